@@ -15,6 +15,31 @@ bool names(std::string_view entry, std::string_view name) {
 }  // namespace
 
 std::optional<std::string_view> Environ::get(std::string_view name) const {
+  const auto value = raw(name);
+  return value && is_service_link(name, *value) ? std::nullopt : value;
+}
+
+std::string_view Environ::service_link(std::string_view name) const {
+  const auto value = raw(name);
+  return value && is_service_link(name, *value) ? *value : std::string_view();
+}
+
+// X_PORT=tcp://10.3.2.1:2222 beside X_SERVICE_HOST, or beside X_PORT_2222_TCP where Docker made it.
+bool Environ::is_service_link(std::string_view name, std::string_view value) const {
+  constexpr std::string_view kPort = "_PORT";
+  const std::string_view protocol = value.substr(0, value.find("://"));
+  if (!name.ends_with(kPort) || protocol.size() == value.size()) return false;
+  if (protocol != "tcp" && protocol != "udp" && protocol != "sctp") return false;
+  const std::string_view stem = name.substr(0, name.size() - kPort.size());
+  return std::ranges::any_of(entries_, [&](std::string_view entry) {
+    if (!entry.starts_with(stem)) return false;
+    entry.remove_prefix(stem.size());
+    if (entry.starts_with("_SERVICE_HOST=")) return true;
+    return entry.starts_with("_PORT_") && entry.size() > 6 && entry[6] >= '0' && entry[6] <= '9';
+  });
+}
+
+std::optional<std::string_view> Environ::raw(std::string_view name) const {
   for (const std::string& entry : entries_) {
     if (names(entry, name)) return std::string_view(entry).substr(name.size() + 1);
   }
@@ -59,6 +84,14 @@ void Environ::apply(const EnvEdit& edit) {
       return set(edit.name, rest.empty() ? edit.value : edit.value + ":" + rest);
     }
   }
+}
+
+std::string ignored_link(const Environ& env, std::string_view name) {
+  const std::string_view link = env.service_link(name);
+  if (link.empty()) return {};
+  constexpr std::string_view kWhy =
+      ": it is the link to a Service of that name; set enableServiceLinks: false in the pod's spec";
+  return concat({"ignoring ", name, "=", quoted(link), kWhy});
 }
 
 std::string prepend_path(std::string_view element, std::string_view list) {

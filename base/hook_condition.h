@@ -44,7 +44,8 @@ constexpr Need need_of(const Word& word) {
 }
 
 // Of accelerators; a number comes behind each. No pointers: nobody has relocated them yet.
-inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev"};
+inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev",
+                                        "hl",     "accel",   "neuron"};
 
 // Variables that each hook is given, whatever the caller's environment has.
 inline constexpr char kGiven[][32] = {
@@ -71,7 +72,8 @@ constexpr bool is_device(const char* name) {
     }
     if (*prefix == '\0' && is_digit(*at)) return true;
   }
-  return is_word({"infiniband", 10}, name);
+  return is_word({"infiniband", 10}, name) || is_word({"kfd", 3}, name) ||
+         is_word({"accel", 5}, name);
 }
 
 // Whether `entry`, "NAME=VALUE", sets the variable to more than nothing.

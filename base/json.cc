@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/characters/utf8.h"
 #include "base/text.h"
 
 namespace envgen::json {
@@ -414,7 +415,24 @@ void put(std::string& out, std::initializer_list<std::string_view> parts) {
 
 void append_string(std::string& out, std::string_view value, std::string_view behind = {}) {
   if (is_plain(value)) return put(out, {"\"", value, "\"", behind});
-  out += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text =
+      nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // A terminal obeys DEL, C1 and marks of Unicode as well, which JSON allows.
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = sys::utf8_length(rest);
+    if (sys::is_control(rest)) {
+      std::uint32_t code = sys::utf8_code(rest, length);
+      if (code >= 0x10000) {
+        code -= 0x10000;
+        sys::append_code(out, 'u', 0xD800 + (code >> 10U), 4);
+        code = 0xDC00 + (code & 0x3FFU);
+      }
+      sys::append_code(out, 'u', code, 4);
+    } else {
+      out += rest.substr(0, length);
+    }
+    rest.remove_prefix(length);
+  }
   out += behind;
 }
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/characters/utf8.h"
 #include "base/secrets/secrets.h"
-#include "base/utf8.h"
 
 namespace envgen {
 namespace {
@@ -93,7 +93,7 @@ Status JsonIn::finish(std::string_view what, std::string_view where, std::string
   if (!bad.empty()) place += ": " + bad;
   std::string found = missing_.empty() ? "something that is not " + wanted_ : "no such member";
   if (!unknown_.empty()) found += ", but an unknown " + unknown_;
-  return fail(std::string(what), std::move(place), std::move(found), std::string(fix));
+  return fail(what, std::move(place), std::move(found), std::string(fix));
 }
 
 void JsonIn::text(std::string_view name, std::string& value, const Rule& rule) {

@@ -5,6 +5,7 @@
 //
 // Budget has the instants of a stop that follow from a policy. No other code derives them.
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -77,6 +78,11 @@ struct SignalRule {
 
   bool operator==(const SignalRule&) const = default;
 };
+
+// The signals that stop a job that runs, where no rule says otherwise. QUIT and SIGRTMIN+3 come of
+// a STOPSIGNAL that an image has from its base (nginx, systemd).
+inline constexpr int kRealTimeStop = 37;
+inline constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGQUIT, kRealTimeStop};
 
 void fields(FieldVisitor& v, EscalationStep& step);
 void fields(FieldVisitor& v, ExitCodeRule& rule);

@@ -2,29 +2,9 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/characters/utf8.h"
 
 namespace envgen {
-namespace {
-
-// The length of the terminal's escape sequence that `text` starts with, which is ESC.
-std::size_t escape_length(std::string_view text) {
-  if (text.size() < 2) return text.size();
-  const char kind = text[1];
-  if (kind == '[') {
-    std::size_t end = 2;
-    while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
-    return std::min(end + 1, text.size());
-  }
-  if (kind == ']') {  // up to BEL or ESC '\'
-    std::size_t end = 2;
-    while (end < text.size() && text[end] != '\a' && text[end] != '\033') ++end;
-    return std::min(end + (end < text.size() && text[end] == '\033' ? 2U : 1U), text.size());
-  }
-  return 2;
-}
-
-}  // namespace
 
 std::string plain_text(std::string_view line) {
   std::string text;
@@ -32,7 +12,7 @@ std::string plain_text(std::string_view line) {
     const auto first = static_cast<unsigned char>(line[0]);
     std::size_t taken = sys::utf8_length(line);
     if (first == '\033') {
-      taken = escape_length(line);
+      taken = sys::escape_length(line);
     } else if (taken == 0) {
       text += '?';
       taken = 1;
@@ -46,6 +26,40 @@ std::string plain_text(std::string_view line) {
   const std::size_t end = text.find_last_not_of(' ');
   text.resize(end == std::string::npos ? 0 : end + 1);
   return text;
+}
+
+std::size_t append_escaped(std::string_view text, std::string& out) {
+  const std::size_t length = sys::utf8_length(text);
+  const auto first = static_cast<unsigned char>(text[0]);
+  constexpr std::string_view kNamed = "\t\n\r";
+  constexpr std::string_view kNames = "tnr";
+  const std::size_t named = kNamed.find(text[0]);
+  if (named != std::string_view::npos) {
+    out += {'\\', kNames[named]};
+  } else if (length == 0 || sys::is_control(text)) {
+    const std::uint32_t code = length == 0 ? first : sys::utf8_code(text, length);
+    const bool byte = code < 0x100;
+    const bool longest = code >= 0x10000;
+    sys::append_code(out, byte ? 'x' : longest ? 'U' : 'u', code, byte ? 2 : longest ? 8 : 4);
+  } else {
+    out += text.substr(0, length);
+  }
+  return length == 0 ? 1 : length;
+}
+
+std::string escaped_text(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) text.remove_prefix(append_escaped(text, shown));
+  return shown;
+}
+
+std::string last_line(std::string_view text) {
+  constexpr std::size_t kMostBytes = 300;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  text.remove_prefix(text.find_last_of("\r\n") + 1);  // none: from the begin on
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return escaped_text(cut_text(text, kMostBytes));
 }
 
 std::string_view cut_text(std::string_view text, std::size_t most_bytes) {

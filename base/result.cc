@@ -1,5 +1,7 @@
 #include "base/result.h"
 
+#include "base/printed_text.h"
+
 namespace envgen {
 namespace {
 
@@ -15,6 +17,12 @@ std::size_t length_to_show(const std::string& part) {
 
 }  // namespace
 
+std::unexpected<Error> fail(std::string_view what, std::string where, std::string found,
+                            std::string fix) {
+  return std::unexpected(
+      Error{std::string(what), std::move(where), std::move(found), std::move(fix)});
+}
+
 std::string to_line(const Error& error) {
   std::string line = error.what;
   auto append = [&line](const char* separator, const std::string& part) {
@@ -28,19 +36,7 @@ std::string to_line(const Error& error) {
   append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMostOfAPart));
   append("; ", error.fix);
   // What is quoted must not look like lines of the log.
-  std::string shown;
-  for (const char c : line) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      shown += c;
-    } else if (c == '\n') {
-      shown += "\\n";
-    } else {
-      shown += {'\\', 'x', kDigits[byte / 16U], kDigits[byte % 16U]};
-    }
-  }
-  return shown;
+  return escaped_text(line);
 }
 
 }  // namespace envgen

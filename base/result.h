@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -28,31 +29,41 @@ using Result = std::expected<T, Error>;
 
 using Status = Result<void>;
 
-[[nodiscard]] inline std::unexpected<Error> fail(std::string what, std::string where,
-                                                 std::string found, std::string fix) {
-  return std::unexpected(
-      Error{std::move(what), std::move(where), std::move(found), std::move(fix)});
-}
+// `what` is a constant at most places, of which each would need code to make a string.
+[[nodiscard]] std::unexpected<Error> fail(std::string_view what, std::string where,
+                                          std::string found, std::string fix);
+
+// An error on its way to a caller's result of another type: moved once, where std::unexpected needs
+// a second object.
+template <class E>
+struct PassedError {
+  E& error;
+
+  template <class T, class F>
+  operator std::expected<T, F>() && {
+    return std::expected<T, F>(std::unexpect, std::move(error));
+  }
+};
+template <class E>
+PassedError(E&) -> PassedError<E>;
 
 }  // namespace envgen
 
 // Pass an error on to the caller, whose own result may hold something else: TRY(f()); where there
 // is no value, TRY_ASSIGN(auto x, f()); for one. A value may be locks, which would end with TRY.
-#define TRY(...)                                                                      \
-  do {                                                                                \
-    auto&& try_result = (__VA_ARGS__);                                                \
-    using TryValue = typename std::remove_cvref_t<decltype(try_result)>::value_type;  \
-    static_assert(std::is_void_v<TryValue>, "TRY_ASSIGN names it, or std::ignore");   \
-    if (!try_result) {                                                                \
-      return std::unexpected(std::forward<decltype(try_result)>(try_result).error()); \
-    }                                                                                 \
+#define TRY(...)                                                                     \
+  do {                                                                               \
+    auto&& try_result = (__VA_ARGS__);                                               \
+    using TryValue = typename std::remove_cvref_t<decltype(try_result)>::value_type; \
+    static_assert(std::is_void_v<TryValue>, "TRY_ASSIGN names it, or std::ignore");  \
+    if (!try_result) return envgen::PassedError{try_result.error()};                 \
   } while (false)
 
 #define TRY_ASSIGN(variable, ...) \
   TRY_ASSIGN_AS(TRY_NAME(try_result_, __LINE__), variable, __VA_ARGS__)
-#define TRY_ASSIGN_AS(try_result, variable, ...)                          \
-  auto try_result = (__VA_ARGS__);                                        \
-  if (!try_result) return std::unexpected(std::move(try_result).error()); \
+#define TRY_ASSIGN_AS(try_result, variable, ...)                   \
+  auto try_result = (__VA_ARGS__);                                 \
+  if (!try_result) return envgen::PassedError{try_result.error()}; \
   variable = *std::move(try_result)
 #define TRY_NAME(name, line) TRY_NAME_OF(name, line)
 #define TRY_NAME_OF(name, line) name##line

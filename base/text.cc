@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/printed_text.h"
 
 namespace envgen {
 namespace {
@@ -78,7 +78,7 @@ std::string quoted(std::string_view text) {
   while (shown > 0 && shown < text.size() &&
          (static_cast<unsigned char>(text[shown]) & 0xC0) == 0x80)
     --shown;
-  return '"' + sys::printable(text.substr(0, shown)) + (shown < text.size() ? "...\"" : "\"");
+  return '"' + escaped_text(text.substr(0, shown)) + (shown < text.size() ? "...\"" : "\"");
 }
 
 std::string shell_quoted(std::string_view text) {

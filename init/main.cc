@@ -1,19 +1,14 @@
-#include <unistd.h>
-
-#include <cstdlib>
 #include <exception>
 
 #include "init/cli/commands.h"
 #include "init/early/early.h"
 #include "init/sys/borrowed.h"
-#include "init/sys/files.h"
+#include "init/sys/terminate.h"
 
-// In the place of libstdc++'s, which says the exception's name by a demangler of 80 KB.
+// The default handler of std::terminate, in the place of libstdc++'s, which says the exception's
+// name by a demangler of 80 kB.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
-void __gnu_cxx::__verbose_terminate_handler() {
-  sys::write_all(STDERR_FILENO, "trainit: an exception that nobody caught\n");
-  std::abort();
-}
+void __gnu_cxx::__verbose_terminate_handler() { sys::terminate(); }
 
 int main(int argc, char** argv) {
   if (const std::string found = sys::borrowed(sys::exec_rights()); !found.empty()) {

@@ -53,6 +53,7 @@ struct TaskEnd {
 };
 struct TasksEnded {  // all deaths seen in one turn
   std::vector<TaskEnd> ends;
+  int forwarded = 0;  // the signal that one of them died of, after it came to us; 0 = none
 };
 struct ResolveFailed {  // why the resolve task is about to end badly: 69 or 125. Before its end.
   int exit_code = 125;
@@ -84,7 +85,7 @@ struct CheckpointRequested {
 struct NobodySaves {};  // the answer to AskToSave: no process takes the signal
 // All nodes know of the checkpoint that ends the job, and none had failed before.
 struct SaveKnown {};
-struct ExtendBy {  // the job's time limit, where it has one that is not over
+struct ExpireIn {  // sets the job's time to be over this long from now, also where it had no limit
   TimeMs duration_ms = 0;
 };
 // Other nodes than the job was started with: start it again.
@@ -137,7 +138,7 @@ using Event =
                  event::ResolveFailed, event::StopRequested, event::SignalReceived,
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::SaveKnown,
-                 event::ExtendBy, event::MembershipChanged, event::TaskStalled, event::Linked,
+                 event::ExpireIn, event::MembershipChanged, event::TaskStalled, event::Linked,
                  event::JobFailed, event::Unfit, event::Diagnosed, event::NodesReady,
                  event::Unreachable>;
 

@@ -120,6 +120,10 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
       return preparing_ended(ends, now);
     case Phase::kStarting:
     case Phase::kRunning:
+      // The sender wanted the end of the job, and no restart.
+      if (event.forwarded != 0 && decides_any(ends)) {
+        return on(event::StopRequested{event.forwarded, SIGTERM}, now);
+      }
       return mains_ended(ends, now);
     case Phase::kCheckpointing:
       return checkpoint_ended(ends, now);
@@ -293,10 +297,12 @@ void Machine::on(const event::NobodySaves& /*event*/, TimeMs now) {
   if (phase_ == Phase::kCheckpointing) settle_checkpoint(now);
 }
 
-void Machine::on(const event::ExtendBy& event, TimeMs now) {
-  if (expires_at_ == 0) return;
-  expires_at_ += sane(event.duration_ms);
-  set_timer(Timer::kExpire, std::max(now, expires_at_));
+void Machine::on(const event::ExpireIn& event, TimeMs now) {
+  const bool goes_on = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart ||
+                       phase_ == Phase::kStarting || phase_ == Phase::kRunning;
+  if (!begun_ || !(goes_on || expires_at_ != 0)) return;
+  expires_at_ = std::max<TimeMs>(now + sane(event.duration_ms), 1);  // 0 is none
+  set_timer(Timer::kExpire, expires_at_);
 }
 
 // While it resolves, the resolver sees by itself what there is.
@@ -581,6 +587,12 @@ const Task* Machine::main_task(std::uint32_t ordinal) const {
 bool Machine::among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const {
   return std::any_of(ends.begin(), ends.end(), [&](const event::TaskEnd& end) {
     return tasks_[end.task.index].kind == kind;
+  });
+}
+
+bool Machine::decides_any(const std::vector<event::TaskEnd>& ends) const {
+  return std::any_of(ends.begin(), ends.end(), [&](const event::TaskEnd& end) {
+    return decides(tasks_[end.task.index]) && !end.ending.ok();
   });
 }
 

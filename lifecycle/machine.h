@@ -156,7 +156,7 @@ class Machine {
   void on(const event::CheckpointRequested& event, TimeMs now);
   void on(const event::NobodySaves& event, TimeMs now);
   void on(const event::SaveKnown& event, TimeMs now);
-  void on(const event::ExtendBy& event, TimeMs now);
+  void on(const event::ExpireIn& event, TimeMs now);
   void on(const event::MembershipChanged& event, TimeMs now);
   void on(const event::TaskStalled& event, TimeMs now);
   void on(const event::Linked& event, TimeMs now);
@@ -264,6 +264,7 @@ class Machine {
   }
   [[nodiscard]] bool named(const Task& task) const { return task.ordinal < count(task.kind); }
   [[nodiscard]] bool among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const;
+  [[nodiscard]] bool decides_any(const std::vector<event::TaskEnd>& ends) const;
   [[nodiscard]] bool in_job(const Task& task) const;
   // A main task whose failure is the job's.
   [[nodiscard]] bool decides(const Task& task) const {

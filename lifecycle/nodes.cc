@@ -101,7 +101,8 @@ void Coordinator::come_back(std::uint32_t node) {
 }
 
 void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good) {
-  if (node >= nodes_.size() || nodes_[node].connected) return;
+  const bool second = node == 0 && for_good;  // node 0 itself is always connected
+  if (node >= nodes_.size() || (nodes_[node].connected && !second)) return;
   if (differing_.size() >= kMostMissingNamed && !differing_.contains(node)) return;
   Difference& kept = differing_[node];
   if (!for_good || now - kept.last >= kDiffersMs) kept.since.reset();

@@ -65,7 +65,7 @@ class Coordinator {
   void closed(std::uint32_t node, TimeMs now);  // its last connection
   // A process said to be this node, and is not of this job: how, for those that wait. `for_good`:
   // it knows the job's key, and its plan can never fit; if it says so again for kDiffersMs, without
-  // a gap of as much, the job fails.
+  // a gap of as much, the job fails. `node` is 0 on a second node 0.
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   [[nodiscard]] bool ended_by_difference() const;
   // Why no start may be given on node 0, in words; "": it may.

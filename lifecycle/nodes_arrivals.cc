@@ -36,8 +36,8 @@ bool Coordinator::container_restarted(const Node& node) const {
   return running_meeting() != 0 && node.report.meeting == 0;
 }
 
-// It runs, or stops, a start that is none of the job's any more: node 0 has let go of it, or has
-// another life.
+// The node runs, or stops, a start that is none of the job's any more: node 0 has let go of it, or
+// has another life.
 bool Coordinator::astray(const Node& node) const {
   if (!node.reported || !numbered() || !start_) return false;
   const NodeReport& report = node.report;

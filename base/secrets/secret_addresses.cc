@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
@@ -11,9 +10,6 @@ namespace envgen {
 namespace {
 
 constexpr std::string_view kAddressEnds = " \t\n\"'`<>|;,)";
-
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What follows makes whoever knows it a sender: Slack, Feishu and Lark, Discord, Teams, Telegram.
 constexpr auto kHooks = words("hooks.slack.com/", "/open-apis/bot/v2/hook/", "/open-apis/bot/hook/",

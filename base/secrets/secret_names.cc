@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
@@ -9,58 +12,121 @@
 namespace envgen {
 namespace {
 
-// Anywhere in a name.
-bool has_mark(const std::string& upper) {
-  static constexpr auto kMarks =
-      words("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "API_KEY",
-            "APIKEY", "COOKIE", "WEBHOOK", "AKSK", "PRIVATE_KEY", "ACCESS_KEY", "ACCESSKEY",
-            "CONNECTION_STRING", "SIGNATURE", "SSHPASS", "CONN_STR", "DOCKERCFG", "DOCKERCONFIG",
-            "ID_RSA", "ID_ECDSA", "DOCKER_CONFIG_JSON", "ID_ED25519");
-  return std::ranges::any_of(kMarks, [&](std::string_view mark) { return upper.contains(mark); });
-}
-
+// The table of names, by the place in which a word has to be ("tokenizer" is no secret):
+//   kJoined            anywhere, with underscores left out
+//   kSecrets, kHeaders anywhere
+//   k...Parts          between underscores
+//   k...Ends           at the end
+constexpr auto kJoined =
+    words("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "APIKEY",
+          "PRIVATEKEY", "ACCESSKEY", "CONNECTIONSTRING", "CONNSTR", "SSHPASS", "IDRSA", "IDECDSA",
+          "IDED25519", "ONETIMECODE", "SEEDPHRASE", "RECOVERYPHRASE", "MNEMONIC", "RECOVERYCODE",
+          "BACKUPCODE", "VERIFICATIONCODE", "SECURITYCODE", "MFACODE", "2FACODE", "IDENTIFIEDBY");
+constexpr auto kSecrets =
+    words("AKSK", "DOCKERCFG", "DOCKERCONFIG", "DOCKER_CONFIG_JSON", "KUBECONFIG_", "KUBE_CONFIG_");
+constexpr auto kSecretParts =
+    words("_AK_", "_SK_", "_PWD_", "_PW_", "_DSN_", "_JWT_", "_SAS_", "_CREDS_", "_CRED_");
+constexpr auto kSecretEnds = words("_OTP", "TOTP", "CREDS", "_PEM", "_PIN");
+constexpr auto kHeaders = words("COOKIE", "WEBHOOK", "SIGNATURE");
+constexpr auto kParts = words("_KEY_", "_AUTH_", "_SIG_", "_BEARER_", "_PAT_", "_PEM_");
+constexpr auto kEnds = words("TOKEN", "KEY", "PASS", "AUTHORIZATION");
+// Behind a name without a change of its meaning: "TOKEN_V2", "TOKEN_B64".
+constexpr auto kSuffixes =
+    words("_V", "_B64", "_BASE64", "_VALUE", "_CODE", "_JSON", "_PROD", "_DEV");
 // Words of models, data and signal processing, of keys that are shown, and of English, that end as
 // secrets do.
-bool is_ordinary(const std::string& upper) {
-  static constexpr auto kEnds = words(
-      "PAD_TOKEN", "EOS_TOKEN", "BOS_TOKEN", "UNK_TOKEN", "SEP_TOKEN", "CLS_TOKEN", "MASK_TOKEN",
-      "PRIMARY_KEY", "SORT_KEY", "INPUT_KEY", "OUTPUT_KEY", "LABEL_KEY", "PROMPT_KEY", "MONKEY",
-      "TURKEY", "HOTKEY", "BYPASS", "COMPASS", "SURPASS", "TRESPASS", "LOWPASS", "HIGHPASS",
-      "BANDPASS", "FORWARD_PASS", "SINGLE_PASS", "MULTI_PASS", "BACKWARD_PASS", "TWO_PASS");
-  static constexpr auto kAnywhere =
-      words("KEY_VALUE", "KEY_PADDING", "KEY_DIM", "KEY_SIZE", "KEY_LEN", "KEY_FRAME", "KEY_TYPE");
-  return std::ranges::any_of(kEnds, [&](std::string_view end) { return upper.ends_with(end); }) ||
-         std::ranges::any_of(kAnywhere,
-                             [&](std::string_view part) { return upper.contains(part); });
+constexpr auto kOrdinaryEnds =
+    words("PAD_TOKEN", "EOS_TOKEN", "BOS_TOKEN", "UNK_TOKEN", "SEP_TOKEN", "CLS_TOKEN",
+          "MASK_TOKEN", "PRIMARY_KEY", "SORT_KEY", "INPUT_KEY", "OUTPUT_KEY", "LABEL_KEY",
+          "PROMPT_KEY", "MONKEY", "TURKEY", "HOTKEY", "HOT_KEY", "BYPASS", "COMPASS", "SURPASS",
+          "TRESPASS", "LOWPASS", "HIGHPASS", "BANDPASS", "FORWARD_PASS", "SINGLE_PASS",
+          "MULTI_PASS", "BACKWARD_PASS", "TWO_PASS", "NUM_TOKENS", "MAX_TOKENS", "MIN_TOKENS",
+          "TOTAL_TOKENS", "NEW_TOKENS", "SPECIAL_TOKENS", "PUBLIC_KEY", "_PUB", "CPU_PIN",
+          "GPIO_PIN", "IB_PKEY", "KUBECONFIG_PATH", "KUBECONFIG_FILE", "KUBE_CONFIG_PATH");
+constexpr auto kOrdinaryParts =
+    words("KEY_VALUE", "KEY_PADDING", "KEY_DIM", "KEY_SIZE", "KEY_LEN", "KEY_FRAME", "KEY_TYPE");
+
+// The characters of a name, a bit for each: most rows have one that a name lacks, which is found
+// out faster than where they stand.
+constexpr std::uint32_t characters_of(std::string_view name) {
+  std::uint32_t all = 0;
+  for (const char c : name) all |= 1U << (static_cast<unsigned char>(c) & 31U);
+  return all;
 }
 
-// Too short to look for inside other words: a part between underscores. AK and SK are Huawei's.
-bool has_part(const std::string& upper) {
-  static constexpr auto kParts =
-      words("_AK_", "_SK_", "_PWD_", "_PW_", "_PAT_", "_KEY_", "_AUTH_", "_DSN_", "_JWT_", "_SIG_",
-            "_SAS_", "_BEARER_", "_CREDS_", "_CRED_");
-  const std::string framed = "_" + upper + "_";
-  // Behind something: "DB_PASS_2"; not a rate, or what is passed through.
-  if (upper.contains("_PASS_")) return true;
-  return std::ranges::any_of(kParts,
-                             [&framed](std::string_view part) { return framed.contains(part); });
+template <std::size_t kCount>
+consteval std::array<std::uint32_t, kCount> characters_of_rows(const auto& table) {
+  std::array<std::uint32_t, kCount> all{};
+  for (std::size_t i = 0; i < kCount; ++i) all.at(i) = characters_of(table[i]);
+  return all;
+}
+
+// A name to look up in a table.
+struct Name {
+  std::string_view text;
+  std::uint32_t characters = characters_of(text);
+};
+
+template <const auto& kTable>
+bool any_row(const Name& name, auto matches) {
+  static constexpr auto kCharacters = characters_of_rows<kTable.size()>(kTable);
+  for (std::size_t i = 0; i < kCharacters.size(); ++i) {
+    if ((kCharacters[i] & ~name.characters) == 0 && matches(kTable[i])) return true;
+  }
+  return false;
+}
+
+template <const auto& kTable>
+bool contains_any(const Name& name) {
+  return any_row<kTable>(name, [&](std::string_view row) { return name.text.contains(row); });
+}
+
+template <const auto& kTable>
+bool ends_with_any(const Name& name) {
+  return any_row<kTable>(name, [&](std::string_view row) { return name.text.ends_with(row); });
+}
+
+// "TOKEN_1", "TOKEN_V2"
+std::string_view without_suffixes(std::string_view name) {
+  while (true) {
+    const std::size_t before = name.size();
+    for (const std::string_view suffix : kSuffixes) {
+      if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+    }
+    name = name.substr(0, name.find_last_not_of("0123456789_") + 1);
+    if (name.size() == before) return name;
+  }
 }
 
 }  // namespace
 
-bool is_secret_name(std::string_view name) {
-  std::string upper = canonical(name);
-  if (upper == "PWD" || upper == "OLDPWD") return false;  // the working directory
-  if (upper.ends_with("_PUB") || upper.ends_with("PUBLIC_KEY")) return false;
-  if (has_mark(upper)) return true;
-  // "TOKEN_1"
-  upper.erase(upper.find_last_not_of("0123456789") + 1);
-  if (upper.ends_with('_')) upper.pop_back();
-  if (is_ordinary(upper)) return false;
-  // At the end only: tokenizers and numbers of tokens are no secrets, nor are keyboards.
-  static constexpr auto kEnds = words("TOKEN", "KEY", "PASS", "CREDS", "AUTHORIZATION");
-  auto ends = [&upper](std::string_view end) { return upper.ends_with(end); };
-  return std::ranges::any_of(kEnds, ends) || has_part(upper);
+NameKind kind_of_name(std::string_view name) {
+  if (std::ranges::none_of(name, is_letter)) return NameKind::kOrdinary;
+  const std::string upper = "_" + canonical(name);
+  if (upper == "_PWD" || upper == "_OLDPWD") return NameKind::kOrdinary;  // the working directory
+  const Name whole = {upper};
+  const Name stem = {without_suffixes(upper), whole.characters};
+  if (ends_with_any<kOrdinaryEnds>(whole)) return NameKind::kOrdinary;
+  std::string joined = upper;
+  std::erase(joined, '_');
+  if (contains_any<kJoined>({joined, whole.characters}) || contains_any<kSecrets>(whole)) {
+    return NameKind::kSecret;
+  }
+  if (contains_any<kHeaders>(whole)) return NameKind::kWord;
+  if (ends_with_any<kOrdinaryEnds>(stem) || contains_any<kOrdinaryParts>(whole)) {
+    return NameKind::kOrdinary;
+  }
+  if (stem.text.ends_with("TOKENS")) return NameKind::kCounted;
+  const std::string parts = std::string(stem.text) + "_";
+  const Name framed = {parts, whole.characters};
+  if (contains_any<kSecretParts>(framed) || ends_with_any<kSecretEnds>(stem)) {
+    return NameKind::kSecret;
+  }
+  // "DB_PASS_2", but neither a rate nor what is passed through.
+  const std::size_t pass = upper.find("_PASS_");
+  const bool is_word = contains_any<kParts>(framed) || ends_with_any<kEnds>(stem) ||
+                       (pass != std::string::npos && pass > 0);
+  return is_word ? NameKind::kWord : NameKind::kOrdinary;
 }
 
 }  // namespace envgen

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/constants/words.h"
 #include "base/secrets/secret_names.h"
 
 namespace envgen {
@@ -82,12 +83,30 @@ Span Operands::option_value(std::string_view text, std::size_t begin, std::size_
   return word.size() == 2 && (storage || redis) ? next_value(text, end, Wanted::kAny) : Span{};
 }
 
+// A command that takes a name and its value: `aws configure set`, `setenv`; with the name of a
+// variable also `export NAME VALUE`.
+bool Operands::sets(std::string_view word) const {
+  static constexpr auto kSetters = words("setenv", "setx", "putenv", "export", "set", "env", "ENV",
+                                         "ARG", "config", "-x", "-gx", "-Ux");
+  constexpr std::size_t kAnyName = 3;  // of the first ones
+  const bool configures = last_[0] == "configure" || last_[0] == "config";
+  if (configures && last_[1] == "set") return is_secret_name(word);
+  const bool variable = std::ranges::none_of(word, is_lower);
+  for (std::size_t i = 0; i < (variable ? kSetters.size() : kAnyName); ++i) {
+    if (kSetters[i] == last_[1]) return is_secret_name(word);
+  }
+  return false;
+}
+
 Span Operands::value_of(std::string_view text, std::size_t begin, std::size_t end) {
   const std::string_view word = text.substr(begin, end - begin);
   Span value = option_value(text, begin, end);
-  const bool configures = last_[0] == "configure" || last_[0] == "config";
-  if (value.empty() && configures && last_[1] == "set" && is_secret_name(word)) {
+  if (value.empty() && sets(word)) {
     value = next_value(text, end, Wanted::kAny);
+    // "export TOKEN before the start"
+    const std::string_view set = text.substr(value.begin, value.end - value.begin);
+    const bool maybe = sentence_ || last_[1] != "set";
+    if (maybe && std::ranges::all_of(set, is_lower)) value = {};
   }
   if (value.empty() && is_login_operand(text, begin, end)) value = {begin, end};
   const bool alone =

@@ -1,6 +1,7 @@
 #pragma once
 // Secrets that a command takes without a name: `wandb login KEY`, `curl -u`, `sshpass -p`,
-// `mysql -p…`, `obsutil -i= -k=`, `aws configure set NAME VALUE`. Reads a command word by word.
+// `mysql -p…`, `obsutil -i= -k=`, `aws configure set NAME VALUE`, `setenv NAME VALUE`. Reads a
+// command word by word.
 
 #include <array>
 #include <string>
@@ -29,6 +30,7 @@ class Operands {
 
   static Tool tool_of(std::string_view word);
   Span option_value(std::string_view text, std::size_t begin, std::size_t end);
+  [[nodiscard]] bool sets(std::string_view word) const;
   Span next_value(std::string_view text, std::size_t end, Wanted wanted);
   [[nodiscard]] bool is_login_operand(std::string_view text, std::size_t begin,
                                       std::size_t end) const;

@@ -18,17 +18,34 @@ struct Span {
   [[nodiscard]] bool empty() const { return end <= begin; }
 };
 
+// The text in `span`.
+inline std::string_view part_of(std::string_view text, Span span) {
+  return text.substr(span.begin, span.end - span.begin);
+}
+// The character at `at`, NUL behind the end.
+inline char at_or_nul(std::string_view text, std::size_t at) {
+  return at < text.size() ? text[at] : '\0';
+}
+
 bool is_alnum(char c);
+inline bool is_quote(char c) { return c == '"' || c == '\''; }
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+inline bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+inline bool is_letter(char c) { return is_upper(c) || is_lower(c); }
 // Of names, options and tokens: letters, digits, '_', '-' and '.'.
 bool is_word(char c);
-// "--hub.api-key" -> "HUB_API_KEY"
+// "--hub.api-key" -> "HUB_API_KEY", "API key" -> "API_KEY", "apiKey" -> "API_KEY"
 std::string canonical(std::string_view name);
 // From `at` over any of `set`.
 std::size_t after(std::string_view text, std::size_t at, std::string_view set);
 // The value that starts at `at`: what is between quotes, else up to where a word of a shell or of
 // an address ends; with "Bearer" or its like also the word behind.
 Span value_at(std::string_view text, std::size_t at);
-// What stands in a secret's place and is none: "$NAME", "$(command)", the word VALUE, "***".
+// Returns where the quote that stands at `quote` closes, or the line's end.
+std::size_t closing_quote(std::string_view text, std::size_t quote);
+// True for a value that stands in a secret's place and is none: "$NAME", "$(command)", None, null,
+// true, false, the word VALUE, "***".
 bool is_stand_in(std::string_view text, Span value);
 
 }  // namespace envgen

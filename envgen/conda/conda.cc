@@ -2,8 +2,14 @@
 
 #include "envgen/conda/conda.h"
 
+#include <algorithm>
+#include <span>
+
+#include "base/text.h"
 #include "envgen/conda/environment.h"
 #include "envgen/plan/command.h"
+#include "envgen/plan/parsed_command.h"
+#include "envgen/plan/shell_text.h"
 
 namespace envgen {
 namespace conda {
@@ -48,7 +54,64 @@ std::optional<Wish> unwrap(const Inputs& inputs, PlatformFacts& platform, Plan& 
   return wish;
 }
 
-std::vector<Wish> wishes(const Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+// A shell that has read no file of the user's has no function `conda`: the program fails, and what
+// stands behind it may run with another python.
+void warn_of_activation(const Inputs& inputs, const std::vector<std::string>& command, Plan& plan) {
+  std::string line;
+  if (command.size() > 1 && command[1] == "activate") line = joined(command, " ");
+  const auto shell = std::ranges::find_if(command, is_shell);
+  if (shell != command.end() && inputs.variable("BASH_ENV").empty()) {
+    const ShellOperand operand = operand_of_shell(std::span(shell, command.end()));
+    if (!operand.profile) line = operand.text;
+  }
+  if (!conda_activation(line)) return;
+  const std::string& option = inputs.request().conda_env;
+  plan.warnings.push_back(
+      "the command's `conda activate` fails, as its shell has not read conda.sh: " +
+      (option.empty() ? "what follows runs without the environment; use " + advice_for_line(line)
+                      : "leave it out of the command; --conda-env " + option +
+                            " has activated the environment"));
+}
+
+// A Python with something to run: not the value of an option (`--src /work/python3`).
+bool runs_python(const std::vector<std::string>& command, std::size_t at) {
+  if (!is_python(base_name(command[at]))) return false;
+  return at == 0 || (at + 1 < command.size() && !command[at - 1].starts_with("--"));
+}
+
+// Whether a simple command starts an interpreter, or a program of a virtual environment, by its
+// path; nothing where it starts neither.
+std::optional<bool> chooses_python(Inputs& inputs, const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (runs_python(command, i)) return command[i].contains('/');
+  }
+  const auto program = std::ranges::find_if_not(
+      command, [](const std::string& word) { return is_assignment(word) || word == "exec"; });
+  const std::string_view directory = program == command.end() ? "" : parent_path(*program);
+  if (base_name(directory) != "bin") return std::nullopt;
+  const PathState* venv = inputs.kind(std::string(parent_path(directory)) + "/pyvenv.cfg");
+  if (venv == nullptr || venv->kind != PathState::Kind::kFile) return std::nullopt;
+  return true;
+}
+
+// Whether the job has chosen another Python than the one whose name its image may have inherited.
+bool has_own_python(Inputs& inputs, const std::vector<std::string>& command) {
+  // The variable may be left over from a machine on which the image was built.
+  const std::string venv(inputs.variable("VIRTUAL_ENV"));
+  const PathState* python = venv.empty() ? nullptr : inputs.kind(venv + "/bin/python");
+  if (python != nullptr && python->kind == PathState::Kind::kFile) return true;
+  const auto shell = std::ranges::find_if(command, is_shell);
+  if (shell == command.end()) return chooses_python(inputs, command).value_or(false);
+  bool chosen = false;
+  for (const auto& one : simple_commands(operand_of_shell(std::span(shell, command.end())).text)) {
+    const auto by_path = chooses_python(inputs, one);
+    if (by_path == false) return false;  // that one needs the environment
+    chosen = chosen || by_path == true;
+  }
+  return chosen;
+}
+
+std::vector<Wish> wishes(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
   if (auto run = unwrap(inputs, platform, plan)) return {std::move(*run)};
   if (!inputs.request().conda_env.empty())
     return {{inputs.request().conda_env, "--conda-env", "", false}};
@@ -58,7 +121,7 @@ std::vector<Wish> wishes(const Inputs& inputs, PlatformFacts& platform, Plan& pl
   const std::string_view name = inputs.variable("DEFAULT_CONDA_ENV_NAME");
   const bool has_root =
       !inputs.variable("ANACONDA_DIR").empty() || !inputs.request().conda_dir.empty();
-  if (!name.empty() && has_root) {
+  if (!name.empty() && has_root && !has_own_python(inputs, platform.command)) {
     result.push_back({std::string(name), "DEFAULT_CONDA_ENV_NAME", "", false});
   }
   return result;
@@ -68,6 +131,7 @@ std::vector<Wish> wishes(const Inputs& inputs, PlatformFacts& platform, Plan& pl
 }  // namespace conda
 
 Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+  conda::warn_of_activation(inputs, platform.command, plan);
   for (const conda::Wish& wish : conda::wishes(inputs, platform, plan)) {
     const std::size_t wanted = inputs.wants().size();
     TRY_ASSIGN(auto environment, conda::locate(inputs, wish));

@@ -74,7 +74,8 @@ namespace envgen {
 
 // Takes a conda environment by --conda-env, by `conda run -n NAME cmd`, which is unwrapped
 // (platform.command, platform.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR
-// and DEFAULT_CONDA_ENV_NAME. Adds to plan.env what `conda activate` would set, to
+// and DEFAULT_CONDA_ENV_NAME, which an image inherits: these give way to VIRTUAL_ENV and to a
+// Python that the command names by its path. Adds to plan.env what `conda activate` would set, to
 // plan.leave_scripts and plan.scripts what it would source. Nothing to do is no error, and wants no
 // path.
 Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan);

@@ -248,7 +248,7 @@ std::unexpected<Error> not_found(Inputs& inputs, const Wish& wish, const std::st
       prefix ? "no conda environment there (it has no conda-meta directory)"
              : "no environment of that name in " +
                    (dirs.empty() ? "any place, for no conda installation is known" : list_of(dirs));
-  return fail(std::string(kWhat), wish.source + " " + wish.environment, std::move(found),
+  return fail(kWhat, wish.source + " " + wish.environment, std::move(found),
               names.empty() ? "say where conda is installed with --conda-dir or ANACONDA_DIR"
                             : "these exist: " + list_of(names));
 }
@@ -323,7 +323,7 @@ Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish)
   if (looking()) return std::nullopt;
   if (environment.prefix.find(':') != std::string::npos) {
     if (wish.inferred) return std::nullopt;
-    return fail(std::string(kWhat), wish.source + " " + wish.environment,
+    return fail(kWhat, wish.source + " " + wish.environment,
                 environment.prefix + ", and a directory with a colon cannot stand in PATH",
                 "rename the environment; conda refuses such a name too");
   }

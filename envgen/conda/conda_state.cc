@@ -13,7 +13,7 @@ constexpr std::string_view kUnset = "***unset***";
 constexpr std::string_view kWhat = "reading the conda environment's variables";
 
 std::unexpected<Error> refuse(std::string where, std::string found, std::string fix) {
-  return fail(std::string(kWhat), std::move(where), std::move(found), std::move(fix));
+  return fail(kWhat, std::move(where), std::move(found), std::move(fix));
 }
 
 // As Python's str() writes it; no value for null.

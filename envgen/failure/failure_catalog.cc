@@ -42,9 +42,10 @@ struct RowText {
   std::string id, failure_class, advice;
   FailureRole role = FailureRole::kRoot;
   RestartHelps restart = RestartHelps::kUnknown;
-  std::optional<int> weight;
+  std::optional<int> weight, exit_code;
+  bool ends = false;
   std::string at;
-  std::vector<std::string> match;
+  std::vector<std::string> match, by;
 };
 void fields(FieldVisitor& v, RowText& row) {
   v("id", row.id);
@@ -53,6 +54,9 @@ void fields(FieldVisitor& v, RowText& row) {
   v("restart", row.restart, kRestarts);
   v("weight", row.weight, {.least = 0, .most = 9, .omit = true});
   v("at", row.at, {.omit = true});
+  v("ends", row.ends, {.omit = true});
+  v("exit", row.exit_code, {.least = 0, .most = 255, .omit = true});
+  v("by", row.by, {.omit = true});
   v("match", row.match);
   v("advice", row.advice);
 }
@@ -71,8 +75,17 @@ std::string_view restart_name(RestartHelps restart) {
 }
 
 FailureCatalog FailureCatalog::shipped() {
+  std::string text;
+  for (const char c : kShippedFailures) {
+    const auto* byte = std::ranges::find(kShortened, c, [](const auto& one) { return one.first; });
+    if (byte == kShortened.end()) {
+      text += c;
+    } else {
+      text += byte->second;
+    }
+  }
   FailureCatalog catalog;
-  catalog.add_rows(kShippedFailures, "failures.json", false);  // a test holds it without errors
+  catalog.add_rows(text, "failures.json", false);  // a test holds it without errors
   return catalog;
 }
 
@@ -115,7 +128,10 @@ std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_v
                    .advice = text.advice.substr(0, kMostAdviceBytes),
                    .weight = text.weight.value_or(victim ? kVictimWeight : FailureRow{}.weight),
                    .only_exceptions = text.at == "exception",
-                   .added = added};
+                   .added = added,
+                   .ends = text.ends,
+                   .exit_code = text.exit_code.value_or(-1),
+                   .by = std::move(text.by)};
     rows_.push_back(std::move(row));
     for (const std::string& pattern : text.match) {
       if (auto status = add_pattern(pattern, rows_.size() - 1, place); !status) {
@@ -138,7 +154,7 @@ Status FailureCatalog::add_pattern(std::string_view text, std::size_t row, std::
     if (piece.size() > longest.size()) longest = piece;
   }
   if (longest.size() < kLeastPatternBytes || patterns_.size() == kMostPatterns) {
-    return fail(std::string(kReading), std::string(where),
+    return fail(kReading, std::string(where),
                 "the pattern " + said + ", which is too short or one too many",
                 "give a text that only this failure prints");
   }

@@ -39,6 +39,10 @@ struct FailureRow {
   int weight = 5;
   bool only_exceptions = false;  // for the last line of a traceback alone
   bool added = false;            // by the image: goes before those that the program brings
+  bool ends = false;             // who says it ends, or is told to: no job goes on behind it
+  int exit_code = -1;            // with which a process ends that says it; -1: any
+  // Beginnings of the ids of rows whose line, close to one of this row, is its reason.
+  std::vector<std::string> by;
 };
 
 class FailureCatalog {

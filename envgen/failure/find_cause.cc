@@ -1,438 +1,264 @@
 #include "envgen/failure/find_cause.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <ranges>
-#include <utility>
 
-#include "base/constants/words.h"
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
-#include "base/stable_sort.h"
-#include "envgen/failure/printed_line.h"
+#include "envgen/failure/evidence.h"
+#include "envgen/failure/exception_line.h"
 
 namespace envgen {
 namespace {
 
 constexpr std::size_t kMostLineBytes = 400;
-constexpr std::size_t kMostMatchedBytes = 4096;  // of a line
-constexpr std::size_t kMostStreams = 256;
 constexpr std::size_t kMostTracebackLines = 24;
-constexpr std::size_t kMostForeignLines = 8;  // of another process, in the middle of a traceback
-constexpr std::size_t kMostMessageLines = 3;
-// So many lines of progress behind it, and what was logged there did not end the job ...
-constexpr std::size_t kWentOn = 20;
-// ... or so many where something else did.
-constexpr std::size_t kWentOnToFail = 5;
-constexpr int kLauncherWeight = 1;
-constexpr int kCutWeight = 2;    // a traceback whose exception is not there
-constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
-constexpr std::string_view kHeader = "Traceback (most recent call last)";
+constexpr int kRaised = 1;      // Python's code after an exception that nothing caught
+constexpr int kNotFound = 127;  // a shell's own code, which it ends with if it ends for that
+constexpr std::size_t kMaxSpared = 1024;  // lines that are asked whether the job went on after them
 
-struct Candidate {
-  std::size_t line;
-  std::size_t first;  // of its traceback; the line itself where there is none
-  std::size_t at;     // where in the line what it is known by begins
-  const FailureRow* row;
-  int weight;
-  std::size_t progress;  // lines of it that its stream had printed before
-  bool torn = false;     // perhaps the end of a traceback whose beginning is not there
-  bool weak = false;     // it may have been printed and done with: one line of progress behind it
+// Most lines of ordinary output, and most lines that count on, behind a line that the job has not
+// survived. A message has lines behind it, and the other ranks go on for a while.
+struct LineLimits {
+  std::size_t ordinary;
+  std::size_t fresh;
 };
+constexpr LineLimits kBehindEnding = {.ordinary = 64, .fresh = 24};
+constexpr LineLimits kBehindMessage = {.ordinary = 24, .fresh = 0};
+constexpr LineLimits kBehindUnknown = {.ordinary = 3, .fresh = 0};
+constexpr LineLimits kBehindKilled = {.ordinary = 0, .fresh = 0};
+// Limits between two lines that belong to one end, of which the later one says little, or more.
+constexpr LineLimits kToConsequence = {.ordinary = 24, .fresh = 8};
+constexpr LineLimits kToAnother = {.ordinary = 5, .fresh = 0};
+// Limit between two exceptions of one process, which had caught the first one.
+constexpr LineLimits kToNext = {.ordinary = 0, .fresh = 0};
+constexpr std::size_t kMostToLauncher = 24;  // lines, of a message and of its stack
 
-struct Traceback {
-  std::size_t first = 0;  // line
-  std::size_t indent = 0;
-  std::size_t code = 0;      // its last line of code
-  std::size_t foreign = 0;   // lines in it that are not its own
-  bool interrupted = false;  // by one of those; goes on with a frame
-  std::string prefix;        // what a logger put before its header, and may before each line of it
-  bool launcher = false;
-  bool ignored = false;
-  bool original = false;  // of the exception that the line before it was raised anew for
-  bool chained = false;   // the one before is what led to it
-};
-
-struct Stream {
-  std::optional<Traceback> open;
-  std::optional<std::size_t> last;  // candidate, of a traceback that has ended
-  bool chained = false;             // the line that says so was there
-  bool ignored = false;             // the next traceback ends nothing
-  bool torn = true;                 // what it prints may be the end of a traceback begun before
-  bool boxed = false;               // the line before is the end of one as rich draws it
-  std::size_t progress = 0;
-};
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-// "torch.cuda.OutOfMemoryError" of what a traceback ends with; "" for what cannot be its end.
-std::string_view exception_name(std::string_view text) {
-  std::size_t end = 0;
-  auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-  };
-  while (end < text.size() && is_part(text[end])) ++end;
-  if (end == 0 || (end < text.size() && text[end] != ':')) return {};
-  const std::string_view name = text.substr(0, end);
-  const std::string_view last = name.substr(name.rfind('.') + 1);
-  if (name == "Node") return {};  // TensorFlow's place of an error
-  const bool named = !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
-  return named || has(name, ".") || has(last, "error") ? name : std::string_view();
-}
-
-// Of a line that may be anything.
-bool is_error_name(std::string_view name) {
-  static constexpr auto kEnds = words("Error", "Exception", "Interrupt", "Timeout", "Exit");
-  return std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
-}
-
-// The same, but for its digits: times and numbers.
-bool begins_like(std::string_view text, std::string_view prefix) {
-  auto same = [](char one, char other) {
-    auto digit = [](char c) { return c >= '0' && c <= '9'; };
-    return one == other || (digit(one) && digit(other));
-  };
-  return text.size() >= prefix.size() &&
-         std::ranges::equal(text.substr(0, prefix.size()), prefix, same);
-}
-
-// Raised to be caught: what is raised in its place says more.
-bool is_stepping_stone(std::string_view text) {
-  static constexpr auto kNames =
-      words("KeyError", "AttributeError", "StopIteration", "Empty", "ImportError",
-            "ModuleNotFoundError", "IndexError", "TypeError", "AssertionError");
-  const std::string_view name = exception_name(text);
-  const std::string_view last = name.substr(name.rfind('.') + 1);
-  return std::ranges::find(kNames, last) != kNames.end();
-}
-
-// `  File "train.py", line 3, in main`
-bool is_frame(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(' ');
-  return start != std::string_view::npos && start > 0 &&
-         text.substr(start).starts_with("File \"") && has(text, "\", line ") && has(text, ", in ");
-}
-
-// A line of a traceback as rich draws it.
-bool is_boxed(std::string_view text) {
-  return text.starts_with("│") || text.starts_with("╭") || text.starts_with("╰");
-}
-
-bool is_raise(std::string_view text) {
-  const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
-  return start > 0 && text.substr(start).starts_with("raise ");
-}
-
-// Where the exception begins of a traceback that is one line, its line ends written as `\\n` (a log
-// in JSON, an exception that quotes another one); `header` where it is none.
-std::size_t last_quoted_line(std::string_view text, std::size_t header) {
-  constexpr std::string_view kLineEnd = "\\n";
-  std::size_t last = header;
-  for (std::size_t at = text.find(kLineEnd, header); at != std::string_view::npos;
-       at = text.find(kLineEnd, at)) {
-    at += kLineEnd.size();
-    if (is_error_name(exception_name(text.substr(at)))) last = at;
-  }
-  return last;
-}
-
-bool is_launchers(std::string_view frame) {
-  static constexpr auto kPlaces =
-      words("torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
-            "deepspeed/launcher/", "accelerate/commands/", "torchrun\"");
-  return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
-}
-
-class Search {
+class Choice {
  public:
-  explicit Search(const FailureCatalog& catalog) : catalog_(catalog) {}
+  Choice(const Printed& printed, const HowEnded& how) : printed_(printed), how_(how) {}
 
-  void take(std::string_view raw) {
-    if (raw.empty()) return;
-    PrintedLine line = printed_line(raw);
-    if (line.text.empty()) return;
-    lines_.push_back(std::move(line));
-    const std::size_t index = lines_.size() - 1;
-    const auto known = streams_.find(lines_[index].stream);
-    if (known == streams_.end() && streams_.size() == kMostStreams) return;
-    look(index, known == streams_.end() ? streams_[lines_[index].stream] : known->second);
+  [[nodiscard]] const Evidence* best() const {
+    const Evidence* best = nullptr;
+    std::size_t asked = 0;
+    for (const Evidence& next : std::views::reverse(printed_.evidence)) {
+      if (best != nullptr ? !explains(next, *best) : !fits(next)) continue;
+      if (++asked > kMaxSpared) break;
+      if (best == nullptr ? survived(next) : apart(next, *best)) continue;
+      best = &next;
+    }
+    return best;
   }
 
-  std::optional<FoundCause> result() {
-    for (auto& [name, stream] : streams_) {
-      if (stream.open) end_unfinished(stream);
-    }
-    envgen::stable_sort(candidates_, std::less(), &Candidate::line);
-    const Candidate* best = nullptr;
-    const Candidate* doubted = nullptr;  // known, but the job seems to have gone on
-    for (const Candidate& next : candidates_) {
-      if (next.weight < 0) continue;  // noise, or what another one says better
-      if (progress_of(next.line) >= next.progress + kWentOn) continue;
-      if (next.weak && progress_of(next.line) > next.progress) {
-        const bool few = progress_of(next.line) < next.progress + kWentOnToFail;
-        if (doubted == nullptr && few && next.row != nullptr) doubted = &next;
-        continue;
-      }
-      const bool went_on = best != nullptr &&
-                           lines_[best->line].stream == lines_[next.line].stream &&
-                           next.progress >= best->progress + kWentOnToFail &&
-                           next.weight >= FailureCatalog::kExceptionWeight - 1;
-      const bool nearer = best != nullptr && next.weight == best->weight &&
-                          next.weight >= kAloneWeight && is_victim(*best) && !is_victim(next);
-      if (best == nullptr || went_on || nearer || next.weight > best->weight) best = &next;
-    }
-    // Lines of several processes come out of order: it says more than a line of code, or a
-    // launcher.
-    const bool says_little =
-        best != nullptr && best->weight <= kCutWeight && (best->row == nullptr || is_victim(*best));
-    if (says_little && doubted != nullptr && doubted->weight >= kAloneWeight) best = doubted;
-    if (best == nullptr) return std::nullopt;
-    return told(*best);
+  // Returns whether no other line than `best` explains the end.
+  [[nodiscard]] bool is_only_end(const Evidence& best) const {
+    return std::ranges::none_of(printed_.evidence, [&](const Evidence& other) {
+      const bool signal =
+          other.bare && other.row != nullptr && other.row->role == FailureRole::kRoot;
+      const bool ends = other.form == Form::kEnding && !other.bare && !other.is_victim();
+      return (signal || ends) && (other.row != best.row || other.row == nullptr) &&
+             &other != &best && !survived(other);
+    });
   }
 
  private:
-  static bool is_victim(const Candidate& one) {
-    return one.row != nullptr && one.row->role == FailureRole::kVictim;
+  [[nodiscard]] const std::string& stream(const Evidence& of) const {
+    return printed_.lines[of.line].stream;
   }
 
-  [[nodiscard]] std::size_t progress_of(std::size_t line) const {
-    return streams_.at(lines_[line].stream).progress;
+  // The way in which the process ended is that of `one`.
+  [[nodiscard]] bool fits(const Evidence& one) const {
+    if (!how_.killed || (one.row != nullptr && one.row->ends)) return true;
+    return one.form == Form::kEnding && !exceeds(one, kBehindKilled);
   }
 
-  void look(std::size_t index, Stream& stream) {
-    if (stream.open && begins_like(lines_[index].bare(), stream.open->prefix)) {
-      lines_[index].body += stream.open->prefix.size();
-    }
-    const std::string_view text = lines_[index].bare();
-    const std::size_t header = text.find(kHeader);
-    if (header != std::string_view::npos) {
-      if (const std::size_t last = last_quoted_line(text, header); last > header) {
-        return end_quoted(index, last, stream);
-      }
-      return begin(index, header, stream);
-    }
-    if (stream.open && take_frame(index, stream)) return;
-    if (!stream.open && is_frame(text)) {  // its beginning is not there
-      stream.open = Traceback{.first = index, .code = index};
-      if (take_frame(index, stream)) return;
-    }
-    const bool boxed = std::exchange(stream.boxed, text.starts_with("╰"));
-    const bool torn = std::exchange(stream.torn, text.starts_with(' '));
-    if (boxed && is_error_name(exception_name(text))) {
-      return end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true),
-                 stream);
-    }
-    if (torn && is_error_name(exception_name(text))) {
-      end(index, {.first = index}, catalog_.match(text.substr(0, kMostMatchedBytes), true), stream);
-      candidates_.back().torn = true;
-      candidates_.back().weak = true;
-      return;
-    }
-    if (is_raise(text)) return;  // a line of code: what is raised comes behind it
-    const auto match = catalog_.match(text.substr(0, kMostMatchedBytes), false);
-    if (match.row != nullptr) {
-      const bool noise = match.row->role == FailureRole::kNoise;
-      if (!noise) add(index, index, match, match.row->weight, stream);
-      return;
-    }
-    if (has(text, "During handling of the above exception") ||
-        has(text, "The above exception was the direct cause")) {
-      stream.chained = true;
-    } else if (text.starts_with("Exception ignored in") ||
-               text.starts_with("--- Logging error ---")) {
-      stream.ignored = true;
-    } else if (const std::size_t what = text.find("  what():  "); what != std::string_view::npos) {
-      add(index, index, {}, FailureCatalog::kExceptionWeight, stream);
-    } else if (has(text, "terminate called ")) {
-      add(index, index, {}, kLauncherWeight, stream);  // what() comes behind it
-    } else if (is_error_name(exception_name(text))) {
-      add_alone(index, stream);
-    } else if (is_progress(text)) {
-      ++stream.progress;
-    } else if (const ErrorLevel level = error_level(lines_[index]); level != ErrorLevel::kNone) {
-      add(index, index, {}, level == ErrorLevel::kFatal ? kLauncherWeight : 0, stream);
-      candidates_.back().weak = true;
-    }
+  [[nodiscard]] bool exceeds(const Evidence& one, const LineLimits& most) const {
+    return printed_.ordinary - one.ordinary > most.ordinary ||
+           printed_.fresh - one.fresh > most.fresh;
   }
 
-  void end_quoted(std::size_t index, std::size_t last, Stream& stream) {
-    const std::string_view said = lines_[index].bare().substr(last, kMostMatchedBytes);
-    auto match = catalog_.match(said, true);
-    match.at = last;
-    end(index, {.first = index}, match, stream);
-  }
-
-  // The end of a traceback that was printed elsewhere or not at all.
-  void add_alone(std::size_t index, const Stream& stream) {
-    const auto match = catalog_.match(lines_[index].bare().substr(0, kMostMatchedBytes), true);
-    const int weight = match.row != nullptr ? match.row->weight : kAloneWeight;
-    add(index, index, match, std::min(weight, kAloneWeight), stream);
-    candidates_.back().weak = true;
-  }
-
-  void begin(std::size_t index, std::size_t header, Stream& stream) {
-    const std::string_view before = lines_[index].bare().substr(0, header);
-    Traceback next{.first = index, .code = index};
-    next.original = before.ends_with("Original ");
-    const bool blank = before.find_first_not_of(' ') == std::string_view::npos;
-    next.indent = blank ? header : 0;
-    if (!blank) next.prefix = before;
-    next.chained = stream.chained && stream.last;
-    next.ignored = stream.ignored;
-    if (stream.open) {  // its end is not there: another process speaks
-      stream.open.reset();
+  // The job went on after it.
+  [[nodiscard]] bool survived(const Evidence& one) const {
+    const std::size_t end = printed_.lines.size();
+    if (one.form == Form::kEnding || (one.bare && one.row != nullptr)) {
+      return exceeds(one, kBehindEnding) ||
+             (one.doubtful ? printed_.work.went_on(one.line, end)
+                           : printed_.work.resumed(stream(one), one.line, end));
     }
-    stream.chained = false;
-    stream.ignored = false;
-    stream.open = next;
+    const int code = one.row == nullptr ? -1 : one.row->exit_code;
+    const bool other = code >= 0 && how_.exit_code >= 0 && code != how_.exit_code;
+    if (other && code == kNotFound) return true;
+    const bool weak = one.row == nullptr || one.alone || other || one.form <= Form::kHeard;
+    const bool unknown = weak && one.form != Form::kError;
+    return exceeds(one, unknown ? kBehindUnknown : kBehindMessage) ||
+           printed_.work.went_on(one.line, end);
   }
 
-  // False: the line is none of the open traceback.
-  bool take_frame(std::size_t index, Stream& stream) {
-    const std::string_view text = lines_[index].bare();
-    Traceback& open = *stream.open;
-    const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
-    const std::string_view said = text.substr(indent);
-    if (indent > open.indent || is_boxed(said)) {
-      const bool frame = said.starts_with("File \"");
-      if (frame) open.launcher = is_launchers(said);
-      if (frame || is_boxed(said)) open.interrupted = false;
-      if (open.interrupted) return false;
-      if (said.find_first_not_of("^~ ") != std::string_view::npos) open.code = index;
+  // The job went on between the two.
+  [[nodiscard]] bool apart(const Evidence& earlier, const Evidence& later) const {
+    const bool same = later.row != nullptr && later.row == earlier.row;
+    const bool consequence = later.bare || later.is_victim() || same;
+    const bool next = earlier.form == Form::kEnding && later.form == Form::kEnding &&
+                      stream(earlier) == stream(later);
+    const LineLimits& most = consequence ? kToConsequence : next ? kToNext : kToAnother;
+    const auto between = [](std::size_t from, std::size_t to) { return to > from ? to - from : 0; };
+    if (between(earlier.ordinary, later.ordinary) > most.ordinary ||
+        between(earlier.fresh, later.fresh) > most.fresh) {
       return true;
     }
-    if (exception_name(said).empty()) {
-      open.interrupted = true;
-      if (++open.foreign > kMostForeignLines) end_unfinished(stream);
-      return false;
-    }
-    const Traceback ended = *std::exchange(stream.open, std::nullopt);
-    if (ended.ignored) return true;
-    auto match = catalog_.match(said.substr(0, kMostMatchedBytes), true);
-    match.at += indent;
-    end(index, ended, match, stream);
-    return true;
+    return earlier.form == Form::kEnding && !earlier.doubtful
+               ? printed_.work.resumed(stream(earlier), earlier.line, later.line)
+               : printed_.work.went_on(earlier.line, later.line);
   }
 
-  // Of exceptions that led to one another, one stays.
-  void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
-           Stream& stream) {
-    int weight = match.row != nullptr ? match.row->weight : FailureCatalog::kExceptionWeight;
-    const std::string_view said = lines_[index].bare();
-    // What is behind it says more.
-    if (exception_name(said).ends_with("ExceptionGroup") ||
-        said.ends_with("root error(s) found.")) {
-      weight = kAloneWeight;
-    }
-    std::size_t first = ended.first;
-    if ((ended.chained || ended.original) && stream.last) {
-      Candidate& before = candidates_[*stream.last];
-      const std::string_view earlier = lines_[before.line].bare();
-      const bool replaces = ended.original || weight > before.weight ||
-                            (weight == before.weight && is_stepping_stone(earlier));
-      if (!replaces) return;
-      if (ended.original) first = before.first;
-      before.weight = -1;
-    }
-    add(index, first, match, weight, stream);
-    stream.last = candidates_.size() - 1;
+  [[nodiscard]] static bool is_reason(const FailureRow* reason, const FailureRow* of) {
+    return of != nullptr && std::ranges::any_of(of->by, [&](const std::string& start) {
+             return start.empty() || (reason != nullptr && reason->id.starts_with(start));
+           });
   }
 
-  // A traceback whose exception is not there: its last line of code.
-  void end_unfinished(Stream& stream) {
-    const Traceback open = *std::exchange(stream.open, std::nullopt);
-    if (open.ignored || open.code == open.first) return;
-    if (stream.last && (open.chained || open.original)) return;
-    if (Candidate* message = message_behind(open.code, stream)) {
-      message->first = open.first;
-      return;
+  // `earlier` is why `later` was printed, or says of the same event what it is.
+  [[nodiscard]] bool explains(const Evidence& earlier, const Evidence& later) const {
+    if (earlier.row != nullptr && earlier.row == later.row) return is_first_mention(earlier, later);
+    if (is_reason(earlier.row, later.row)) {
+      return earlier.form >= Form::kPlain || later.form < Form::kError;
     }
-    const int weight = open.launcher ? 0 : kCutWeight;
-    add(open.code, open.first, {}, weight, stream);
+    if (is_reason(later.row, earlier.row)) return false;
+    if (earlier.bare) return later.bare && earlier.weight > later.weight;
+    const bool raised = earlier.first < earlier.line;
+    const bool killed = later.row != nullptr && later.row->ends;
+    if (later.bare &&
+        (earlier.form == Form::kEnding || (earlier.form == Form::kError && raised && !killed))) {
+      return !killed;  // an exception, or a peer that has ended, lets a process exit or abort
+    }
+    if (earlier.form == Form::kEnding) {
+      if (later.is_victim()) return !earlier.is_victim() || says_more(earlier, later);
+      if (earlier.is_victim()) return false;
+      const int least = later.weight + (earlier.doubtful ? 1 : 0);
+      return later.form < Form::kEnding || earlier.weight >= least;
+    }
+    const bool launcher = later.bare && later.row != nullptr && later.row->weight == 0;
+    // A launcher's line comes right behind what the process printed; its traceback may stand alone.
+    if (launcher && later.first == later.line) {
+      return earlier.row != nullptr && !earlier.alone && earlier.form >= Form::kPlain &&
+             later.line - earlier.line <= kMostToLauncher;
+    }
+    if (later.is_victim() && earlier.is_victim()) return says_more(earlier, later);
+    if (!later.bare || later.row != nullptr || earlier.row == nullptr) return false;
+    if (later.cut) {
+      return stream(earlier) == stream(later) ||
+             (earlier.form == Form::kError && !stream(earlier).empty());
+    }
+    if (later.form == Form::kEnding) return earlier.form == Form::kError;  // native code ended it
+    return same_speaker(earlier, later);
   }
 
-  // What a traceback ended with that is no exception's name, but known.
-  Candidate* message_behind(std::size_t code, const Stream& stream) {
-    for (Candidate& behind : std::views::reverse(candidates_)) {
-      if (behind.line <= code) break;
-      const bool near = behind.line <= code + kMostMessageLines && behind.row != nullptr;
-      if (near && &streams_.at(lines_[behind.line].stream) == &stream) return &behind;
+  // True if both, which one row knows, speak of one event.
+  [[nodiscard]] bool is_first_mention(const Evidence& earlier, const Evidence& later) const {
+    if (later.bare) return true;  // a launcher says it in several places
+    if (later.form == Form::kEnding) {
+      const bool raised = later.first < later.line;
+      return earlier.form == Form::kEnding || (earlier.form == Form::kError && !raised);
     }
-    return nullptr;
+    const Form least = later.form == Form::kError ? Form::kError : Form::kHeard;
+    if (later.form == Form::kInfo || earlier.form < least) return false;
+    return printed_.lines[later.line].bare().starts_with(' ') || same_speaker(earlier, later);
   }
 
-  void add(std::size_t line, std::size_t first, const FailureCatalog::Match& match, int weight,
-           const Stream& stream) {
-    candidates_.push_back({.line = line,
-                           .first = first,
-                           .at = match.at,
-                           .row = match.row,
-                           .weight = weight,
-                           .progress = stream.progress});
+  // Both lines begin alike but for numbers, as the lines of one logger, or of one host, do.
+  [[nodiscard]] bool same_speaker(const Evidence& one, const Evidence& other) const {
+    return head_of(printed_.lines[one.line]) == head_of(printed_.lines[other.line]);
   }
 
-  [[nodiscard]] FoundCause told(const Candidate& best) const {
-    FoundCause cause{.failure_class = "script-error"};
-    if (best.row != nullptr) {
-      cause.failure_class = best.row->failure_class;
-      cause.role = best.row->role;
-      // Nothing came behind it.
-      const bool ended = best.torn && best.line + 1 == lines_.size();
-      const bool sure = !best.weak || ended || best.row->restart != RestartHelps::kNo;
-      cause.restart = sure ? best.row->restart : RestartHelps::kUnknown;
-      cause.advice = best.row->advice;
-    } else if (!best.weak && exception_name(lines_[best.line].bare()).empty() &&
-               best.first == best.line) {
-      cause.failure_class = "segfault";
-      cause.advice = "native code ended the process: see the lines around it";
+  static std::string head_of(const PrintedLine& line) {
+    constexpr std::size_t kHeadBytes = 20;
+    std::string head;
+    for (const char c : line.bare()) {
+      if (head.size() == kHeadBytes) break;
+      if ((c < '0' || c > '9') && c != ' ') head += c;
     }
-    cause.weight = best.weight;
-    cause.line = shown(best.line, lines_[best.line].body + best.at);
-    for (std::size_t i = best.first; i <= best.line && best.first < best.line; ++i) {
-      if (lines_[i].stream != lines_[best.line].stream) continue;
-      cause.traceback.push_back(shown(i, 0));
-      if (cause.traceback.size() > kMostTracebackLines) {
-        cause.traceback.erase(cause.traceback.begin() + 1);  // the header stays
-      }
-    }
-    return cause;
+    return head;
   }
 
-  // A line that is too long is shown from near what it is known by.
-  [[nodiscard]] std::string shown(std::size_t line, std::size_t at) const {
-    const std::string masked = mask_printed(lines_[line].text);
-    std::string_view text = masked;
-    if (text.size() > kMostLineBytes && at > kMostLineBytes / 2 && at < text.size()) {
-      std::size_t start = at - kMostLineBytes / 4;
-      while (start < at && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) ++start;
-      text.remove_prefix(start);
-    }
-    return std::string(cut_text(text, kMostLineBytes));
+  [[nodiscard]] static bool says_more(const Evidence& earlier, const Evidence& later) {
+    return earlier.row->failure_class == later.row->failure_class &&
+           earlier.weight > later.weight && earlier.form >= later.form;
   }
 
-  const FailureCatalog& catalog_;
-  std::vector<PrintedLine> lines_;
-  std::map<std::string, Stream> streams_;
-  std::vector<Candidate> candidates_;  // no more than lines, of kMostSearchedBytes
+  const Printed& printed_;
+  HowEnded how_;
 };
+
+// A line that is too long is shown from near what it is known by.
+std::string shown(const PrintedLine& line, std::size_t at) {
+  const std::string masked = mask_printed(line.text);
+  std::string_view text = masked;
+  if (text.size() > kMostLineBytes && at > kMostLineBytes / 2 && at < text.size()) {
+    std::size_t start = at - kMostLineBytes / 4;
+    while (start < at && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) ++start;
+    text.remove_prefix(start);
+  }
+  return std::string(cut_text(text, kMostLineBytes));
+}
+
+std::vector<std::string> traceback_of(const Evidence& best, const Printed& printed) {
+  std::vector<std::string> traceback;
+  const std::string& stream = printed.lines[best.line].stream;
+  for (std::size_t i = best.first; i <= best.line && best.first < best.line; ++i) {
+    if (printed.lines[i].stream != stream) continue;
+    traceback.push_back(shown(printed.lines[i], 0));
+    if (traceback.size() > kMostTracebackLines) {
+      traceback.erase(traceback.begin() + 1);  // the header stays
+    }
+  }
+  return traceback;
+}
+
+FoundCause told(const Evidence& best, const Printed& printed) {
+  const PrintedLine& line = printed.lines[best.line];
+  const std::string_view name = exception_name(line.bare());
+  FoundCause cause{.failure_class = "script-error"};
+  if (best.row != nullptr) {
+    cause.failure_class = best.row->failure_class;
+    cause.role = best.row->role;
+    cause.restart = best.row->restart;
+    cause.advice = best.row->advice;
+  } else if (best.form == Form::kEnding && name.empty() && !best.cut) {
+    cause.failure_class = "segfault";
+    cause.advice = "native code ended the process: see the lines around it";
+  } else if (is_foreign_exception(name)) {
+    cause.restart = RestartHelps::kYes;  // unknown: in doubt it goes away
+  }
+  cause.certain = cause.role == FailureRole::kRoot && !best.bare &&
+                  best.weight >= FailureCatalog::kExceptionWeight && best.form >= Form::kError;
+  cause.line = shown(line, line.body + best.at);
+  cause.traceback = traceback_of(best, printed);
+  return cause;
+}
 
 }  // namespace
 
-std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog) {
+std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog,
+                                     const HowEnded& how) {
   if (printed.size() > kMostSearchedBytes) {
     printed.remove_prefix(printed.size() - kMostSearchedBytes);
   }
-  Search search(catalog);
-  while (!printed.empty()) {
-    const std::size_t end = std::min(printed.find_first_of("\n\r"), printed.size());
-    search.take(printed.substr(0, end));
-    printed.remove_prefix(std::min(end + 1, printed.size()));
+  const Printed read = read_evidence(printed, catalog);
+  Choice choice(read, how);
+  const Evidence* best = choice.best();
+  if (best == nullptr) return std::nullopt;
+  FoundCause cause = told(*best, read);
+  // Output behind the line shows that somebody survived it.
+  const bool last = read.ordinary == best->ordinary;
+  const bool by_code =
+      best->row != nullptr && best->row->exit_code >= 0 && best->row->exit_code == how.exit_code;
+  const bool raised = best->whole && (how.exit_code < 0 || how.exit_code == kRaised);
+  if (cause.restart == RestartHelps::kNo &&
+      (how.lives || !last || (!raised && !by_code) || !choice.is_only_end(*best))) {
+    cause.restart = RestartHelps::kUnknown;
   }
-  return search.result();
+  cause.certain = cause.certain && (last || !how.lives);
+  return cause;
 }
 
 std::string cause_key(std::string_view line) {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/signal_name.h"
 #include "base/text.h"
+#include "envgen/failure/exception_line.h"
 
 namespace envgen {
 namespace {
@@ -60,27 +61,10 @@ std::string shortened(std::string_view text) {
   return std::string(trimmed(text).substr(0, kMostMessageBytes));
 }
 
-// "RuntimeError: no such shard", "torch.cuda.OutOfMemoryError: CUDA out of memory.": the last line
-// of a traceback.
-bool is_exception(std::string_view line) {
-  const std::size_t end = line.find(':');
-  const std::string_view name = line.substr(0, end);
-  if (name.empty() || name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                             "0123456789_.") != std::string_view::npos) {
-    return false;
-  }
-  static constexpr auto kEnds = words("Error", "Exception", "Interrupt", "Exit", "Warning");
-  return std::ranges::any_of(kEnds, [name](auto word) { return name.ends_with(word); });
-}
-
-// What a rank says whose peer, or whose node, has gone.
-bool speaks_of_a_peer(std::string_view message) {
-  static constexpr auto kWords =
-      words("onnection closed by peer", "onnection reset by peer", "onnection refused",
-            "Broken pipe", "Socket closed", "ocket Timeout", "imed out waiting", "ncclRemoteError",
-            "NCCL communicator was aborted", "NCCL error", "peer process", "watchdog");
-  return std::ranges::any_of(
-      kWords, [message](auto word) { return message.find(word) != std::string_view::npos; });
+// A rank that only says that another one, or its node, has gone.
+bool is_victim(const RankFailure& failure, const FailureCatalog& catalog) {
+  const FailureRow* row = catalog.match(failure.message, true).row;
+  return row != nullptr && row->role == FailureRole::kVictim;
 }
 
 // A process never sends these to another one by accident, and no launcher does; SIGKILL a launcher
@@ -167,7 +151,7 @@ class Reader {
     } else if (line.starts_with("error_file:")) {
       const std::string_view path = word_behind(line, ":");
       if (path != "<N/A>") entry->error_file = path;
-    } else if (is_exception(line)) {
+    } else if (!exception_name(line).empty()) {
       entry->message = shortened(line);
     }
   }
@@ -359,7 +343,8 @@ bool read_error_file(std::string_view text, RankFailure& failure) {
   return true;
 }
 
-std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures) {
+std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
+                                    const FailureCatalog& catalog) {
   std::vector<const RankFailure*> candidates;
   for (const RankFailure& failure : failures) {
     if (killed_by_kernel(failure.signal)) candidates.push_back(&failure);
@@ -372,7 +357,7 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures) {
     return failures.empty() ? std::nullopt : std::optional(failures[0]);
   }
   for (const RankFailure& failure : failures) {
-    if (!failure.message.empty() && !speaks_of_a_peer(failure.message)) {
+    if (!failure.message.empty() && !is_victim(failure, catalog)) {
       candidates.push_back(&failure);
     }
   }
@@ -390,9 +375,9 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures) {
                                     [](const RankFailure* failure) { return failure->at_s; });
 }
 
-std::string told_text(const std::vector<RankFailure>& failures) {
+std::string told_text(const std::vector<RankFailure>& failures, const FailureCatalog& catalog) {
   if (failures.empty()) return "";
-  const auto first = first_of(failures);
+  const auto first = first_of(failures, catalog);
   if (!first) {
     constexpr std::size_t kMostNamed = 8;
     std::set<int> ranks;

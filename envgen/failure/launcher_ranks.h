@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "envgen/failure/failure_catalog.h"
+
 namespace envgen {
 
 struct RankFailure {
@@ -46,14 +48,15 @@ std::vector<RankFailure> told_failures(std::string_view printed);
 // What @record writes: message and time are taken from it. False: it is none.
 bool read_error_file(std::string_view json, RankFailure& failure);
 
-// The one that failed first: one that the kernel killed, else the only one that speaks of
-// something else than of a peer that has gone, else the earliest of these. Nothing where that
+// The one that failed first: one that the kernel killed, else the only one whose message is no
+// victim's by the catalogue, else the earliest of these. Nothing where that
 // cannot be said: launchers name victims.
-std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures);
+std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
+                                    const FailureCatalog& catalog);
 
 // "rank 3 (in torchrun, on node-1) exited with code 1: ValueError: no such shard"; of several that
 // nobody can put in order "ranks 0, 1 and 2 (in torchrun) failed". "" of none.
-std::string told_text(const std::vector<RankFailure>& failures);
+std::string told_text(const std::vector<RankFailure>& failures, const FailureCatalog& catalog);
 
 // A rank that is written as its digits alone; -1: it is none.
 int rank_of(std::string_view digits);

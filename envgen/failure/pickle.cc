@@ -118,7 +118,7 @@ class Unpickler {
   bool number(std::size_t size, std::uint64_t& value);  // little endian
   bool take(std::uint64_t size, std::string_view& part);
   bool pop_mark(std::size_t& from);
-  bool failed(std::string found, std::string fix = kFix);
+  bool failed(std::string_view found, std::string_view fix = kFix);
   bool truncated() {
     return failed("the end of the file", "let the rank finish writing, then read the dump again");
   }
@@ -140,11 +140,11 @@ class Unpickler {
   Error error_;
 };
 
-bool Unpickler::failed(std::string found, std::string fix) {
+bool Unpickler::failed(std::string_view found, std::string_view fix) {
   error_ = {.what = "reading a pickle",
             .where = std::string(where_) + ": byte " + std::to_string(opcode_),
-            .found = std::move(found),
-            .fix = std::move(fix)};
+            .found = std::string(found),
+            .fix = std::string(fix)};
   return false;
 }
 

@@ -13,6 +13,8 @@ constexpr std::size_t kMostPrefixes = 6;
 constexpr std::size_t kMostPrefixBytes = 64;
 constexpr std::size_t kMostStreamBytes = 80;
 constexpr std::size_t kMostLevelBytes = 120;
+constexpr std::size_t kMostRecordBytes = 1024;  // the level may be the last field of a record
+constexpr std::size_t kMaxPlaceBytes = 120;     // "ProcessGroupNCCL.cpp"
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -25,13 +27,14 @@ std::size_t count_digits(std::string_view text, std::size_t from) {
 
 // Each of these: how many bytes of `text` are such a prefix; 0: it begins with none.
 
-// "[rank1]:", "[1,0]<stderr>:", "[host:2]:"
+// "[rank1]:", "[1,0]<stderr>:", "[host:2]:", "[0] "
 std::size_t bracket_prefix(std::string_view text) {
   if (!text.starts_with('[')) return 0;
   const std::size_t end = text.substr(0, kMostPrefixBytes).find(']');
   if (end == std::string_view::npos) return 0;
   if (text.starts_with("[pod/")) return end + 1;  // kubectl logs --prefix
   std::string_view rest = text.substr(end + 1);
+  if (end > 1 && count_digits(text, 1) == end - 1 && rest.starts_with(' ')) return end + 1;
   for (const std::string_view stream : {"<stdout>", "<stderr>", "<stddiag>"}) {
     if (rest.starts_with(stream)) rest.remove_prefix(stream.size());
   }
@@ -46,7 +49,16 @@ std::size_t process_prefix(std::string_view text) {
   return text.substr(0, end).find("pid=") == std::string_view::npos ? 0 : end + 1;
 }
 
-// "15: ", "worker-0: ", "stderr: "
+// "15: ", "rank0: "
+std::size_t rank_prefix(std::string_view text) {
+  constexpr std::string_view kRank = "rank";
+  const std::size_t start = text.starts_with(kRank) ? kRank.size() : 0;
+  const std::size_t digits = count_digits(text, start);
+  const std::size_t end = start + digits;
+  return digits > 0 && text.substr(end).starts_with(": ") ? end + 1 : 0;
+}
+
+// "worker-0: ", "stderr: "
 std::size_t name_prefix(std::string_view text) {
   constexpr std::string_view kStderr = "stderr: ";
   if (text.starts_with(kStderr)) return kStderr.size() - 1;
@@ -58,7 +70,7 @@ std::size_t name_prefix(std::string_view text) {
     ++end;
   }
   if (end == 0 || !text.substr(end).starts_with(": ")) return 0;
-  return dash || count_digits(text, 0) == end ? end + 1 : 0;
+  return dash ? end + 1 : 0;
 }
 
 // "2025-02-18 12:54", "2025-02-18T12:54:01.123456Z", "12:54:01", "03-25 06:14:02"
@@ -107,8 +119,100 @@ std::size_t level_prefix(std::string_view text) {
   return 0;
 }
 
+// A bar that the next text was printed behind: " 50%|###  | 5/10 [00:01<00:01, 5.0it/s]Killed".
+std::size_t bar_prefix(std::string_view text) {
+  if (text.find("%|") == text.npos) return 0;
+  for (const std::string_view end : {"s/it]", "it/s]"}) {
+    const std::size_t at = text.rfind(end);
+    if (at != text.npos && at + end.size() < text.size()) return at + end.size();
+  }
+  return 0;
+}
+
 // The border of a group of exceptions, or of a report that quotes a log.
 std::size_t border_prefix(std::string_view text) { return text.starts_with("| ") ? 1 : 0; }
+
+// "E" of "[E926 11:11:00.6 thread_pool.cpp:138]", "[E socket.cpp:860]", "F0409 07:28:49 1359
+// api.cc:719]" and "E external/xla/cuda_driver.cc:152]".
+LogLevel letter_level(std::string_view text) {
+  const bool bracket = text.starts_with('[');
+  if (bracket) text.remove_prefix(1);
+  if (text.size() < 2) return LogLevel::kNone;
+  const std::string_view behind = text.substr(1);
+  const std::size_t digits = count_digits(behind, 0);
+  const std::string_view place = behind.substr(0, std::min(behind.find(':'), kMaxPlaceBytes));
+  const bool source =
+      place.starts_with(' ') && place.find('.') != place.npos && place.find(' ', 1) == place.npos;
+  const bool glog = bracket ? digits >= 3 : digits == 4 && behind.substr(4).starts_with(' ');
+  if (!source && !glog) return LogLevel::kNone;
+  switch (text[0]) {
+    case 'D':
+    case 'I':
+      return LogLevel::kInfo;
+    case 'W':
+      return LogLevel::kWarning;
+    case 'E':
+    case 'F':
+      return LogLevel::kError;
+    default:
+      return LogLevel::kNone;
+  }
+}
+
+using LevelNames = std::array<std::string_view, 5>;
+constexpr LevelNames kErrorNames = {"ERROR", "CRITICAL", "FATAL", "PANIC"};
+constexpr LevelNames kWarningNames = {"WARNING", "WARN"};
+constexpr LevelNames kInfoNames = {"INFO", "DEBUG", "TRACE", "NOTICE", "SUCCESS"};
+
+// Level of which `word`, in capitals, is a name.
+LogLevel named_level(std::string_view word) {
+  auto is = [&](const LevelNames& names) {
+    return !word.empty() && std::ranges::find(names, word) != names.end();
+  };
+  if (is(kErrorNames)) return LogLevel::kError;
+  if (is(kWarningNames)) return LogLevel::kWarning;
+  return is(kInfoNames) ? LogLevel::kInfo : LogLevel::kNone;
+}
+
+std::size_t count_letters(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && (is_letter(text[end]) || text[end] == '_')) ++end;
+  return end;
+}
+
+// "ERROR" among the first words: a level's name is a word of capitals.
+LogLevel word_level(std::string_view head) {
+  for (std::size_t at = 0; at < head.size(); ++at) {
+    const std::size_t letters = count_letters(head.substr(at));
+    if (letters == 0) continue;
+    const std::string_view word = head.substr(at, letters);
+    // NCCL says at WARN what it fails with.
+    if (word == "WARN" && head.substr(0, at).ends_with("NCCL ")) return LogLevel::kError;
+    if (const LogLevel level = named_level(word); level != LogLevel::kNone) return level;
+    at += letters;
+  }
+  return LogLevel::kNone;
+}
+
+// The value of a record's field, in JSON (`"level": "error"`) or in logfmt (`level=error`).
+LogLevel field_level(std::string_view record) {
+  static constexpr auto kFields = words("level", "severity", "lvl", "levelname");
+  for (std::size_t at = 0; at < record.size(); ++at) {
+    const std::size_t letters = count_letters(record.substr(at));
+    const std::string_view field = record.substr(at, letters);
+    at += letters;
+    if (std::ranges::find(kFields, field) == kFields.end()) continue;
+    const std::string_view behind = record.substr(at);
+    if (!behind.starts_with('=') && !behind.starts_with('"') && !behind.starts_with('\\')) continue;
+    const std::size_t start = std::min(behind.find_first_not_of("\\\":= "), behind.size());
+    std::string word(behind.substr(start, count_letters(behind.substr(start))));
+    for (char& c : word) {
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    if (const LogLevel level = named_level(word); level != LogLevel::kNone) return level;
+  }
+  return LogLevel::kNone;
+}
 
 }  // namespace
 
@@ -121,12 +225,14 @@ PrintedLine printed_line(std::string_view raw) {
     const std::string_view rest = text.substr(start);
     std::size_t taken = bracket_prefix(rest);
     if (taken == 0) taken = process_prefix(rest);
+    if (taken == 0) taken = rank_prefix(rest);
     if (taken == 0) taken = name_prefix(rest);
     if (taken > 0 && line.stream.size() < kMostStreamBytes) line.stream += rest.substr(0, taken);
     if (taken == 0) taken = date_prefix(rest);
     if (taken == 0) taken = time_prefix(rest);
     if (taken == 0) taken = level_prefix(rest);
     if (taken == 0) taken = border_prefix(rest);
+    if (taken == 0) taken = bar_prefix(rest);
     if (taken == 0) break;
     line.body = start + taken;
     if (text.substr(line.body).starts_with(' ')) ++line.body;
@@ -134,66 +240,37 @@ PrintedLine printed_line(std::string_view raw) {
   return line;
 }
 
-ErrorLevel error_level(const PrintedLine& line) {
-  static constexpr auto kStarts =
-      words("Error: ", "ERROR: ", "ERROR ", "error: ", "Failed to ", "CRITICAL ",
-            "CRITICAL: ", "fatal error: ", "Fatal error: ");
-  static constexpr auto kLevels = words("[ERROR]", "[error]", "[CRITICAL]", " ERROR ", " CRITICAL ",
-                                        "|ERROR|", "ERROR:", "ERROR -");
-  static constexpr auto kFatal =
-      words("FATAL: ", "[FATAL]", "[fatal]", " FATAL ", "panic: ", " F tensorflow/");
+std::string_view without_rank(std::string_view line) {
+  for (std::size_t count = 0; count < kMostPrefixes; ++count) {
+    // "[Error]:" and "[pod/x] " name no rank.
+    const std::size_t end = std::min(line.find(']'), line.size());
+    const bool numbered = end > 0 && is_digit(line[end - 1]);
+    std::size_t taken = numbered ? bracket_prefix(line) : 0;
+    if (taken == 0) taken = rank_prefix(line);
+    if (taken == 0) break;
+    line.remove_prefix(taken);
+    if (line.starts_with(' ')) line.remove_prefix(1);
+  }
+  return line;
+}
+
+LogLevel log_level(const PrintedLine& line) {
+  static constexpr auto kErrors = words("Error: ", "error: ", "Failed to ",
+                                        "fatal: ", "panic: ", "fatal error: ", "Fatal error: ");
+  static constexpr auto kWarnings = words("Warning: ", "warning: ");
   const std::string_view said = line.bare();
-  const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
-  auto among = [&](const auto& words) {
-    return std::ranges::any_of(words, [&](auto word) { return head.find(word) != head.npos; });
+  auto starts = [&](const auto& all) {
+    return std::ranges::any_of(all, [&](auto word) { return said.starts_with(word); });
   };
-  // "[E926 11:11:00.6 thread_pool.cpp:138]", "F0409 07:28:49 1359 api.cc:719]"
-  const std::size_t bracket = head.find("[E");
-  if (bracket != head.npos && bracket + 2 < head.size() &&
-      (is_digit(head[bracket + 2]) || head[bracket + 2] == ' ')) {
-    return ErrorLevel::kFatal;
-  }
-  const bool glog = said.starts_with('E') || said.starts_with('F');
-  if (glog && count_digits(said, 1) == 4 && said.substr(5).starts_with(' ')) {
-    return ErrorLevel::kFatal;
-  }
-  if (among(kFatal)) return ErrorLevel::kFatal;
-  const bool starts =
-      std::ranges::any_of(kStarts, [&](auto word) { return said.starts_with(word); });
-  return starts || among(kLevels) ? ErrorLevel::kError : ErrorLevel::kNone;
-}
-
-namespace {
-
-// "step 5", "Epoch: [127/300]", "'loss': 10.2", but no "gradient_acc_step * world_size 64".
-bool has_number_soon(std::string_view text) {
-  constexpr std::size_t kMostBytes = 12;
-  std::size_t bytes = 0;
-  char last = 'x';
-  for (const char c : text) {
-    if (is_digit(c)) return true;
-    if (c != ' ' || last != ' ') ++bytes;
-    if (bytes > kMostBytes) return false;
-    last = c;
-  }
-  return false;
-}
-
-}  // namespace
-
-bool is_progress(std::string_view text) {
-  if (text.find("it/s") != text.npos || text.find("s/it") != text.npos) {
-    return std::ranges::any_of(text, is_digit);
-  }
-  static constexpr auto kWords =
-      words("step", "Step", "epoch", "Epoch", "iter", "Iter", "loss", "Loss");
-  return std::ranges::any_of(kWords, [&](auto word) {
-    for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
-      at += word.size();
-      if (has_number_soon(text.substr(at))) return true;
-    }
-    return false;
-  });
+  if (const LogLevel level = letter_level(said); level != LogLevel::kNone) return level;
+  if (const LogLevel level = field_level(said.substr(0, kMostRecordBytes));
+      level != LogLevel::kNone)
+    return level;
+  const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
+  if (const LogLevel level = word_level(head); level != LogLevel::kNone) return level;
+  if (starts(kWarnings)) return LogLevel::kWarning;
+  return starts(kErrors) || head.find(": error: ") != head.npos ? LogLevel::kError
+                                                                : LogLevel::kNone;
 }
 
 }  // namespace envgen

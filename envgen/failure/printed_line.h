@@ -1,6 +1,6 @@
 #pragma once
-// One line of a log, and what launchers put in front of it: `[rank1]:`, `(Worker pid=1)`, srun's
-// `15: `, mpirun's `[1,0]<stderr>:`, times, levels.
+// One line of a log, and what launchers put in front of it: `[rank1]:`, `rank1: `, `(Worker
+// pid=1)`, srun's `15: `, mpirun's `[1,0]<stderr>:` and `[0] `, times, levels.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,13 @@ struct PrintedLine {
 
 PrintedLine printed_line(std::string_view line);
 
-// How bad a line is by its own words: `ERROR`, `[E 12:01`, `FATAL: `, as loggers write them.
-enum class ErrorLevel : std::uint8_t { kNone, kError, kFatal };
-ErrorLevel error_level(const PrintedLine& line);
+// Returns `line` without the ranks before it: `[default0]:[rank0]: `, `15: `, `[1,0]<stderr>:`. The
+// name of a host, a time and a level stay, since they tell a reader something.
+std::string_view without_rank(std::string_view line);
 
-// What training prints when all is well: a step, an epoch, a loss, a bar.
-bool is_progress(std::string_view text);
+// How bad a line is by the word or letter that its logger put before it: `ERROR`, `[E 12:01`,
+// `slurmstepd: error: `, or by the field of a record: `"level":"error"`, `level=error`.
+enum class LogLevel : std::uint8_t { kNone, kInfo, kWarning, kError };
+LogLevel log_level(const PrintedLine& line);
 
 }  // namespace envgen

@@ -49,7 +49,8 @@ struct Cluster {
 
 struct LocalNode {
   int node_rank = 0;
-  std::string reason;  // how it was recognised: "pod_name job-0 is MA_CURRENT_INSTANCE_NAME"
+  std::string reason;       // how it was recognised: "pod_name job-0 is MA_CURRENT_INSTANCE_NAME"
+  bool unnumbered = false;  // the launcher's rendezvous numbers the nodes; node_rank is 0 on each
 
   bool operator==(const LocalNode&) const = default;
 };

@@ -87,16 +87,6 @@ std::vector<std::string_view> split_list(std::string_view text) {
   }
 }
 
-bool is_address(std::string_view host) {
-  return host.find(':') != std::string_view::npos ||
-         host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-// "job-worker-3.job" -> "job-worker-3"
-std::string_view label_of(std::string_view host) {
-  return is_address(host) ? host : host.substr(0, host.find('.'));
-}
-
 // "job-worker-3.job" -> "job-worker-"; "" when it does not end with a number.
 std::string_view stem_of(std::string_view host) {
   if (is_address(host)) return {};
@@ -109,6 +99,15 @@ std::string_view stem_of(std::string_view host) {
 constexpr const char* kReading = "reading the list of hosts";
 
 }  // namespace
+
+bool is_address(std::string_view host) {
+  return host.find(':') != std::string_view::npos ||
+         host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string_view label_of(std::string_view host) {
+  return is_address(host) ? host : host.substr(0, host.find('.'));
+}
 
 std::optional<HostPort> parse_host_port(std::string_view text) {
   if (text.starts_with('[')) return parse_bracketed(text);
@@ -174,6 +173,12 @@ Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
   if (stem.empty() || sibling == own.end()) return {};
   return fail("finding this node", place, to_text(hosts[index]) + ", and nowhere " + *sibling,
               kFix);
+}
+
+bool is_loopback(std::string_view host) {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host == "localhost" || host.starts_with("localhost.") || host == "::1" || host == "::" ||
+         host == "0.0.0.0" || (is_address(host) && host.starts_with("127."));
 }
 
 std::string to_text(const HostPort& host) {

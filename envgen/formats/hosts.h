@@ -32,6 +32,17 @@ Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string
 Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
                        const std::vector<std::string>& own, std::string_view where);
 
+// Returns whether `host` has the form of an IPv4 or IPv6 address, not of a name; true for "".
+bool is_address(std::string_view host);
+
+// Returns the first label of a name: "job-worker-3" of "job-worker-3.job"; of an address, all of
+// it.
+std::string_view label_of(std::string_view host);
+
+// Whether a name or address without a port stands for the machine that uses it: localhost and
+// 127.*, and 0.0.0.0, which connects there.
+bool is_loopback(std::string_view host);
+
 // "host:port" with brackets around an IPv6 address; "host" without a port.
 std::string to_text(const HostPort& host);
 

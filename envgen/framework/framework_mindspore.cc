@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "envgen/formats/hosts.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
@@ -32,13 +33,19 @@ int ranks_of(const Node& node) {
   return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
 }
 
+// An address of node 0 comes before its name: MindSpore 2.3 starts its scheduler only where the
+// address is, letter by letter, one of an interface.
 Result<std::string> scheduler_of(const Request& request, const Cluster& cluster) {
-  if (!request.master_addr.empty()) return request.master_addr;
-  if (!cluster.master_addr.empty()) return cluster.master_addr;
-  if (cluster.nodes.size() < 2) return "127.0.0.1";
-  const Node& first = cluster.nodes[0];
-  for (const std::string* address : {&first.host, &first.container_ip, &first.host_ip}) {
-    if (!address->empty()) return *address;
+  const std::string& named =
+      request.master_addr.empty() ? cluster.master_addr : request.master_addr;
+  if (named.empty() && cluster.nodes.size() < 2) return "127.0.0.1";
+  const Node none;
+  const Node& first = cluster.nodes.empty() ? none : cluster.nodes[0];
+  if (!named.empty() && named != first.host) return named;
+  for (const bool name : {false, true}) {
+    for (const std::string* host : {&first.host, &first.container_ip, &first.host_ip, &named}) {
+      if (!host->empty() && is_address(*host) != name) return *host;
+    }
   }
   return fail(kPlanning, "node 0", "no address of it: the platform did not tell one",
               "name it with --master-addr");
@@ -217,6 +224,7 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
   const Job& own = *job;
+  if (!is_address(own.scheduler)) plan.scheduler = Scheduler{own.scheduler, own.node_rank == 0};
   if (resolved.cluster.nodes.empty()) plan.world_size = own.world_size;
   if (own.local_size == 0) {
     return fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
@@ -254,7 +262,9 @@ Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, P
   for (int index = 0; index < job->local_size; ++index) {
     add_worker(inputs, resolved, *job, index, plan);
   }
-  if (resolved.platform.mindspore_scheduler.value_or(job->is_first)) {
+  const bool here = resolved.platform.mindspore_scheduler.value_or(job->is_first);
+  if (!is_address(job->scheduler)) plan.scheduler = Scheduler{job->scheduler, here};
+  if (here) {
     add_scheduler(inputs, resolved, *job, plan);
   }
   return {};

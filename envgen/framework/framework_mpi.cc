@@ -7,9 +7,11 @@
 // Kubeflow's MPI operator, Horovod's runner/mpi_run.py.
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "envgen/formats/hostfile.h"
+#include "envgen/formats/hosts.h"
 #include "envgen/framework/framework.h"
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/command.h"
@@ -56,6 +58,41 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
   return job;
 }
 
+// --- names with a domain
+
+bool has_domain(const Node& node) { return label_of(node.host) != node.host; }
+
+// OpenMPI cuts domains off. Version 4 then reaches hosts by what is left, "pod-1" of "pod-1.svc",
+// which no name server may know.
+bool needs_domains(const Cluster& cluster) {
+  const int launching = launching_node(cluster);
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    if (static_cast<int>(i) != launching && has_domain(cluster.nodes[i])) return true;
+  }
+  return false;
+}
+
+// Version 5 reaches them by their whole names, and takes hosts with the same short name for one.
+bool has_like_names(const Cluster& cluster) {
+  std::set<std::string_view> names;
+  return !std::ranges::all_of(cluster.nodes, [&names](const Node& node) {
+    return node.host.empty() || names.insert(label_of(node.host)).second;
+  });
+}
+
+// mpirun that keeps domains knows its own host by the host's name for itself alone, where no
+// interface has the address that "pod-0.svc" leads to.
+void rename_own_host(const Inputs& inputs, const ResolvedCluster& resolved,
+                     std::vector<HostfileEntry>& hosts) {
+  const int self = resolved.local_node.node_rank;
+  const std::string& own = inputs.facts().host_name;
+  if (self != launching_node(resolved.cluster) || !needs_domains(resolved.cluster)) return;
+  const std::string& told = resolved.cluster.nodes[static_cast<std::size_t>(self)].host;
+  if (label_of(told) != label_of(own)) return;
+  const auto entry = std::ranges::find(hosts, told, &HostfileEntry::host);
+  if (entry != hosts.end()) entry->host = own;
+}
+
 struct HostfilePlace {
   std::string promised;  // by the platform; "" = nobody named one
   const char* own_name;  // under RUN_DIR/mpi
@@ -92,12 +129,12 @@ void warn_of_names(const std::vector<HostfileFinding>& findings, Plan& plan) {
   plan.warnings.push_back(text + "; " + findings[0].fix);
 }
 
-Status add_hostfile(Inputs& inputs, const HostfilePlace& place, const Job& job, bool given,
-                    Plan& plan) {
+Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
+                    const std::vector<HostfileEntry>& hosts, bool given, Plan& plan) {
   std::string path = place.promised;
   if (given && path.empty()) return {};
   if (!given) {
-    auto text = render_hostfile(job.hosts, place.dialect);
+    auto text = render_hostfile(hosts, place.dialect);
     if (!text) {
       // Not the dialect of every engine can say every cluster; the others still work.
       if (place.dialect == HostfileDialect::kOpenMpi) return std::unexpected(text.error());
@@ -127,8 +164,10 @@ Status add_hostfiles(Inputs& inputs, const ResolvedCluster& resolved, const Job&
                             "mpich_hostfile",
                             HostfileDialect::kMpich,
                             {"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"}};
-  TRY(add_hostfile(inputs, openmpi, job, given, plan));
-  return add_hostfile(inputs, mpich, job, given, plan);
+  std::vector<HostfileEntry> hosts = job.hosts;
+  rename_own_host(inputs, resolved, hosts);
+  TRY(add_hostfile(inputs, openmpi, hosts, given, plan));
+  return add_hostfile(inputs, mpich, job.hosts, given, plan);
 }
 
 // Intel MPI takes the hosts of its file and the ranks per host from here.
@@ -176,20 +215,18 @@ void add_kill_timeout(bool alone, Plan& plan) {
   }
 }
 
-void add_openmpi_settings(const Inputs& inputs, const Job& job, Plan& plan) {
+void add_openmpi_settings(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
   if (inputs.facts().uid == 0) {
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                                  "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
       plan.env.push_back({Kind::kSet, variable, "1"});
     }
   }
-  const bool dots = std::ranges::any_of(job.hosts, [](const HostfileEntry& entry) {
-    return entry.host.find('.') != std::string::npos;
-  });
-  // "pod-0.svc" would be cut to "pod-0", which no name server knows.
-  if (dots || job.hosts.empty()) {
-    plan.env.push_back({Kind::kSet, "OMPI_MCA_orte_keep_fqdn_hostnames", "1"});
-    plan.env.push_back({Kind::kSet, "PRTE_MCA_prte_keep_fqdn_hostnames", "1"});
+  if (needs_domains(cluster)) {
+    plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_orte_keep_fqdn_hostnames", "1"});
+  }
+  if (has_like_names(cluster)) {
+    plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_prte_keep_fqdn_hostnames", "1"});
   }
   // A rank of one core is too small for the threads of a training process, and binding fails where
   // the container has some of the host's cores. What Horovod's flags say, for both versions.
@@ -280,7 +317,7 @@ Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Pla
   if (resolved.cluster.nodes.empty()) plan.world_size = job->world_size;
   TRY(add_hostfiles(inputs, resolved, *job, plan));
   add_ranks_per_host(resolved.cluster, *job, plan);
-  add_openmpi_settings(inputs, *job, plan);
+  add_openmpi_settings(inputs, resolved.cluster, plan);
   add_kill_timeout(job->alone, plan);
   unset_stale_launch(inputs, plan);
   keep_launchers_from_slurm(inputs, plan);

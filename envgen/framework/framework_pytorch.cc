@@ -9,8 +9,9 @@
 // planned for) torchrun is assumed. Python options that torchrun cannot pass on, and -c texts, go
 // to the workers as they are: --no_python.
 //
-// Several nodes meet in a static rendezvous at the master's address, a range of nodes in c10d's.
-// One node takes a free port by c10d's localhost:0, so that jobs on one host do not collide
+// Several nodes meet in a static rendezvous at the master's address, a range of nodes in c10d's,
+// and where PET_RDZV_* say it, in that one: its endpoint is no master, and may be no node of the
+// job. One node takes a free port by c10d's localhost:0, so that jobs on one host do not collide
 // (--standalone means port 29400 before 2.1); a port that was named, or a container without a
 // network, gets the static one. Ranks that we start meet in a store that rank 0 opens at
 // MASTER_PORT, which one node finds free at each start unless it was named.
@@ -20,8 +21,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "envgen/formats/hosts.h"
 #include "envgen/framework/framework.h"
 #include "envgen/framework/node_job.h"
+#include "envgen/framework/torch_version.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
@@ -41,9 +44,22 @@ std::string rendezvous_id(const ResolvedCluster& resolved) {
   return resolved.platform.job_id.empty() ? "trainit" : resolved.platform.job_id;
 }
 
+// Where the platform, or the user, lets torchrun's agents meet; "" = at the master.
+std::string_view given_endpoint(const Inputs& inputs) {
+  return inputs.variable("PET_RDZV_ENDPOINT");
+}
+
+// A fixed number of nodes, too, may meet by a rendezvous that an agent alone can follow.
+void take_rendezvous(const Inputs& inputs, Job& job) {
+  const std::string_view backend = inputs.variable("PET_RDZV_BACKEND");
+  if (given_endpoint(inputs).empty() || backend.empty() || backend == "static") return;
+  if (job.min_nodes == 0 && !job.is_task) job.min_nodes = job.node_count;
+}
+
 std::string node_range(const Job& job) {
   const std::string most = std::to_string(job.node_count);
-  return job.elastic() ? std::to_string(job.min_nodes) + ":" + most : most;
+  const bool range = job.elastic() && job.min_nodes != job.node_count;
+  return range ? std::to_string(job.min_nodes) + ":" + most : most;
 }
 
 bool contains_text(const std::vector<std::string>& command, std::string_view text) {
@@ -80,34 +96,6 @@ void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
   if (!resolved.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
 }
 
-// What a launcher typed by the user reads; its own flags beat PET_*.
-std::vector<EnvEdit> agent_defaults(const Job& job, const ResolvedCluster& resolved) {
-  std::vector<EnvEdit> edits = {
-      {Kind::kSetDefault, "PET_NNODES", node_range(job)},
-      {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
-  };
-  if (job.elastic()) {
-    edits.push_back({Kind::kSetDefault, "PET_RDZV_BACKEND", "c10d"});
-    edits.push_back({Kind::kSetDefault, "PET_RDZV_ENDPOINT", endpoint_of(job)});
-    edits.push_back({Kind::kSetDefault, "PET_RDZV_ID", rendezvous_id(resolved)});
-    return edits;
-  }
-  edits.push_back({Kind::kSetDefault, "PET_NODE_RANK", std::to_string(job.node_rank)});
-  if (job.address.empty()) return edits;
-  edits.push_back({Kind::kSetDefault, "PET_MASTER_ADDR", flag_address(job.address)});
-  edits.push_back({Kind::kSetDefault, "PET_MASTER_PORT", std::to_string(job.port)});
-  return edits;
-}
-
-// For the programs that start a torchrun by these. LLaMA-Factory asks for one on a node of one
-// device only when it is told to.
-std::vector<EnvEdit> node_variables(const Job& job) {
-  return {{Kind::kSetDefault, "NNODES", std::to_string(job.node_count)},
-          {Kind::kSetDefault, "NODE_RANK", std::to_string(job.node_rank)},
-          {Kind::kSetDefault, "NPROC_PER_NODE", std::to_string(job.slots)},
-          {Kind::kSetDefault, "FORCE_TORCHRUN", "1"}};
-}
-
 // "MIN:MAX" of more than one number.
 bool is_range(std::string_view nodes) {
   const std::size_t colon = nodes.find(':');
@@ -117,20 +105,93 @@ bool is_range(std::string_view nodes) {
   return least && most && *least < *most;
 }
 
+// Numbers that an image has from elsewhere are another job's: each node would start a job alone.
+Kind kind_for(const Job& job) { return job.alone() ? Kind::kSetDefault : Kind::kSet; }
+
+// An endpoint at localhost lets each node find itself alone. Node 0, which the others reach by its
+// name, may have one with a port of its own.
+Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job) {
+  const ParsedCommand& command = resolved.platform.command;
+  const std::string& launcher = command.launcher_name();
+  const auto nodes = find_flag(command, launcher, "--nnodes");
+  if (job.alone() || find_flag(command, launcher, "--standalone")) return {};
+  if (nodes && (nodes->text == "1" || nodes->text == "1:1")) return {};
+  const auto flag = find_flag(command, launcher, "--rdzv_endpoint");
+  const std::string_view endpoint = flag ? flag->text : given_endpoint(inputs);
+  const std::string_view host = endpoint.substr(0, endpoint.rfind(':'));
+  const bool first = job.node_rank == 0 && !resolved.local_node.unnumbered;
+  if (host.empty() || !is_loopback(host) || (first && !endpoint.ends_with(":0"))) return {};
+  return fail(kPlanning, flag ? "--rdzv_endpoint" : "PET_RDZV_ENDPOINT",
+              quoted(endpoint) + " for " + std::to_string(job.node_count) + " nodes",
+              "set it to the first node's host and a port, or the number of nodes to 1 where this "
+              "node is the whole job");
+}
+
+// What a launcher typed by the user reads; its own flags beat PET_*.
+std::vector<EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
+                                     const ResolvedCluster& resolved) {
+  const Kind kind = kind_for(job);
+  const bool asks_for_range = is_range(inputs.variable("PET_NNODES"));
+  std::vector<EnvEdit> edits = {
+      {asks_for_range ? Kind::kSetDefault : kind, "PET_NNODES", node_range(job)},
+      {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
+  };
+  if (job.elastic()) {
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_BACKEND", "c10d"});
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_ID", rendezvous_id(resolved)});
+    if (job.address.empty()) return edits;
+    edits.push_back({Kind::kSetDefault, "PET_RDZV_ENDPOINT", endpoint_of(job)});
+    return edits;
+  }
+  edits.push_back({kind, "PET_NODE_RANK", std::to_string(job.node_rank)});
+  if (job.address.empty()) return edits;
+  // A user may choose a name of node 0's faster network.
+  const Kind of_master = is_loopback(inputs.variable("PET_MASTER_ADDR")) ? kind : Kind::kSetDefault;
+  edits.push_back({of_master, "PET_MASTER_ADDR", flag_address(job.address)});
+  edits.push_back({of_master, "PET_MASTER_PORT", std::to_string(job.port)});
+  return edits;
+}
+
+// For the programs that start a torchrun by these. LLaMA-Factory asks for one on a node of one
+// device only when it is told to.
+std::vector<EnvEdit> node_variables(const Inputs& inputs, const Job& job, bool unnumbered) {
+  const Kind kind = kind_for(job);
+  return {{is_range(inputs.variable("NNODES")) ? Kind::kSetDefault : kind, "NNODES",
+           std::to_string(job.node_count)},
+          {unnumbered ? Kind::kSetDefault : kind, "NODE_RANK", std::to_string(job.node_rank)},
+          {Kind::kSetDefault, "NPROC_PER_NODE", std::to_string(job.slots)},
+          {Kind::kSetDefault, "FORCE_TORCHRUN", "1"}};
+}
+
 // Whether a launcher that the user typed, or that the program starts, goes on without a node: its
 // own flag says so, which may stand in a text for a shell, else PET_NNODES.
-bool typed_a_range(const Inputs& inputs, const std::vector<std::string>& command) {
-  std::string text;
-  for (const std::string& word : command) text += word + " ";
-  constexpr std::string_view kFlag = "--nnodes";
-  constexpr std::string_view kBlanks = " \t\n";
-  const std::size_t flag = text.find(kFlag);
-  if (flag == std::string::npos) {
-    return !contains_text(command, "--standalone") && is_range(inputs.variable("PET_NNODES"));
+bool typed_a_range(const Inputs& inputs, const ParsedCommand& command) {
+  const std::string& launcher = command.launcher_name();
+  if (const auto flag = find_flag(command, launcher, "--nnodes")) return is_range(flag->text);
+  return !find_flag(command, launcher, "--standalone") && is_range(inputs.variable("PET_NNODES"));
+}
+
+// The first node's own agent publishes its --master_addr to the workers of all nodes since PyTorch
+// 1.9: "localhost", as a platform writes it for the older ones, would send them to themselves.
+Status name_typed_master(const Request& request, const Job& job, const std::string& launcher,
+                         std::vector<std::string>& command, Plan& plan) {
+  const auto nodes = find_flag(command, launcher, "--nnodes");
+  const auto master = find_flag(command, launcher, "--master_addr");
+  if (!master || !is_loopback(master->text) || job.alone()) return {};
+  if (!request.master_addr.empty() || (nodes && (nodes->text == "1" || nodes->text == "1:1"))) {
+    return {};
   }
-  std::string_view value = std::string_view(text).substr(flag + kFlag.size() + 1);
-  value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
-  return is_range(value.substr(0, value.find_first_of(kBlanks)));
+  const std::string found = "--master_addr " + std::string(master->text);
+  if (job.node_rank != 0) {
+    return fail(kPlanning, "the command",
+                found + " on node " + std::to_string(job.node_rank) + " of " +
+                    std::to_string(job.node_count),
+                "that is this node itself: set it to the first node's host");
+  }
+  plan.warnings.push_back(found + " is changed to " + job.address +
+                          ": the launcher publishes it to the workers of all nodes");
+  command[master->word].replace(master->at, master->text.size(), flag_address(job.address));
+  return {};
 }
 
 // Lets an agent keep the error files of its ranks where we find them; nothing of that is to be
@@ -144,37 +205,41 @@ void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
   for (const char* name : {"PET_LOG_DIR", "PET_TEE", "PET_REDIRECTS"}) {
     if (!env.get_or(name, "").empty()) return;
   }
-  for (const char* flag : {"--log_dir", "--log-dir", "--tee", "--redirects", " -t ", " -r "}) {
-    if (contains_text(process.argv, flag)) return;
-  }
-  for (const char* flag : {"-t", "-r"}) {
-    if (std::ranges::find(process.argv, flag) != process.argv.end()) return;
-  }
+  const ParsedCommand command(process.argv);
+  constexpr std::string_view kFlags = "--log_dir --tee --redirects -t -r";
+  if (find_flag(command, command.launcher_name(), kFlags)) return;
   process.rank_logs = RankLogs::kTorchrun;
   process.rank_dir = join_path(run_dir, "torchrun");
   plan.directories.push_back({.path = process.rank_dir, .clean = true, .of_job = true});
   process.env.push_back({Kind::kSet, "PET_LOG_DIR", process.rank_dir});
 }
 
-void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                        Plan& plan) {
   const ParsedCommand& command = resolved.platform.command;
-  Process process = main_process(inputs, resolved.platform, command, plan);
-  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
-  if (command.is_launcher()) {
-    append(process.env, unset_stale(inputs, plan, rank_variables()));
-  }
-  if (!job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
-    const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
-    process.env.push_back({kind, "MASTER_ADDR", job.address});
-  }
-  if (!is_promised(plan, "MASTER_PORT")) {
-    const Kind kind = job.alone() ? Kind::kSetDefault : Kind::kSet;
-    process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
-  }
   const std::optional<Launcher>& typed = command.launcher();
   const bool torch_agent = (typed && typed->reads == LauncherReads::kPet) ||
                            contains_text(command, "torchrun") ||
                            contains_text(command, "torch.distributed.");
+  std::vector<std::string> argv = command;
+  if (torch_agent) {
+    TRY(check_endpoint(inputs, resolved, job));
+    TRY(name_typed_master(inputs.request(), job, command.launcher_name(), argv, plan));
+  }
+  Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
+  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
+  if (command.is_launcher()) {
+    append(process.env, unset_stale(inputs, plan, rank_variables()));
+  }
+  // Where agents meet there is no master, and another program listens at that port.
+  const bool has_master = !job.elastic() || given_endpoint(inputs).empty();
+  const Kind kind = kind_for(job);
+  if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
+    process.env.push_back({kind, "MASTER_ADDR", job.address});
+  }
+  if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_PORT")) {
+    process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
+  }
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
     warn_of_torch_agent(inputs.request(), plan);
   }
@@ -186,16 +251,19 @@ void launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job
                             " ranks: name python first, or start the ranks with --fan-out");
   }
   // With --standalone, PET_NNODES would make it wait for nodes that cannot come.
-  if (torch_agent && !contains_text(command, "--standalone")) {
-    append(process.env, agent_defaults(job, resolved));
+  if (torch_agent && !find_flag(command, command.launcher_name(), "--standalone")) {
+    append(process.env, agent_variables(inputs, job, resolved));
   }
   if (typed && typed->reads == LauncherReads::kNodeVariables && !job.alone()) {
-    append(process.env, node_variables(job));
+    append(process.env, node_variables(inputs, job, resolved.local_node.unnumbered));
   }
   if (torch_agent) keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
-  plan.elastic_launcher = !job.alone() && typed_a_range(inputs, command);
+  const bool waits =
+      job.elastic() && job.min_nodes == job.node_count;  // a lost node may come again
+  plan.elastic_launcher = waits || (!job.alone() && typed_a_range(inputs, command));
   plan.processes.push_back(std::move(process));
+  return {};
 }
 
 std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
@@ -218,6 +286,11 @@ std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedClus
   return edits;
 }
 
+bool has_old_torch(Inputs& inputs, const ResolvedCluster& resolved, const Plan& plan) {
+  const ParsedCommand& command = resolved.platform.command;
+  return command.python() && has_torch_before_2_2(inputs, plan, command[0]);
+}
+
 // The platform started this process as one of the ranks.
 Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                        Plan& plan) {
@@ -237,7 +310,8 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
                                     .node_rank = job.node_rank,
                                     .node_count = job.node_count,
                                     .master_addr = job.address,
-                                    .master_port = job.port});
+                                    .master_port = job.port,
+                                    .before_2_2 = has_old_torch(inputs, resolved, plan)});
   plan.processes.push_back(std::move(process));
   return {};
 }
@@ -261,6 +335,7 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
   }
   plan.free_master_port = job.alone() && !job.port_given && inputs.request().master_addr.empty();
   plan.directories.push_back({resolved.platform.log_dir});
+  const bool old_torch = has_old_torch(inputs, resolved, plan);
   for (int local_rank = 0; local_rank < job.slots; ++local_rank) {
     Process process =
         rank_process(inputs, resolved.platform, command, job.first_rank + local_rank, plan);
@@ -272,7 +347,8 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
                                       .node_rank = job.node_rank,
                                       .node_count = job.node_count,
                                       .master_addr = job.address,
-                                      .master_port = job.port});
+                                      .master_port = job.port,
+                                      .before_2_2 = old_torch});
     plan.processes.push_back(std::move(process));
   }
   return {};
@@ -288,15 +364,7 @@ struct Torchrun {
 Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
   const Environ env = planned_environment(inputs, plan);
   const FoundProgram in_path = find_in_path(inputs, env.get_or("PATH", ""), "torchrun");
-  FoundProgram interpreter;
-  if (python.find('/') == std::string::npos) {
-    interpreter = find_in_path(inputs, env.get_or("PATH", ""), python);
-  } else {
-    const std::string place = join_path(inputs.facts().cwd, python);
-    const PathState* state = inputs.kind(place);
-    interpreter.known = state != nullptr;
-    if (interpreter.known && state->kind == PathState::Kind::kFile) interpreter.path = place;
-  }
+  const FoundProgram interpreter = find_program(inputs, env, python);
   if (!in_path.known || !interpreter.known)
     return {.known = false, .program = "", .python_exec = ""};
   const bool seen = !in_path.path.empty();
@@ -320,40 +388,39 @@ std::vector<std::string> static_flags(const Job& job, const std::string& address
           "--master_port=" + std::to_string(job.port)};
 }
 
-// The first node's own agent publishes its --master_addr to the workers of all nodes since PyTorch
-// 1.9: "localhost", as a platform writes it for the older ones, would send them to themselves.
-std::string published_address(const Inputs& inputs, const ResolvedCluster& resolved,
-                              const Job& job) {
-  const bool by_platform =
-      resolved.platform.master_is_localhost && inputs.request().master_addr.empty();
-  if (!by_platform || job.alone() || job.node_rank != 0) return job.address;
-  const std::string& told = resolved.cluster.master_addr;
-  const std::string& own = resolved.cluster.nodes[0].host;
-  if (!told.empty()) return told;
-  return own.empty() ? job.address : own;
+// Keeps the rendezvous that variables give with its endpoint. Those of an image may stand alone.
+std::vector<std::string> rendezvous_flags(const Inputs& inputs, const ResolvedCluster& resolved,
+                                          const Job& job) {
+  const auto given = [&inputs](const char* variable, std::string otherwise) {
+    const std::string_view value = inputs.variable(variable);
+    const bool taken = !value.empty() && !given_endpoint(inputs).empty();
+    return taken ? std::string(value) : std::move(otherwise);
+  };
+  const std::string backend = given("PET_RDZV_BACKEND", "c10d");
+  std::string conf(inputs.variable("PET_RDZV_CONF"));
+  // c10d asks the resolver whether the endpoint is this host; the node rank knows it.
+  if (given_endpoint(inputs).empty() && backend == "c10d") {
+    conf = (job.node_rank == 0 ? "is_host=1" : "is_host=0") + (conf.empty() ? "" : "," + conf);
+  }
+  std::vector<std::string> flags = {
+      "--nproc_per_node=" + std::to_string(job.slots), "--nnodes=" + node_range(job),
+      "--rdzv_backend=" + backend,
+      "--rdzv_endpoint=" + given("PET_RDZV_ENDPOINT", endpoint_of(job)),
+      "--rdzv_id=" + given("PET_RDZV_ID", rendezvous_id(resolved))};
+  if (!conf.empty()) flags.push_back("--rdzv_conf=" + conf);
+  return flags;
 }
 
 std::vector<std::string> torchrun_flags(const Inputs& inputs, const ResolvedCluster& resolved,
                                         const Job& job) {
   const std::string ranks = "--nproc_per_node=" + std::to_string(job.slots);
-  if (job.elastic()) {
-    // c10d asks the resolver whether the endpoint is this host; the node rank knows it.
-    std::string conf = job.node_rank == 0 ? "is_host=1" : "is_host=0";
-    if (auto more = inputs.variable("PET_RDZV_CONF"); !more.empty())
-      conf += "," + std::string(more);
-    return {ranks,
-            "--nnodes=" + node_range(job),
-            "--rdzv_backend=c10d",
-            "--rdzv_endpoint=" + endpoint_of(job),
-            "--rdzv_id=" + rendezvous_id(resolved),
-            "--rdzv_conf=" + conf};
-  }
+  if (job.elastic()) return rendezvous_flags(inputs, resolved, job);
   // c10d's workers meet at the host's own name, which a container without a network cannot resolve.
   const bool named = job.port_given || !inputs.request().master_addr.empty();
   if (job.alone() && !named && !inputs.facts().addresses.empty()) {
     return {ranks, "--nnodes=1", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"};
   }
-  return static_flags(job, flag_address(published_address(inputs, resolved, job)));
+  return static_flags(job, flag_address(job.address));
 }
 
 // The python options before the script, and whether torchrun's own "python -u" covers them.
@@ -374,13 +441,15 @@ PythonOptions options_of(const std::vector<std::string>& command, const PythonCo
   return result;
 }
 
-// Flags that the platform's or the image's PET_* variables would add to ours.
-std::vector<EnvEdit> unset_agent_variables(const Environ& env) {
+// Flags that the platform's or the image's PET_* variables would add to ours. A rendezvous that
+// they give is the job's.
+std::vector<EnvEdit> unset_agent_variables(const Environ& env, bool keep_rendezvous) {
   static constexpr std::array<std::string_view, 7> kNames = {
-      "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID",  "PET_STANDALONE",
-      "PET_MODULE",       "PET_NO_PYTHON",     "PET_RUN_PATH",
+      "PET_STANDALONE",   "PET_MODULE",        "PET_NO_PYTHON", "PET_RUN_PATH",
+      "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID",
   };
-  return unset_present(env, kNames);
+  const std::span<const std::string_view> names = kNames;
+  return unset_present(env, keep_rendezvous ? names.first(4) : names);
 }
 
 // Variables that ask an agent for what it alone does.
@@ -395,11 +464,11 @@ bool configures_agent(const Environ& env) {
       kNames, [&env](std::string_view name) { return !env.get_or(name, "").empty(); });
 }
 
-Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved,
+Process agent_process(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                       std::vector<std::string> argv, Plan& plan) {
   Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
   append(process.env, unset_stale(inputs, plan, rank_variables()));
-  append(process.env, unset_agent_variables(planned_environment(inputs, plan)));
+  append(process.env, unset_agent_variables(planned_environment(inputs, plan), job.elastic()));
   keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
   return process;
@@ -418,7 +487,7 @@ void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   const auto first = static_cast<std::ptrdiff_t>(as_it_is ? 0 : python.operand);
   argv.insert(argv.end(), command.begin() + first, command.end());
   warn_of_torch_agent(inputs.request(), plan);
-  Process process = agent_process(inputs, resolved, std::move(argv), plan);
+  Process process = agent_process(inputs, resolved, job, std::move(argv), plan);
   if (as_it_is) {
     process.env.push_back({Kind::kSetDefault, "PYTHONUNBUFFERED", "1"});
   } else if (!torchrun.python_exec.empty()) {
@@ -432,12 +501,15 @@ void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   plan.processes.push_back(std::move(process));
 }
 
-// An image with torchrun has an agent that publishes it.
+// The platform's page prescribes localhost on the first node. An image with torchrun has an agent
+// that publishes its --master_addr to the workers of all nodes, so that name is not for it.
 std::string legacy_address(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                            const Plan& plan) {
-  std::string address = published_address(inputs, resolved, job);
-  if (address == job.address) return address;
-  return find_torchrun(inputs, plan, resolved.platform.command[0]).seen ? address : job.address;
+  const bool by_platform = resolved.platform.master_is_localhost && job.node_rank == 0;
+  if (!by_platform || !inputs.request().master_addr.empty()) return job.address;
+  const bool published =
+      !job.alone() && find_torchrun(inputs, plan, resolved.platform.command[0]).seen;
+  return published ? job.address : "localhost";
 }
 
 Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
@@ -470,14 +542,15 @@ Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   if (python.module) argv.emplace_back("-m");
   argv.insert(argv.end(), command.begin() + static_cast<std::ptrdiff_t>(python.operand),
               command.end());
-  plan.processes.push_back(agent_process(inputs, resolved, std::move(argv), plan));
+  plan.processes.push_back(agent_process(inputs, resolved, job, std::move(argv), plan));
   return {};
 }
 
 Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kDefaultPort));
   if (!told) return {};
-  const Job& job = *told;
+  Job& job = *told;
+  take_rendezvous(inputs, job);
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
   if (resolved.platform.own_rank) return launch_own_rank(inputs, resolved, job, plan);
 
@@ -486,10 +559,10 @@ Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& pla
       request.torch_launcher ? request.torch_launcher : resolved.platform.torch_launcher;
   if (launcher == TorchLauncher::kFanOut) return launch_fan_out(inputs, resolved, job, plan);
   if (is_users_own(resolved.platform.command, resolved, request)) {
-    launch_users_own(inputs, resolved, job, plan);
-    return {};
+    return launch_users_own(inputs, resolved, job, plan);
   }
-  TRY(needs_master(job, kPlanning));
+  if (!job.elastic() || given_endpoint(inputs).empty()) TRY(needs_master(job, kPlanning));
+  if (job.elastic()) TRY(check_endpoint(inputs, resolved, job));
   // A range of nodes is torchrun's, whatever the platform uses otherwise.
   if (job.elastic() && !request.torch_launcher) launcher.reset();
   if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, resolved, job, plan);

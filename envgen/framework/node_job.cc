@@ -11,8 +11,6 @@ int slots_of(const Node& node) {
 
 std::string master_of(const Request& request, const ResolvedCluster& resolved, bool alone) {
   if (!request.master_addr.empty()) return request.master_addr;
-  const bool own = alone || resolved.local_node.node_rank == 0;
-  if (resolved.platform.master_is_localhost && own) return "localhost";
   if (alone) return "127.0.0.1";
   if (!resolved.cluster.master_addr.empty()) return resolved.cluster.master_addr;
   const Node& first = resolved.cluster.nodes[0];

@@ -73,7 +73,7 @@ std::string SshSetup::argument_line() const {
 Result<SshSetup> ssh_setup(const Inputs& inputs) {
   const Request& request = inputs.request();
   const Facts& facts = inputs.facts();
-  if (!request.sandbox.user.empty()) {
+  if (!request.sandbox.user.empty() && !request.sandbox.settings.given_up) {
     // The sshd of this node, and what starts over it on the others, would be another user's.
     return fail(kPlanning, "--user", quoted(request.sandbox.user),
                 "jobs over ssh run as one user on all nodes: set USER in the image instead");

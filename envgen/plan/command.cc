@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
+#include "base/text.h"
 #include "envgen/plan/shell_text.h"
 
 namespace envgen {
@@ -143,22 +145,68 @@ std::vector<std::string> split_words(std::string_view line) {
 
 std::unexpected<Error> needs_shell(const std::string& found, std::string_view platform,
                                    const std::string& line) {
-  const bool plain = line.find_first_of("\"$`\\!") == std::string::npos;
-  std::string text = plain ? '"' + line + '"' : "";
-  if (!plain) {
-    text = "'";
-    for (const char c : line) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += '\'';
-  }
   return fail("reading the command", "platform " + std::string(platform), found,
-              "use: bash -c " + text);
+              "use: " + advice_for_line(line));
 }
 
 }  // namespace
 
+std::string advice_for_line(const std::string& line) {
+  if (const auto activation = conda_activation(line)) {
+    const std::string& name = activation->environment;
+    const std::string& rest = activation->rest;
+    const std::vector<std::string> words = split_words(rest);
+    const bool plain = words.empty() || (!is_assignment(words[0]) && !special_in(rest, {}));
+    return concat({"--conda-env ", name, " (TRAINIT_CONDA_ENV=", name, ") with the command: ",
+                   words.empty() ? "python ..."
+                   : plain       ? rest
+                                 : advice_for_line(rest)});
+  }
+  const bool plain = line.find_first_of("\"$`\\!") == std::string::npos;
+  return "bash -c " + (plain ? '"' + line + '"' : shell_quoted(line));
+}
+
 bool is_assignment(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   return name.size() < word.size() && name_at(word) == name.size() && !name.empty();
+}
+
+std::optional<FlagValue> find_flag(const std::vector<std::string>& command,
+                                   std::string_view launcher, std::string_view flags) {
+  constexpr std::string_view kEnds = " \t\n\"'`;&|()";  // of a word in a shell's text
+  enum class Place : std::uint8_t { kBefore, kFlags, kProgram };
+  const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
+  Place place = launcher.empty() ? Place::kFlags : Place::kBefore;
+  bool next = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string_view word = command[i];
+    const Place outside = place;  // where each command of this text begins
+    std::size_t end = 0;
+    for (std::size_t at = 0; (at = word.find_first_not_of(kEnds, at)) != word.npos; at = end) {
+      const bool continued = end > 0 && word[end - 1] == '\\';
+      const std::string_view gap = word.substr(end, at - end);
+      if (!continued && gap.find_first_of("\n;&|") != gap.npos) {
+        place = outside;
+        next = false;
+      }
+      end = std::min(word.find_first_of(kEnds, at), word.size());
+      std::string_view rest = word.substr(at, end - at);
+      const std::string_view name = base_name(rest.substr(rest.starts_with("-m") ? 2 : 0));
+      if (place == Place::kBefore && name == launcher) place = Place::kFlags;
+      if (place != Place::kFlags || rest == "\\") continue;
+      if (next) return FlagValue{i, at, rest};
+      const bool module = !launcher.empty() && (rest == "-m" || rest == "--module");
+      if (module || rest.ends_with(".py") || rest.ends_with(".sh") || name.starts_with("python")) {
+        place = Place::kProgram;
+      }
+      const std::string_view flag = take_part(rest, '=');
+      for (std::string_view names = flags; !next && !names.empty();) {
+        next = std::ranges::equal(flag, take_part(names, ' '), same);
+      }
+      if (next && !rest.empty()) return FlagValue{i, end - rest.size(), rest};
+    }
+  }
+  return std::nullopt;
 }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -22,6 +22,10 @@ Result<std::vector<std::string>> without_shell_syntax(
     const std::vector<std::string>& command, std::string_view platform,
     std::span<const std::string_view> filled = {});
 
+// How to give `line`, which only a shell understands: by `bash -c "..."`, or by --conda-env where
+// it activates an environment, which that shell could not.
+std::string advice_for_line(const std::string& line);
+
 // $NAME and ${NAME} of the command, as far as `value` knows the name. What a shell inside of it
 // will read (`bash -c TEXT`) is left to that.
 struct ExpandedCommand {
@@ -41,6 +45,18 @@ std::vector<std::string> command_of_line(std::string_view line);
 
 // KEY=VALUE, as a shell sets a variable for one command. "./a=b" is a path.
 bool is_assignment(std::string_view word);
+
+// The value of the first of a launcher's `flags` ("--nnodes --num_nodes"), also in a shell's text:
+// "--flag value" and "--flag=value", each with '-' for '_'. They stand between the launcher's name
+// and its program (a script, -m, an interpreter), whose flags are its own. Without a name the
+// command begins with them. `text` is part of the word; of a flag without a value the next word.
+struct FlagValue {
+  std::size_t word = 0;  // index of the word
+  std::size_t at = 0;    // offset of the value
+  std::string_view text;
+};
+std::optional<FlagValue> find_flag(const std::vector<std::string>& command,
+                                   std::string_view launcher, std::string_view flags);
 
 // The last part of a path.
 std::string_view base_name(std::string_view path);

@@ -42,10 +42,10 @@ void write_data(json::Writer& out, const std::vector<Dataset>& datasets,
   out.end_array();
 }
 
-std::string data_text(const std::vector<Dataset>& datasets, const DataRequest& request) {
-  std::string text;
+ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request) {
+  ShownLines lines;
   for (const Dataset& dataset : datasets) {
-    text += "copies " + dataset.source + " to ";
+    std::string text = "copies " + dataset.source + " to ";
     if (!dataset.destination.empty()) {
       text += dataset.destination;
     } else {
@@ -55,9 +55,9 @@ std::string data_text(const std::vector<Dataset>& datasets, const DataRequest& r
     if (request.timeout_ms > 0) text += ", at most " + seconds(request.timeout_ms);
     text += ": " + dataset.variable + "; when that fails, the job ";
     text += request.on_failure == OnDataFailure::kFail ? "ends" : "reads the source";
-    text += "\n";
+    lines.add({text});
   }
-  return text;
+  return lines;
 }
 
 }  // namespace envgen

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/shown_lines.h"
 #include "envgen/plan/dataset.h"
 
 namespace envgen {
@@ -13,6 +14,6 @@ namespace envgen {
 void write_data(json::Writer& out, const std::vector<Dataset>& datasets,
                 const DataRequest& request);
 // Lines for a person.
-std::string data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
+ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
 
 }  // namespace envgen

@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/result.h"
 #include "envgen/plan/parsed_command.h"
 #include "envgen/plan/request.h"
 #include "envgen/plan/snapshot.h"
@@ -27,8 +29,12 @@ class Inputs {
   [[nodiscard]] const Environ& env() const { return snapshot_.env; }
   // A variable's value, "" when it is unset.
   [[nodiscard]] std::string_view variable(std::string_view name) const {
-    return snapshot_.env.get_or(name, "");
+    const std::string_view value = snapshot_.env.get_or(name, "");
+    if (value.empty() && name.ends_with("_PORT")) note_link(name);
+    return value;
   }
+  // Lines about the links to Services that were asked for as variables.
+  [[nodiscard]] const std::set<std::string>& ignored_links() const { return ignored_links_; }
 
   // nullptr when the snapshot does not hold it: it is wanted then, and the answer is provisional.
   const PathState* content(const std::string& path) {
@@ -37,6 +43,16 @@ class Inputs {
     return state;
   }
   const PathState* kind(const std::string& path) { return find(path, false); }
+
+  // Notes why the number of this node's ranks is a question; the first note counts. Not `sure`: a
+  // warning is enough.
+  void note_uncounted(Error error, bool sure) {
+    if (uncounted_) return;
+    uncounted_ = std::move(error);
+    uncounted_surely_ = sure;
+  }
+  [[nodiscard]] const std::optional<Error>& uncounted() const { return uncounted_; }
+  [[nodiscard]] bool uncounted_surely() const { return uncounted_surely_; }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
   [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: there is none
@@ -59,12 +75,20 @@ class Inputs {
     return state.kind == PathState::Kind::kFile && empty && state.size_bytes > 0;
   }
 
+  void note_link(std::string_view name) const {
+    std::string note = ignored_link(snapshot_.env, name);
+    if (!note.empty()) ignored_links_.insert(std::move(note));
+  }
+
   const Snapshot& snapshot_;
   const Request& request_;
   ParsedCommand command_;
   TableMemo* memo_;
   std::set<Want> wants_;
   std::set<std::string> files_read_;
+  mutable std::set<std::string> ignored_links_;
+  std::optional<Error> uncounted_;
+  bool uncounted_surely_ = false;
 };
 
 // Whether `path` is a directory that can be written, or can become one: its nearest ancestor that

@@ -127,6 +127,16 @@ FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::strin
   }
 }
 
+FoundProgram find_program(Inputs& inputs, const Environ& env, const std::string& program) {
+  if (!program.contains('/')) return find_in_path(inputs, env.get_or("PATH", ""), program);
+  FoundProgram found;
+  const std::string place = join_path(inputs.facts().cwd, program);
+  const PathState* state = inputs.kind(place);
+  found.known = state != nullptr;
+  if (found.known && state->kind == PathState::Kind::kFile) found.path = place;
+  return found;
+}
+
 bool is_promised(const Plan& plan, std::string_view name) {
   return std::ranges::any_of(plan.env, [name](const EnvEdit& edit) {
     return edit.name == name && edit.kind != EnvEdit::Kind::kUnset;
@@ -174,8 +184,9 @@ std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
       {Kind::kSet, "TORCHELASTIC_MAX_RESTARTS", std::to_string(rank.max_restarts)},
       {Kind::kSet, "TORCHELASTIC_USE_AGENT_STORE", "False"},
       {Kind::kSetDefault, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
-      {Kind::kSetDefault, "NCCL_ASYNC_ERROR_HANDLING", "1"},  // before 2.2
   };
+  // Later versions warn of the old name on each rank.
+  if (rank.before_2_2) edits.push_back({Kind::kSetDefault, "NCCL_ASYNC_ERROR_HANDLING", "1"});
   if (!rank.error_file.empty()) {
     edits.push_back({Kind::kSet, "TORCHELASTIC_ERROR_FILE", rank.error_file});
   }

@@ -47,6 +47,9 @@ struct FoundProgram {
   std::string path;  // "" = nowhere
 };
 FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::string_view name);
+// Finds a command's first word: a path, also one relative to the directory of the snapshot (cwd),
+// or a name in PATH of `env`. `known` as above.
+FoundProgram find_program(Inputs& inputs, const Environ& env, const std::string& program);
 
 // Whether one of plan.env's edits, which the platform promises, names it.
 bool is_promised(const Plan& plan, std::string_view name);
@@ -73,6 +76,7 @@ struct TorchRank {
   std::string run_id = {};
   int max_restarts = 0;
   std::string error_file = {};  // written by torch's @record; "" = none
+  bool before_2_2 = false;      // the version of torch
 };
 std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank);
 

@@ -70,6 +70,8 @@ struct Observation {
   std::string preflight_found;        // "14 ok, 1 warning, 0 failed, 3 skipped"; "" = not run
   std::vector<std::string> datasets;  // directories that doctor wants mounted read-only
   Bind bind = Bind::kNone;
+  // Directories below RUN_DIR that were made for a job of another user, which may write there.
+  std::vector<std::string> job_directories;
   std::string timeline;  // a directory for copies of events, last state and plan; "" = none
 
   bool operator==(const Observation&) const = default;
@@ -97,6 +99,7 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   v("health_failures", observe.health_failures, kCount);
   v("preflight_found", observe.preflight_found);
   v("datasets", observe.datasets);
+  v("job_directories", observe.job_directories);
   v("timeline", observe.timeline);
 }
 

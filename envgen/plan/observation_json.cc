@@ -12,10 +12,9 @@ std::string lines_text(int count) {
 }
 
 std::string rounds_text(int count) {
-  return count == 1
-             ? "a failed round saves the job and ends it with exit code 75\n"
-             : std::to_string(count) +
-                   " failed rounds in succession save the job and end it with exit code 75\n";
+  return count == 1 ? "a failed round saves the job and ends it with exit code 75"
+                    : std::to_string(count) +
+                          " failed rounds in succession save the job and end it with exit code 75";
 }
 
 }  // namespace
@@ -54,30 +53,29 @@ void write_watches(json::Writer& out, const Observation& observe) {
   out.end_object();
 }
 
-std::string watches_text(const Observation& observe) {
-  std::string text;
+ShownLines watches_text(const Observation& observe) {
+  ShownLines lines;
   if (observe.perf_threshold_ppm > 0) {
-    text += "watches performance: hardware / e2e above " +
-            millionths_text(observe.perf_threshold_ppm) + " in " + lines_text(observe.perf_count) +
-            (observe.perf_reschedules ? " saves the job and ends it with exit code 75\n"
-                                      : " is an alert\n");
+    lines.add({"watches performance: hardware / e2e above ",
+               millionths_text(observe.perf_threshold_ppm), " in ", lines_text(observe.perf_count),
+               observe.perf_reschedules ? " saves the job and ends it with exit code 75"
+                                        : " is an alert"});
   }
   for (const std::string& pattern : observe.progress) {
-    text += "watches progress: lines with \"" + pattern + "\"\n";
+    lines.add({"watches progress: lines with \"", pattern, "\""});
   }
   if (observe.stall_ms > 0) {
-    text += std::string("watches for stalls: no output") +
-            (observe.stall_by_output ? "" : " and no CPU time") +
-            (observe.progress.empty() ? "" : ", of ranks that tell their steps no new one,") +
-            " for " + seconds(observe.stall_ms) +
-            (observe.stall_ends ? " fails the job with exit code 70\n" : " is reported\n");
+    lines.add({"watches for stalls: no output", observe.stall_by_output ? "" : " and no CPU time",
+               observe.progress.empty() ? "" : ", of ranks that tell their steps no new one,",
+               " for ", seconds(observe.stall_ms),
+               observe.stall_ends ? " fails the job with exit code 70" : " is reported"});
   }
   if (observe.health_interval_ms > 0) {
-    text += "watches health: each " + seconds(observe.health_interval_ms);
-    if (!observe.health_checks.empty()) text += ", checks " + observe.health_checks;
-    text += "; " + rounds_text(observe.health_failures);
+    lines.add({"watches health: each ", seconds(observe.health_interval_ms),
+               observe.health_checks.empty() ? "" : ", checks ", observe.health_checks, "; ",
+               rounds_text(observe.health_failures)});
   }
-  return text;
+  return lines;
 }
 
 }  // namespace envgen

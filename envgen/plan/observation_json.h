@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/shown_lines.h"
 #include "envgen/plan/observation.h"
 
 namespace envgen {
@@ -11,6 +12,6 @@ namespace envgen {
 // The key "watches" and its object, where there are some.
 void write_watches(json::Writer& out, const Observation& observe);
 // Lines for a person.
-std::string watches_text(const Observation& observe);
+ShownLines watches_text(const Observation& observe);
 
 }  // namespace envgen

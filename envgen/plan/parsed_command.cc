@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/constants/words.h"
+#include "base/text.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/shell_text.h"
 
@@ -27,13 +28,6 @@ bool is_one_of(std::string_view word, const auto& words) {
 }
 
 // --- Python ---
-
-bool is_python(std::string_view program) {
-  constexpr std::string_view kPython = "python";
-  if (!program.starts_with(kPython)) return false;
-  program.remove_prefix(kPython.size());
-  return program.find_first_not_of("0123456789.") == std::string_view::npos;
-}
 
 struct Operand {
   std::size_t at = 0;        // the word that it is in
@@ -231,6 +225,11 @@ bool is_text_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
 }
 
+// The shell alone knows what $CMD is. $PYTHON says it.
+bool may_be_launcher(std::string_view word) {
+  return word.starts_with('$') && !lowercased(word).contains("python");
+}
+
 // The first word that is known counts. Options may take values, so that none is skipped.
 // NOLINTNEXTLINE(misc-no-recursion)
 ComesTo behind_program(Words command, int depth, Evidence needed) {
@@ -277,10 +276,18 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       if (is_told_ranks(command.subspan(1, i))) break;
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
+      if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
       return result;  // the rest is that program's own
     }
   }
   if (is_told_ranks(command.subspan(1))) return {kUnknownLauncher, std::string(program)};
+  // `axolotl train job.yml`: a program that is told by a file what to run may start ranks.
+  static constexpr auto kFiles = words(".yaml", ".yml", ".toml");
+  for (const std::string& word : command.subspan(1)) {
+    const bool told = needed == Evidence::kFile && ends_in(word, kFiles);
+    const bool doubtful = wrapper ? may_be_launcher(word) : told;
+    if (doubtful && result.doubt.empty()) result.doubt = word;
+  }
   return result;
 }
 
@@ -333,12 +340,20 @@ ComesTo unwrap(Words command, int depth, Evidence needed) {
     return in_text(operand.text, depth);
   }
   if (name.ends_with(".sh")) return {.script = command[0]};
+  if (may_be_launcher(command[0])) return {.doubt = command[0]};
   if (const auto python = find_operand(command)) return behind_python(command, *python);
   if (name.ends_with(".py")) return {.doubt = is_told_ranks(command) ? command[0] : ""};
   return behind_program(command, depth, needed);
 }
 
 }  // namespace
+
+bool is_python(std::string_view name) {
+  constexpr std::string_view kPython = "python";
+  if (!name.starts_with(kPython)) return false;
+  name.remove_prefix(kPython.size());
+  return name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
 
 ParsedCommand::ParsedCommand(std::vector<std::string> words) : words_(std::move(words)) {
   if (const auto python = find_operand(words_)) {

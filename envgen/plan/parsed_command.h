@@ -17,7 +17,10 @@
 
 namespace envgen {
 
-// A Python command: its program's base name is python, python3, python3.10, ...
+// "python", "python3", "python3.10": the base name of an interpreter.
+bool is_python(std::string_view name);
+
+// A Python command: its program's base name is one of these.
 struct PythonCommand {
   std::size_t operand = 0;  // index of the script, or of what -m or -c names
   bool module = false;      // -m

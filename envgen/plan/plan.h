@@ -12,6 +12,7 @@
 #include "base/lazy_text.h"
 #include "base/policy.h"
 #include "base/result.h"
+#include "base/shown_lines.h"
 #include "envgen/formats/cluster.h"
 #include "envgen/plan/hook_event.h"
 #include "envgen/plan/observation.h"
@@ -96,7 +97,8 @@ struct NodeLink {
   bool stops = true;        // a failure on one node ends the job on all; else they are told
   bool loss_counts = true;  // so does the loss of one,
   bool stop_counts = true;  // and the stop of one
-  std::int64_t timeout_ms = 0;  // of silence
+  std::int64_t timeout_ms = 0;   // of silence
+  std::string secret_file = {};  // that proves who is a node of the job; "" = none does
   // Of a worker whose launcher is node 0: what tells this node's sshd what has become of that.
   std::vector<std::string> tell_sshd = {};
   // The resolver's, for the process that keeps the connection; in no JSON.
@@ -108,6 +110,10 @@ struct NodeLink {
   bool operator==(const NodeLink&) const = default;
 };
 void fields(FieldVisitor& v, NodeLink& link);
+// The text for a link without a secret.
+inline constexpr const char* kNoSecret =
+    "no secret: any process that reaches the port and knows the nodes' names can join as a node "
+    "(--job-secret)";
 
 // The devices whose holders have to let go of them before a restart: a device that the last start
 // has not left yet refuses the next one, or lacks its memory.
@@ -121,6 +127,14 @@ struct DeviceWait {
   std::int64_t timeout_ms = 0;
 
   bool operator==(const DeviceWait&) const = default;
+};
+
+// Host name of MindSpore's scheduler; replaced by an IPv4 address when the processes start.
+struct Scheduler {
+  std::string host;
+  bool here = false;  // this node starts it
+
+  bool operator==(const Scheduler&) const = default;
 };
 
 // Peers that must answer before the processes start: each one's sshd, asked by the ssh client.
@@ -168,6 +182,7 @@ struct Plan {
   std::optional<NodeLink> link;
   // MASTER_PORT of the processes stands for one that is free when they start; not PID 1's to know.
   bool free_master_port = false;
+  std::optional<Scheduler> scheduler;  // not PID 1's to know
   bool elastic_launcher = false;   // it goes on without a node that is lost; not PID 1's to know
   std::vector<Process> post_stop;  // one after the other after the job, with TRAINIT_EXIT_CODE set
   Sandbox sandbox;                 // of `processes`
@@ -203,7 +218,7 @@ void confine_unprepared(Plan& plan, const SandboxRequest& request);
 std::string plan_to_json(const Plan& plan, const Environ& base);
 
 // The same for a person.
-std::string plan_to_text(const Plan& plan, const Environ& base);
+ShownLines plan_to_text(const Plan& plan, const Environ& base);
 
 // The part of a plan that PID 1 needs, as bytes (wire.h): the resolver child has done the rest.
 std::string encode_plan(const Plan& plan);

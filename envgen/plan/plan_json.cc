@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 
+#include "base/constants/trusted_path.h"
 #include "base/json_fields.h"
 #include "base/secrets/secrets.h"
 #include "base/text.h"
@@ -56,6 +57,7 @@ static void fields(FieldVisitor& v, ShownLink& shown) {
   v("node_rank", link.node_rank);
   v("node_count", link.node_count);
   v("timeout_ms", link.timeout_ms);
+  v("secret_file", link.secret_file, {.omit = true});
   std::string word = link.stops ? "stop" : "tell";
   v("on_node_failure", word);
 }
@@ -205,24 +207,21 @@ void write_waits(json::Writer& out, const Plan& plan) {
   out.end_array();
 }
 
-void add_process_text(std::string& text, const Process& process, Deltas& deltas) {
+void add_process(ShownLines& lines, const Process& process, Deltas& deltas) {
   const EnvDelta delta = deltas.of(process);
-  text += "  " + process.name;
-  if (process.device >= 0) text += " (device " + std::to_string(process.device) + ")";
-  text += ":";
-  for (const std::string& argument : masked_arguments(process.argv)) text += " " + argument;
-  text += "\n    in " + process.cwd + ", output to ";
-  text += process.log.empty() ? "stdout and stderr" : process.log;
-  if (process.echo && !process.log.empty()) text += " and stdout and stderr";
-  if (process.tee) text += " through the tee";
-  if (!process.prefix.empty()) text += ", lines behind \"" + process.prefix + "\"";
-  text += "\n";
+  const std::string device =
+      process.device >= 0 ? " (device " + std::to_string(process.device) + ")" : "";
+  lines.add({"  ", process.name, device, ": ", joined(masked_arguments(process.argv), " ")});
+  const bool both = process.echo && !process.log.empty();
+  lines.add({"    in ", process.cwd, ", output to ",
+             process.log.empty() ? "stdout and stderr" : std::string_view(process.log),
+             both ? " and stdout and stderr" : "", process.tee ? " through the tee" : "",
+             process.prefix.empty() ? "" : concat({", lines behind \"", process.prefix, "\""})});
   if (!process.cpus.empty()) {
-    text += "    on CPUs " + process.cpus + ": " + process.cpus_reason + "\n";
+    lines.add({"    on CPUs ", process.cpus, ": ", process.cpus_reason});
   }
-  for (const auto& [name, value] : delta.set)
-    text.append("    ").append(name).append("=").append(value).append("\n");
-  for (const std::string& name : delta.unset) text.append("    ").append(name).append(" unset\n");
+  for (const auto& [name, value] : delta.set) lines.add({"    ", name, "=", value});
+  for (const std::string& name : delta.unset) lines.add({"    ", name, " unset"});
 }
 
 // The time that a stop leaves the hooks of `event` together, if that is less than `timeout_ms`.
@@ -236,16 +235,23 @@ std::string within_stop_text(const Budget& stop, HookEvent event, std::int64_t t
   return {};
 }
 
-void add_hooks_text(std::string& text, const Plan& plan) {
+void add_hooks(ShownLines& lines, const Plan& plan) {
   const Budget stop = stop_budget(plan);
   for (const HookGroup& group : plan.hooks) {
+    const std::string_view event = name_of(group.event);
     for (const std::string& path : group.paths) {
-      text += "hook at " + std::string(name_of(group.event)) + ": " + path;
-      if (path == group.script) text += " " + std::string(name_of(group.event));
-      text += ", at most " + seconds(group.timeout_ms);
-      text += within_stop_text(stop, group.event, group.timeout_ms);
-      text += group.fatal ? "; its failure ends the job\n" : "\n";
+      const bool is_script = path == group.script;
+      lines.add({"hook at ", event, ": ", path, is_script ? " " : "", is_script ? event : "",
+                 ", at most ", seconds(group.timeout_ms),
+                 within_stop_text(stop, group.event, group.timeout_ms),
+                 group.fatal ? "; its failure ends the job" : ""});
     }
+  }
+  if (plan.hooks.empty()) return;
+  if (plan.sandbox.identity && plan.sandbox.identity->uid != 0) {
+    lines.add({"hooks have trainit's rights, and PATH=", kTrustedPath});
+  } else if (plan.sandbox.capabilities) {
+    lines.add({"hooks have trainit's rights, and root's job may change them: use --user as well"});
   }
 }
 
@@ -253,13 +259,13 @@ std::string_view preflight_name(Preflight preflight) {
   return preflight == Preflight::kRequire ? "require" : "warn";
 }
 
-std::string device_wait_text(const Plan& plan) {
-  if (!plan.device_wait) return {};
+void add_device_wait(ShownLines& lines, const Plan& plan) {
+  if (!plan.device_wait) return;
   const auto& devices = plan.device_wait->devices;
   const std::size_t more = devices.size() - 1;
-  return "before a restart waits until nobody holds the devices (" + devices[0].path +
-         (more > 0 ? " and " + std::to_string(more) + " more" : "") + "), at most " +
-         seconds(plan.device_wait->timeout_ms) + "\n";
+  lines.add({"before a restart waits until nobody holds the devices (", devices[0].path,
+             more > 0 ? " and " + std::to_string(more) + " more" : "", "), at most ",
+             seconds(plan.device_wait->timeout_ms)});
 }
 
 void write_warm(json::Writer& out, const WarmPlan& warm) {
@@ -272,20 +278,65 @@ void write_warm(json::Writer& out, const WarmPlan& warm) {
   out.end_object();
 }
 
-std::string warm_text(const Plan& plan) {
-  if (plan.warm.modules.empty()) return {};
+void add_warm(ShownLines& lines, const Plan& plan) {
+  if (plan.warm.modules.empty()) return;
   std::string ranks;
   for (std::size_t i = 0; i < plan.warm.processes.size() && i < plan.processes.size(); ++i) {
     if (plan.warm.processes[i].operand < 0) continue;
     ranks += (ranks.empty() ? "" : ", ") + plan.processes[i].name;
   }
-  if (ranks.empty()) return "a restart is a cold one: " + plan.warm.cold + "\n";
-  std::string modules;
-  for (const std::string& module : plan.warm.modules) {
-    modules += (modules.empty() ? "" : ", ") + module;
+  if (ranks.empty()) {
+    lines.add({"a restart is a cold one: ", plan.warm.cold});
+    return;
   }
+  std::string modules = joined(plan.warm.modules, ", ");
   if (modules == kWarmAuto) modules = "what the program imports first";
-  return "keeps a process warm for a restart of each of " + ranks + ", with " + modules + "\n";
+  lines.add({"keeps a process warm for a restart of each of ", ranks, ", with ", modules});
+}
+
+// Adds the platform, this node's place, the waits and the warnings.
+void add_place(ShownLines& lines, const Plan& plan) {
+  lines.add(
+      {"platform ", plan.platform, " (", plan.platform_reason, "), framework ", plan.framework});
+  if (plan.local_node) {
+    lines.add({"node ", std::to_string(plan.local_node->node_rank), " of ",
+               std::to_string(plan.node_count), " (", plan.local_node->reason, "), world size ",
+               std::to_string(plan.world_size)});
+  }
+  for (const Wait& wait : plan.waits) {
+    if (wait.why.empty()) {
+      lines.add({"waited for ", wait.path, ": it is ready"});
+    } else {
+      lines.add({"waits for ", wait.path, ", at most ", seconds(wait.timeout_ms), ": ", wait.why});
+    }
+  }
+  for (const std::string& warning : plan.warnings) lines.add({"warning: ", warning});
+}
+
+// Adds the preparations before the first process starts.
+void add_preparations(ShownLines& lines, const Plan& plan) {
+  lines.add(data_text(plan.datasets, plan.data));
+  for (const PlannedDirectory& directory : plan.directories) {
+    lines.add({"directory ", directory.path, directory.clean ? ", emptied first" : ""});
+  }
+  for (const PlannedFile& file : plan.files) {
+    const auto size = file.content.size();
+    lines.add({"writes ", file.path, size ? ", " + std::to_string(*size) + " bytes" : ""});
+  }
+  const char* no_shell = plan.shell.empty() ? ", but there is no shell" : "";
+  for (const std::string& script : plan.leave_scripts) {
+    lines.add({"first sources ", script, no_shell});
+  }
+  for (const std::string& script : plan.scripts) lines.add({"sources ", script, no_shell});
+  if (plan.peers) {
+    lines.add({"waits for ", std::to_string(plan.peers->hosts.size()), " peers, at most ",
+               seconds(plan.peers->timeout_ms)});
+  }
+  if (plan.observe.preflight != Preflight::kOff) {
+    const bool required = plan.observe.preflight == Preflight::kRequire;
+    lines.add({"checks the machine first, as trainit doctor does",
+               required ? "; a failed check ends the job" : ""});
+  }
 }
 
 }  // namespace
@@ -321,79 +372,52 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   write_warm(out, plan.warm);
   if (plan.link) v.add("link", ShownLink{*plan.link});
   if (plan.free_master_port) out.key("free_master_port").boolean(true);
+  if (plan.scheduler) out.key("scheduler_host").string(plan.scheduler->host);
   if (plan.observe.preflight != Preflight::kOff) {
     out.key("preflight").string(preflight_name(plan.observe.preflight));
   }
   write_waits(out, plan);
-  v.add("warnings", plan.warnings);
+  v.add("warnings", plan.warnings, {.masked = true});
   out.end_object();
   return std::move(out).take();
 }
 
-std::string plan_to_text(const Plan& plan, const Environ& base) {
-  std::string text = "platform " + plan.platform + " (" + plan.platform_reason + "), framework " +
-                     plan.framework + "\n";
-  if (plan.local_node) {
-    text += "node " + std::to_string(plan.local_node->node_rank) + " of " +
-            std::to_string(plan.node_count) + " (" + plan.local_node->reason + "), world size " +
-            std::to_string(plan.world_size) + "\n";
-  }
-  for (const Wait& wait : plan.waits) {
-    text += wait.why.empty() ? "waited for " + wait.path + ": it is ready\n"
-                             : "waits for " + wait.path + ", at most " + seconds(wait.timeout_ms) +
-                                   ": " + wait.why + "\n";
-  }
-  for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
-  text += data_text(plan.datasets, plan.data);
-  for (const PlannedDirectory& directory : plan.directories) {
-    text += "directory " + directory.path + (directory.clean ? ", emptied first\n" : "\n");
-  }
-  for (const PlannedFile& file : plan.files) {
-    const auto size = file.content.size();
-    text += "writes " + file.path + (size ? ", " + std::to_string(*size) + " bytes\n" : "\n");
-  }
-  for (const std::string& script : plan.leave_scripts) {
-    text += "first sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
-  }
-  for (const std::string& script : plan.scripts) {
-    text += "sources " + script + (plan.shell.empty() ? ", but there is no shell\n" : "\n");
-  }
-  if (plan.peers) {
-    text += "waits for " + std::to_string(plan.peers->hosts.size()) + " peers, at most " +
-            seconds(plan.peers->timeout_ms) + "\n";
-  }
-  if (plan.observe.preflight != Preflight::kOff) {
-    text += "checks the machine first, as trainit doctor does";
-    text +=
-        plan.observe.preflight == Preflight::kRequire ? "; a failed check ends the job\n" : "\n";
-  }
-  text += "starts " + std::to_string(plan.processes.size()) +
-          (plan.processes.size() == 1 ? " process" : " processes") + "\n";
-  if (!plan.sandbox.empty()) text += "  confined: " + sandbox_text(plan.sandbox) + "\n";
+ShownLines plan_to_text(const Plan& plan, const Environ& base) {
+  ShownLines lines;
+  add_place(lines, plan);
+  add_preparations(lines, plan);
+  lines.add({"starts ", std::to_string(plan.processes.size()),
+             plan.processes.size() == 1 ? " process" : " processes"});
+  if (!plan.sandbox.empty()) lines.add({"  confined: ", sandbox_text(plan.sandbox)});
   Deltas deltas(plan, base);
-  for (const Process& process : plan.processes) add_process_text(text, process, deltas);
+  for (const Process& process : plan.processes) add_process(lines, process, deltas);
   if (plan.free_master_port) {
-    text +=
-        "the port where the ranks meet is one that is free at the start; --master-port names one\n";
+    lines.add(
+        {"the port where the ranks meet is one that is free at the start; --master-port names "
+         "one"});
   }
+  if (plan.scheduler) lines.add({plan.scheduler->host, " becomes an address at the start"});
   for (const Process& process : plan.services) {
-    text += "beside them\n";
-    add_process_text(text, process, deltas);
+    lines.add({"beside them"});
+    add_process(lines, process, deltas);
   }
   for (const Process& process : plan.post_stop) {
-    text += "afterwards\n";
-    add_process_text(text, process, deltas);
+    lines.add({"afterwards"});
+    add_process(lines, process, deltas);
   }
-  add_hooks_text(text, plan);
-  text += policy_text(plan.policy, stop_budget(plan));
-  text += watches_text(plan.observe) + device_wait_text(plan) + warm_text(plan);
+  add_hooks(lines, plan);
+  lines.add(policy_text(plan.policy, stop_budget(plan)));
+  lines.add(watches_text(plan.observe));
+  add_device_wait(lines, plan);
+  add_warm(lines, plan);
   if (plan.link) {
-    text += "link to node 0 at " + plan.link->address + ":" + std::to_string(plan.link->port) +
-            (plan.link->stops ? ": a failure on one node stops all"
-                              : ": a failure on one node is told") +
-            "\n";
+    lines.add(
+        {"link to node 0 at ", plan.link->address, ":", std::to_string(plan.link->port),
+         plan.link->stops ? ": a failure on one node stops all" : ": a failure on one node is told",
+         plan.link->secret_file.empty() ? "; " : "; its secret is ",
+         plan.link->secret_file.empty() ? kNoSecret : plan.link->secret_file});
   }
-  return text;
+  return lines;
 }
 
 }  // namespace envgen

@@ -34,6 +34,7 @@ void fields(FieldVisitor& v, NodeLink& link) {
   v("loss_counts", link.loss_counts);
   v("stop_counts", link.stop_counts);
   v("timeout_ms", link.timeout_ms);
+  v("secret_file", link.secret_file);
   v("tell_sshd", link.tell_sshd);
   v("cluster", link.cluster);
   v("common", link.common);

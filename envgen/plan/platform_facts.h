@@ -40,10 +40,12 @@ struct PlatformFacts {
 
   // PyTorch.
   std::optional<TorchLauncher> torch_launcher;
-  bool master_is_localhost = false;  // the first node calls itself localhost
+  bool master_is_localhost = false;  // torch.distributed.launch of the first node is told localhost
   // Only a command whose first word is "python" or "python3" gets a launcher's prefix.
   bool prefix_bare_python_only = false;
-  int min_nodes = 0;  // elastic: the platform gave a range of nodes, from this one; 0 = none
+  // Elastic: the platform gave a range of nodes, from this one, or a rendezvous that numbers them;
+  // 0 = neither.
+  int min_nodes = 0;
   // The platform has started one task per rank already and this container is one of them: no
   // launcher fans out or starts an agent; PyTorch's process gets RANK = own_rank, LOCAL_RANK =
   // local_rank, WORLD_SIZE = Cluster::world_size, LOCAL_WORLD_SIZE = its node's slots, and each

@@ -155,36 +155,47 @@ std::string stop_text(const Policy& policy, const Budget& stop) {
   }
   if (policy.second_term_kills) text += ", at once on a second SIGTERM";
   if (policy.hold_ms > 0) text += ", holds " + seconds(policy.hold_ms) + " on failure";
-  return text + "\n";
+  return text;
+}
+
+// Names the signals that an image's STOPSIGNAL can be: docker stop sends it instead of TERM.
+std::string stop_signals(const Policy& policy) {
+  std::string names;
+  for (const int signal : kStopSignals) {
+    const auto rule = std::ranges::find(policy.signals, signal, &SignalRule::from);
+    const bool stops = rule == policy.signals.end() || rule->kind == SignalRule::Kind::kSignal;
+    if (stops) names += (names.empty() ? "" : ", ") + signal_name(signal);
+  }
+  return names;
 }
 
 std::string signal_text(const SignalRule& rule) {
   const std::string name = signal_name(rule.from);
   switch (rule.kind) {
     case SignalRule::Kind::kSignal:
-      return name + " becomes " + signal_name(rule.to) + "\n";
+      return name + " becomes " + signal_name(rule.to);
     case SignalRule::Kind::kCheckpoint:
-      return name + " asks for a checkpoint and ends the job with exit code 75\n";
+      return name + " asks for a checkpoint and ends the job with exit code 75";
     case SignalRule::Kind::kFile:
-      return name + " touches " + rule.path + "\n";
+      return name + " touches " + rule.path;
     case SignalRule::Kind::kNothing:
-      return name + " is dropped\n";
+      return name + " is dropped";
     case SignalRule::Kind::kForward:
-      return name + " is forwarded, and stops nothing\n";
+      return name + " is forwarded, and stops nothing";
   }
   return "";
 }
 
-std::string restarts_text(const Policy& policy) {
-  std::string text;
-  if (policy.elastic) text += "restarts when its list of nodes changes\n";
+ShownLines restarts_text(const Policy& policy) {
+  ShownLines lines;
+  if (policy.elastic) lines.add({"restarts when its list of nodes changes"});
   if (policy.rendezvous_ms > 0) {
-    text += "waits for the other nodes before each start, at most " +
-            seconds(policy.rendezvous_ms) + "\n";
+    lines.add(
+        {"waits for the other nodes before each start, at most ", seconds(policy.rendezvous_ms)});
   }
-  if (policy.max_restarts == 0) return text;
-  text += "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
-          (policy.max_restarts == 1 ? " time" : " times");
+  if (policy.max_restarts == 0) return lines;
+  std::string text = "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
+                     (policy.max_restarts == 1 ? " time" : " times");
   if (policy.restart_reset_ms > 0) {
     text += ", anew after a start that ran " + seconds(policy.restart_reset_ms);
   }
@@ -196,7 +207,8 @@ std::string restarts_text(const Policy& policy) {
     separator = ", ";
   }
   if (policy.restart_verdict == RestartVerdict::kEnforce) text += ", not where it cannot help";
-  return text + "\n";
+  lines.add({text});
+  return lines;
 }
 
 }  // namespace
@@ -215,24 +227,28 @@ void write_policy(json::Writer& out, const Policy& policy) {
   out.end_object();
 }
 
-std::string policy_text(const Policy& policy, const Budget& stop) {
-  std::string text = stop_text(policy, stop);
-  for (const SignalRule& rule : policy.signals) text += signal_text(rule);
-  if (shows_checkpoint(policy)) {
-    text += "a checkpoint is asked for " +
-            (policy.checkpoint_signal == 0 ? std::string("by hooks")
-                                           : "with " + signal_name(policy.checkpoint_signal)) +
-            " and granted " + seconds(policy.checkpoint_ms) + "\n";
+ShownLines policy_text(const Policy& policy, const Budget& stop) {
+  ShownLines lines;
+  lines.add({stop_text(policy, stop)});
+  if (const std::string names = stop_signals(policy); !names.empty()) {
+    lines.add({"stop signals: ", names, " (the image's STOPSIGNAL has to be one of them)"});
   }
-  text += restarts_text(policy);
+  for (const SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
+  if (shows_checkpoint(policy)) {
+    lines.add({"a checkpoint is asked for ",
+               policy.checkpoint_signal == 0 ? std::string("by hooks")
+                                             : "with " + signal_name(policy.checkpoint_signal),
+               " and granted ", seconds(policy.checkpoint_ms)});
+  }
+  lines.add(restarts_text(policy));
   if (policy.max_duration_ms > 0) {
-    text += "ends after " + seconds(policy.max_duration_ms) + " with exit code 124\n";
+    lines.add({"ends after ", seconds(policy.max_duration_ms), " with exit code 124"});
   }
   for (const ExitCodeRule& rule : policy.exit_codes) {
-    text += "exit code " + codes_text(rule.first, rule.last) + " is given as " +
-            std::to_string(rule.to) + "\n";
+    lines.add({"exit code ", codes_text(rule.first, rule.last), " is given as ",
+               std::to_string(rule.to)});
   }
-  return text;
+  return lines;
 }
 
 }  // namespace envgen

@@ -6,12 +6,13 @@
 
 #include "base/json.h"
 #include "base/policy.h"
+#include "base/shown_lines.h"
 
 namespace envgen {
 
 // The key "policy" and its object.
 void write_policy(json::Writer& out, const Policy& policy);
 // Lines for a person. `stop`: the stop that follows from the policy, its request at 0.
-std::string policy_text(const Policy& policy, const Budget& stop);
+ShownLines policy_text(const Policy& policy, const Budget& stop);
 
 }  // namespace envgen

@@ -1,8 +1,8 @@
 #pragma once
-// The sandbox of a job's processes: identity, capabilities, seccomp filter, limits. Never PID 1
-// itself. The request is what the user wrote; the sandbox is what the resolver made of it (names
-// looked up in the image's passwd, the profile compiled), complete, so that a forked child has only
-// system calls left to make.
+// The sandbox of a job's processes: identity, capabilities, seccomp filter, limits. PID 1 itself
+// has one with --untrusted-image alone (init/sandbox/give_up.h). The request is what the user
+// wrote; the sandbox is what the resolver made of it (names looked up in the image's passwd, the
+// profile compiled), complete, so that a forked child has only system calls left to make.
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +17,8 @@ namespace envgen {
 // What nothing has to be looked up for: the same in the request and in what is made of it.
 struct ProcessSettings {
   bool no_new_privs = false;
+  // trainit gave up its own rights for the job's: what it was started with is another user's.
+  bool given_up = false;
   std::optional<std::uint32_t> umask;
   std::optional<int> nice;
   std::optional<int> oom_score_adj;
@@ -25,6 +27,7 @@ struct ProcessSettings {
 };
 inline void fields(FieldVisitor& v, ProcessSettings& settings) {
   v("no_new_privs", settings.no_new_privs);
+  v("given_up", settings.given_up);
   v("umask", settings.umask);
   v("nice", settings.nice);
   v("oom_score_adj", settings.oom_score_adj);
@@ -39,6 +42,10 @@ struct SandboxRequest {
   std::vector<std::string> limits;  // "nofile=1024:4096", "core=0", "memlock=unlimited"
   ProcessSettings settings;
 
+  // True if the job gets less than trainit has, so that it must not change trainit.
+  [[nodiscard]] bool is_border() const {
+    return !user.empty() || !caps.empty() || settings.no_new_privs || !seccomp.empty();
+  }
   bool operator==(const SandboxRequest&) const = default;
 };
 

@@ -107,6 +107,11 @@ std::string sandbox_text(const Sandbox& sandbox) {
     const Identity& who = *sandbox.identity;
     parts.push_back("user " + (who.name.empty() ? "" : who.name + " ") + "(" +
                     std::to_string(who.uid) + ":" + std::to_string(who.gid) + ")");
+    std::string groups;
+    for (const std::uint32_t gid : who.groups) {
+      if (gid != who.gid) groups += (groups.empty() ? " in " : ", ") + std::to_string(gid);
+    }
+    parts.back() += groups;
   }
   if (sandbox.capabilities) parts.push_back("capabilities " + set_text(*sandbox.capabilities));
   if (sandbox.ambient != 0) parts.push_back("ambient " + set_text(sandbox.ambient));

@@ -39,6 +39,15 @@ class ShellText {
     return std::move(commands_);
   }
 
+  // The next simple command; empty at the end of the text, or where one is empty.
+  std::vector<std::string> next() {
+    commands_.clear();
+    while (at_ < text_.size() && commands_.empty()) step();
+    if (commands_.empty()) end_command();
+    return commands_.empty() ? std::vector<std::string>() : std::move(commands_[0]);
+  }
+  [[nodiscard]] std::string_view rest() const { return text_.substr(std::min(at_, text_.size())); }
+
  private:
   void step() {
     const char c = text_[at_++];
@@ -131,6 +140,7 @@ bool is_shell(std::string_view word) {
 
 ShellOperand operand_of_shell(std::span<const std::string> command) {
   bool text = false;
+  bool profile = false;
   std::size_t at = 1;
   for (; at < command.size(); ++at) {
     const std::string& option = command[at];
@@ -140,18 +150,43 @@ ShellOperand operand_of_shell(std::span<const std::string> command) {
       break;
     }
     if (option == "--rcfile" || option == "--init-file") ++at;
+    profile = profile || option == "--login";
     if (option.starts_with("--")) continue;
     text = text || option.contains('c');
+    profile = profile || option.find_first_of("li") != std::string::npos;
     if (option.ends_with('o') || option.ends_with('O')) ++at;
   }
   if (at >= command.size()) return {};
-  if (text) return {command[at], ""};
-  return {"", command[at]};
+  if (text) return {command[at], "", profile};
+  return {"", command[at], profile};
 }
 
 std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
   const std::string done = with_lookups_done(text);
   return ShellText(done).commands();
+}
+
+std::optional<CondaActivation> conda_activation(std::string_view text) {
+  static constexpr auto kPrograms = words("conda", "mamba", "micromamba");
+  static constexpr auto kDefining = words(".", "source", "eval");
+  constexpr std::string_view kBetween = " \t\r\n;&|";
+  ShellText reader(text);
+  while (true) {
+    std::string_view here = reader.rest();
+    here.remove_prefix(std::min(here.find_first_not_of(kBetween), here.size()));
+    const std::vector<std::string> command = reader.next();
+    if (command.empty()) return std::nullopt;
+    const std::string_view name = command[0];
+    if (std::ranges::find(kDefining, name) != kDefining.end()) return std::nullopt;
+    const bool conda =
+        std::ranges::find(kPrograms, name.substr(name.rfind('/') + 1)) != kPrograms.end();
+    if (!conda || command.size() < 2 || command[1] != "activate") continue;
+    CondaActivation result{command.size() > 2 ? command.back() : "base", std::string(text)};
+    std::string_view rest = reader.rest();
+    rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
+    result.rest.replace(text.size() - here.size(), here.size(), rest);
+    return result;
+  }
 }
 
 }  // namespace envgen

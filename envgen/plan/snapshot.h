@@ -53,8 +53,8 @@ struct Facts {
   std::uint32_t gid = 0;
   std::string host_name;
   std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
-  std::uint32_t cpus = 0;              // usable by this process (sched_getaffinity)
-  std::string cpu_list;                // which ones, "0-7,16-23"; "" in older snapshots
+  std::uint32_t cpus = 0;              // usable at once: those of cpu_list, at most the CPU quota
+  std::string cpu_list;                // sched_getaffinity: "0-7,16-23"; "" in older snapshots
   std::string run_dir;                 // RUN_DIR; "" when none is writable
   std::string program;                 // this program's own file, absolute; "" when not known
 

@@ -1,9 +1,12 @@
 #include "envgen/platform/cluster_signs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/constants/packed_texts.h"
 #include "base/text.h"
+#include "envgen/formats/hosts.h"
+#include "envgen/plan/given_names.h"
 #include "envgen/platform/platform_common.h"
 
 namespace envgen {
@@ -17,36 +20,47 @@ enum class When : unsigned char {
   kSet,
 };
 
+// Advice that several signs share.
+enum class Fix : unsigned char { kByOptions, kByEnv, kStartedByMpi, kSlurm, kTpu, kOwn };
+using enum Fix;
+
+std::string_view text_of(Fix fix) {
+  switch (fix) {
+    case kByEnv:
+      return "set NNODES, NODE_RANK and MASTER_ADDR, or say which node this is with --nodes, "
+             "--node-rank and --master-addr";
+    case kStartedByMpi:
+      return "a launcher has started this process: let it start trainit once on each node, and say "
+             "which node this is with --nodes, --node-rank and --master-addr; or start trainit "
+             "without it, with --framework mpi where mpirun is to start the ranks";
+    case kSlurm:
+      return "start trainit with srun and pass on all SLURM_* variables, SLURM_JOB_NODELIST too";
+    case kTpu:
+      return "JAX finds the nodes of TPUs by itself: --framework single; or say which node this is "
+             "with --nodes, --node-rank and --master-addr";
+    default:
+      return "say which node this is with --nodes, --node-rank and --master-addr";
+  }
+}
+
 struct Sign {
   std::string_view variable;
   When when;
-  std::string_view fix;
+  Fix fix = kByOptions;
+  std::string_view own = {};  // the text of kOwn
 };
 
-constexpr std::string_view kByOptions =
-    "say which node this is with --nodes, --node-rank and --master-addr";
-constexpr std::string_view kByEnv =
-    "set RANK, WORLD_SIZE and MASTER_ADDR, or say which node this is with --nodes, --node-rank and "
+constexpr std::string_view kBare =
+    "that platform finds no other node here: give --platform bare with --nodes, --node-rank and "
     "--master-addr";
-constexpr std::string_view kStartedByMpi =
-    "a launcher has started each of its processes: start trainit once on each node instead, with "
-    "--framework mpi where mpirun is to start the ranks";
-constexpr std::string_view kSlurm =
-    "start trainit with srun and pass on all SLURM_* variables, SLURM_JOB_NODELIST too";
-constexpr std::string_view kTpu =
-    "JAX finds the nodes of TPUs by itself: --framework single; or say which node this is with "
-    "--nodes, --node-rank and --master-addr";
 
 // The first that is found is named: what counts nodes stands before what only hints at them.
 constexpr Sign kRows[] = {
     {"WORLD_SIZE", When::kAboveOne, kByEnv},
-    {"NNODES", When::kAboveOne,
-     "set NODE_RANK and MASTER_ADDR as well, or --nodes, --node-rank "
-     "and --master-addr"},
-    {"PET_NNODES", When::kAboveOne,
-     "set PET_NODE_RANK and PET_MASTER_ADDR as well, or --nodes, "
-     "--node-rank and --master-addr"},
-    {"GROUP_WORLD_SIZE", When::kAboveOne, kByOptions},
+    {"NNODES", When::kAboveOne, kByEnv},
+    {"PET_NNODES", When::kAboveOne, kOwn,
+     "set PET_NODE_RANK and PET_MASTER_ADDR as well, or --nodes, --node-rank and --master-addr"},
+    {"GROUP_WORLD_SIZE", When::kAboveOne},
     {"SLURM_STEP_NUM_NODES", When::kAboveOne, kSlurm},
     {"SLURM_JOB_NUM_NODES", When::kAboveOne, kSlurm},
     {"SLURM_NNODES", When::kAboveOne, kSlurm},
@@ -54,69 +68,64 @@ constexpr Sign kRows[] = {
     {"PMI_SIZE", When::kAboveOne, kStartedByMpi},
     {"MV2_COMM_WORLD_SIZE", When::kAboveOne, kStartedByMpi},
     {"HOROVOD_SIZE", When::kAboveOne, kStartedByMpi},
-    {"AZUREML_NODE_COUNT", When::kAboveOne,
-     "choose the job's distribution pytorch, which sets NODE_RANK, or say which node this is with "
-     "--nodes, --node-rank and --master-addr"},
-    {"SKYPILOT_NUM_NODES", When::kAboveOne,
-     "pass on SKYPILOT_NODE_RANK and SKYPILOT_NODE_IPS as well"},
-    {"SKYPILOT_NODE_IPS", When::kSeveral, "pass on SKYPILOT_NODE_RANK as well"},
-    {"AZ_BATCH_HOST_LIST", When::kSeveral, kByOptions},
-    {"AZ_BATCH_NODE_LIST", When::kSeveral, kByOptions},
-    {"MLP_WORKER_NUM", When::kAboveOne, "pass on all MLP_* variables, MLP_ROLE_INDEX too"},
-    {"LWS_GROUP_SIZE", When::kAboveOne, "pass on LWS_LEADER_ADDRESS and LWS_WORKER_INDEX as well"},
-    {"PBS_NUM_NODES", When::kAboveOne, "pass on PBS_NODEFILE, and let the container see that file"},
-    {"FLUX_JOB_NNODES", When::kAboveOne, kByOptions},
+    {"AZUREML_NODE_COUNT", When::kAboveOne, kOwn,
+     "choose the job's distribution pytorch, which sets NODE_RANK and MASTER_ADDR, or say which "
+     "node this is with --nodes, --node-rank and --master-addr"},
+    {"AZ_BATCH_HOST_LIST", When::kSeveral},
+    {"AZ_BATCH_NODE_LIST", When::kSeveral},
+    {"MLP_WORKER_NUM", When::kAboveOne, kOwn, "pass on all MLP_* variables, MLP_ROLE_INDEX too"},
+    {"PBS_NUM_NODES", When::kAboveOne, kOwn,
+     "pass on PBS_NODEFILE, and let the container see that file"},
+    {"FLUX_JOB_NNODES", When::kAboveOne},
     {"FLUX_JOB_SIZE", When::kAboveOne, kStartedByMpi},
     {"SLURM_STEP_NUM_TASKS", When::kAboveOne, kSlurm},
-    {"NHOSTS", When::kAboveOne, kByOptions},  // Grid Engine
+    {"SLURM_NTASKS", When::kAboveOne, kSlurm},
+    {"NHOSTS", When::kAboveOne},  // Grid Engine
     {"JSM_NAMESPACE_SIZE", When::kAboveOne, kStartedByMpi},
-    {"_CONDOR_NPROCS", When::kAboveOne, kByOptions},
-    {"AWS_BATCH_JOB_NUM_NODES", When::kAboveOne, kByOptions},
-    {"LEPTON_JOB_TOTAL_WORKERS", When::kAboveOne, kByOptions},
-    {"DSTACK_NODES_NUM", When::kAboveOne, kByOptions},
-    {"NGC_ARRAY_SIZE", When::kAboveOne, kByOptions},
-    {"BEAKER_REPLICA_COUNT", When::kAboveOne, kByOptions},
-    {"MF_PARALLEL_NUM_NODES", When::kAboveOne, kByOptions},  // Metaflow
-    {"NUM_NODES", When::kAboveOne, kByOptions},              // Lightning, RunPod
-    {"MA_NUM_HOSTS", When::kAboveOne, "pass on all MA_* and VC_* variables"},
-    {"PADDLE_NNODES", When::kAboveOne, kByOptions},
-    {"PADDLE_TRAINERS_NUM", When::kAboveOne, kByOptions},
-    {"PADDLE_TRAINER_ENDPOINTS", When::kSeveral, kByOptions},
-    {"TF_WORKER_HOSTS", When::kSeveral, "pass on MA_TASK_NAME and VC_TASK_INDEX, or set TF_CONFIG"},
+    {"_CONDOR_NPROCS", When::kAboveOne},
+    {"AWS_BATCH_JOB_NUM_NODES", When::kAboveOne},
+    {"LEPTON_JOB_TOTAL_WORKERS", When::kAboveOne},
+    {"NGC_ARRAY_SIZE", When::kAboveOne},
+    {"NUM_NODES", When::kAboveOne},  // Lightning, RunPod
+    {"MA_NUM_HOSTS", When::kAboveOne, kOwn, "pass on all MA_* and VC_* variables"},
+    {"PADDLE_NNODES", When::kAboveOne},
+    {"PADDLE_TRAINERS_NUM", When::kAboveOne},
+    {"PADDLE_ELASTIC_NP", When::kAboveOne},
+    {"PADDLE_TRAINER_ENDPOINTS", When::kSeveral},
+    {"TF_WORKER_HOSTS", When::kSeveral, kOwn,
+     "pass on MA_TASK_NAME and VC_TASK_INDEX, or set TF_CONFIG"},
     {"TPU_WORKER_HOSTNAMES", When::kSeveral, kTpu},
     {"MEGASCALE_NUM_SLICES", When::kAboveOne, kTpu},
-    {"NUM_PROCESSES", When::kAboveOne, kByOptions},  // JAXJob
-    {"MS_WORKER_NUM", When::kAboveOne, kByOptions},
-    {"DMLC_NUM_WORKER", When::kAboveOne, kByOptions},
-    {"JAX_NUM_PROCESSES", When::kAboveOne, kByOptions},
+    {"NUM_PROCESSES", When::kAboveOne},  // JAXJob
+    {"MS_WORKER_NUM", When::kAboveOne},
+    {"DMLC_NUM_WORKER", When::kAboveOne},
+    {"JAX_NUM_PROCESSES", When::kAboveOne},
     {"RANK", When::kAboveZero, kByEnv},
     {"NODE_RANK", When::kAboveZero, kByEnv},
-    {"GROUP_RANK", When::kAboveZero, kByOptions},
-    {"PET_NODE_RANK", When::kAboveZero, "set PET_NNODES and PET_MASTER_ADDR as well"},
+    {"GROUP_RANK", When::kAboveZero},
+    {"PET_NODE_RANK", When::kAboveZero, kOwn, "set PET_NNODES and PET_MASTER_ADDR as well"},
     {"SLURM_NODEID", When::kAboveZero, kSlurm},
     {"PALS_NODEID", When::kAboveZero, kStartedByMpi},
     {"SLURM_PROCID", When::kAboveZero, kSlurm},
     {"OMPI_COMM_WORLD_RANK", When::kAboveZero, kStartedByMpi},
     {"PMI_RANK", When::kAboveZero, kStartedByMpi},
-    {"SKYPILOT_NODE_RANK", When::kAboveZero, "pass on SKYPILOT_NODE_IPS as well"},
-    {"MLP_ROLE_INDEX", When::kAboveZero, "pass on all MLP_* variables, MLP_WORKER_NUM too"},
-    {"LWS_WORKER_INDEX", When::kAboveZero, "pass on LWS_LEADER_ADDRESS and LWS_GROUP_SIZE as well"},
-    {"JAX_PROCESS_ID", When::kAboveZero, kByOptions},
-    {"PADDLE_TRAINER_ID", When::kAboveZero, kByOptions},
-    {"FLUX_TASK_RANK", When::kAboveZero, kByOptions},
+    {"MLP_ROLE_INDEX", When::kAboveZero, kOwn, "pass on all MLP_* variables, MLP_WORKER_NUM too"},
+    {"JAX_PROCESS_ID", When::kAboveZero},
+    {"PADDLE_TRAINER_ID", When::kAboveZero},
+    {"FLUX_TASK_RANK", When::kAboveZero},
     {"PMIX_RANK", When::kAboveZero, kStartedByMpi},
-    {"LWS_LEADER_ADDRESS", When::kSet, "pass on LWS_GROUP_SIZE and LWS_WORKER_INDEX as well"},
-    {"CLUSTER_SPEC", When::kSet,
+    {"CLUSTER_SPEC", When::kSet, kOwn,
      "say which node this is with --nodes, --node-rank and --master-addr"},
-    {"SM_HOSTS", When::kSet, "pass on SM_CURRENT_HOST as well"},
-    {"PAI_TASK_ROLE_LIST", When::kSet,
+    {"SM_HOSTS", When::kSet, kOwn, "pass on SM_CURRENT_HOST as well"},
+    {"PAI_TASK_ROLE_LIST", When::kSet, kOwn,
      "pass on all PAI_* variables, PAI_CURRENT_TASK_ROLE_NAME and its index too"},
-    {"PAI_CURRENT_TASK_ROLE_NAME", When::kSet,
+    {"PAI_CURRENT_TASK_ROLE_NAME", When::kSet, kOwn,
      "pass on all PAI_* variables, PAI_TASK_ROLE_LIST and those of each task too"},
-    {"DLC_JOB_ID", When::kSet,
-     "a DLC job of several nodes has MASTER_ADDR, or TF_CONFIG: pass it on"},
+    {"DLC_JOB_ID", When::kSet, kOwn,
+     "pass on the variables of a DLC job of several nodes: MASTER_ADDR, WORLD_SIZE and RANK, or "
+     "TF_CONFIG"},
 };
-constexpr PackedTable<kRows, &Sign::variable, &Sign::fix> kSigns;
+constexpr PackedTable<kRows, &Sign::variable, &Sign::own> kSigns;
 
 constexpr const char* kAlone = "; where the job is of this node alone: --nodes 1";
 
@@ -140,15 +149,27 @@ std::unexpected<Error> sign_error(std::string where, std::string_view found, std
   return std::unexpected(error_of(std::move(where), found, fix));
 }
 
+// NUM_NODES alone may count those of a graph.
+bool is_one_node(const Inputs& inputs) {
+  return inputs.variable("NNODES") == "1" ||
+         (inputs.variable("NUM_NODES") == "1" && inputs.variable("NODE_RANK") == "0");
+}
+
+// Whether an address or name is this machine's.
+bool is_here(const Inputs& inputs, std::string_view address) {
+  if (is_loopback(address)) return true;
+  Node node;
+  node.host = address;
+  return !nodes_like_local({node}, inputs).empty();
+}
+
 // One address among its own is no sign, and neither is one beside a count of one.
 bool is_other_master(const Inputs& inputs, std::string_view master) {
-  if (master.empty() || is_loopback(master) || master == "0.0.0.0") return false;
-  for (const char* count : {"WORLD_SIZE", "NNODES", "PET_NNODES"}) {
+  if (master.empty() || is_here(inputs, master)) return false;
+  for (const char* count : {"WORLD_SIZE", "PET_NNODES"}) {
     if (inputs.variable(count) == "1") return false;
   }
-  Node node;
-  node.host = master;
-  return nodes_like_local({node}, inputs).empty();
+  return !is_one_node(inputs);
 }
 
 // What another variable says of the same more exactly.
@@ -157,22 +178,57 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
   if (sign == "SLURM_JOB_NUM_NODES" || sign == "SLURM_NNODES") {
     return inputs.variable("SLURM_STEP_NUM_NODES") == "1";
   }
+  // Several tasks of one node
+  if (sign == "SLURM_NTASKS") {
+    return inputs.variable("SLURM_NNODES") == "1" || inputs.variable("SLURM_JOB_NUM_NODES") == "1";
+  }
+  // The processes of one node
+  if (sign == "WORLD_SIZE") {
+    const std::string_view master = inputs.variable("MASTER_ADDR");
+    const bool by_agent = inputs.variable("PET_NNODES") == "1" &&
+                          inputs.variable("PET_NPROC_PER_NODE") == inputs.variable(sign);
+    return by_agent || (is_one_node(inputs) && (master.empty() || is_here(inputs, master)));
+  }
   // MindSpore's workers of one machine
   if (sign == "MS_WORKER_NUM") return is_loopback(inputs.variable("MS_SCHED_HOST"));
-  // A count of one says so.
-  if (sign == "LWS_LEADER_ADDRESS") return inputs.variable("LWS_GROUP_SIZE") == "1";
   // A word that scripts use for other things, too
   if (sign == "NUM_NODES") return inputs.variable("NODE_RANK").empty();
   if (sign == "NUM_PROCESSES") return inputs.variable("COORDINATOR_ADDRESS").empty();
-  // Replicas without a leader are jobs of their own.
-  if (sign == "BEAKER_REPLICA_COUNT") {
-    return inputs.variable("BEAKER_LEADER_REPLICA_HOSTNAME").empty();
-  }
   // A TFJob of one replica has no TF_CONFIG.
   if (sign == "DLC_JOB_ID") {
     return inputs.variable("WORLD_SIZE") == "1" || inputs.request().framework == "tensorflow";
   }
   return false;
+}
+
+// --- Platforms that tell the same facts by names of their own ---
+
+// Advice about variables that the profile still needs: "pass on A and B as well".
+std::string missing_names(const Inputs& inputs, const GivenNames& names) {
+  std::string missing;
+  const bool listed = names.leader.empty();  // the list counts them
+  for (const std::string_view name :
+       {listed ? "" : names.count, names.own, listed ? names.hosts : names.leader}) {
+    if (name.empty() || !inputs.variable(name).empty()) continue;
+    missing += (missing.empty() ? "" : " and ") + std::string(name);
+  }
+  return missing.empty() ? std::string(text_of(kByOptions)) : "pass on " + missing + " as well";
+}
+
+Status check_names(const Inputs& inputs, const GivenNames& names) {
+  const auto value = [&inputs](std::string_view name) {
+    return name.empty() ? std::string_view() : inputs.variable(name);
+  };
+  if (value(names.count) == "1" || (names.leaders && value(names.leader).empty())) return {};
+  const bool leader = !value(names.leader).empty() && !is_loopback(value(names.leader));
+  for (const auto& [name, is] :
+       {std::pair(names.count, is_sign(value(names.count), When::kAboveOne)),
+        std::pair(names.hosts, is_sign(value(names.hosts), When::kSeveral)),
+        std::pair(names.own, is_sign(value(names.own), When::kAboveZero)),
+        std::pair(names.leader, leader)}) {
+    if (is) return sign_error(std::string(name), quoted(value(name)), missing_names(inputs, names));
+  }
+  return {};
 }
 
 }  // namespace
@@ -182,12 +238,24 @@ bool is_said_to_be_alone(const Request& request) {
 }
 
 bool has_sign_row(std::string_view variable) {
+  for (std::size_t row = 0; row < kGivenNames; ++row) {
+    const GivenNames names = given_names(row);
+    for (const std::string_view name : {names.count, names.own, names.leader, names.hosts}) {
+      if (name == variable) return true;
+    }
+  }
   return std::ranges::any_of(kSigns.all(),
                              [variable](const Sign& sign) { return sign.variable == variable; });
 }
 
+std::string lone_warning(std::string why) {
+  return std::move(why) +
+         "; trainit plans a job of this node alone: give --nodes 1 to confirm, or " +
+         std::string(text_of(kByOptions));
+}
+
 Error sign_of_several(std::string where, std::string_view found) {
-  return error_of(std::move(where), found, kByOptions);
+  return error_of(std::move(where), found, text_of(kByOptions));
 }
 
 Status check_alone(const Inputs& inputs) {
@@ -195,15 +263,18 @@ Status check_alone(const Inputs& inputs) {
   if (request.nodes || request.node_rank.value_or(0) > 0) {
     const char* option = request.nodes ? "--nodes" : "--node-rank";
     return sign_error(option, std::to_string(request.nodes ? *request.nodes : *request.node_rank),
-                      kByOptions);
+                      request.platform.empty() ? text_of(kByOptions) : kBare);
   }
+  for (std::size_t row = 0; row < kGivenNames; ++row) TRY(check_names(inputs, given_names(row)));
   for (const Sign& sign : kSigns.all()) {
     const std::string_view value = inputs.variable(sign.variable);
     if (!is_sign(value, sign.when) || is_settled(inputs, sign.variable)) continue;
-    return sign_error(std::string(sign.variable), quoted(value), sign.fix);
+    return sign_error(std::string(sign.variable), quoted(value),
+                      sign.fix == kOwn ? sign.own : text_of(sign.fix));
   }
   const std::string_view master = inputs.variable("MASTER_ADDR");
-  if (is_other_master(inputs, master)) return sign_error("MASTER_ADDR", quoted(master), kByEnv);
+  if (is_other_master(inputs, master))
+    return sign_error("MASTER_ADDR", quoted(master), text_of(kByEnv));
   return {};
 }
 

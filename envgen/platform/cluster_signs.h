@@ -20,6 +20,9 @@ Status check_alone(const Inputs& inputs);
 // Whether a variable has a row, so that nothing else judges it.
 bool has_sign_row(std::string_view variable);
 
+// The text to warn with. `why` is a sentence without its full stop: what was found, and where.
+std::string lone_warning(std::string why);
+
 // The error of a sign without a row.
 Error sign_of_several(std::string where, std::string_view found);
 

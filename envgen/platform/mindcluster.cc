@@ -79,7 +79,7 @@ Location locate_by_operator(const Inputs& inputs, const OperatorNames& names,
     scheduler.host = cluster.master_addr;
     cluster.nodes.push_back(std::move(scheduler));
     return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                                 inputs.request());
+                                 inputs);
   }
   auto rank = needed(inputs, names.node_rank);
   if (!rank) return rank.error();
@@ -89,7 +89,7 @@ Location locate_by_operator(const Inputs& inputs, const OperatorNames& names,
   // A PyTorch job's master is its first node; a scheduler may be a pod of its own.
   if (&names == &kPyTorch) cluster.nodes[0].host = cluster.master_addr;
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 LocalNodeHints table_hints(const Inputs& inputs) {

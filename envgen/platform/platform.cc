@@ -1,29 +1,33 @@
 #include "envgen/platform/platform.h"
 
 #include <array>
+#include <cstddef>
+
+#include "base/text.h"
+#include "envgen/plan/given_names.h"
 
 namespace envgen {
 
-// Each in the file of its name; lsf and pbs share one.
+// Each in the file of its name; lsf and pbs share one, as do those of platform_counted.cc.
 extern const Platform kAzureMlPlatform;
 extern const Platform kBarePlatform;
+extern const Platform kDeterminedPlatform;
 extern const Platform kDlcPlatform;
 extern const Platform kEnvPlatform;
 extern const Platform kIndexedPlatform;
 extern const Platform kKubeflowPlatform;
 extern const Platform kLsfPlatform;
-extern const Platform kLwsPlatform;
 extern const Platform kMlpPlatform;
 extern const Platform kModelArtsPlatform;
 extern const Platform kOpenPaiPlatform;
 extern const Platform kPbsPlatform;
 extern const Platform kSageMakerPlatform;
-extern const Platform kSkyPilotPlatform;
 extern const Platform kSlurmPlatform;
 extern const Platform kTfConfigPlatform;
 extern const Platform kVertexPlatform;
 extern const Platform kVkPlatform;
 extern const Platform kVolcanoPlatform;
+extern const std::array<Platform, kGivenNames> kCountedPlatforms;
 
 namespace {
 
@@ -42,7 +46,7 @@ Location locate_local(Inputs& /*inputs*/) {
 
 constexpr Platform kLocalPlatform = {"local", detect_local, locate_local};
 
-constexpr auto kPlatforms = std::to_array({
+constexpr auto kBefore = std::to_array({
     &kModelArtsPlatform,
     &kDlcPlatform,
     &kVkPlatform,
@@ -51,10 +55,11 @@ constexpr auto kPlatforms = std::to_array({
     // Each sets variables that others are known by: MASTER_ADDR, OpenMPI's, TF_CONFIG.
     &kSageMakerPlatform,
     &kAzureMlPlatform,
-    &kSkyPilotPlatform,
     &kMlpPlatform,
-    &kLwsPlatform,
     &kOpenPaiPlatform,
+    &kDeterminedPlatform,
+});
+constexpr auto kBehind = std::to_array({
     &kKubeflowPlatform,
     &kSlurmPlatform,
     &kIndexedPlatform,
@@ -67,8 +72,34 @@ constexpr auto kPlatforms = std::to_array({
     &kLocalPlatform,
 });
 
+// Platforms in the order of detection: the rows of given_names.h stand between the two lists.
+constexpr auto kPlatforms = [] {
+  std::array<const Platform*, kBefore.size() + kGivenNames + kBehind.size()> all{};
+  std::size_t count = 0;
+  for (const Platform* one : kBefore) all.at(count++) = one;
+  for (const Platform& one : kCountedPlatforms) all.at(count++) = &one;
+  for (const Platform* one : kBehind) all.at(count++) = one;
+  return all;
+}();
+
 }  // namespace
 
 std::span<const Platform* const> platforms() { return kPlatforms; }
+
+Result<ChosenPlatform> choose_platform(Inputs& inputs) {
+  const std::string& wanted = inputs.request().platform;
+  std::string names;
+  for (const Platform* platform : kPlatforms) {
+    std::optional<std::string> reason;
+    if (wanted.empty()) {
+      reason = platform->detect(inputs);
+    } else if (wanted == platform->name) {
+      reason = "--platform says so";
+    }
+    if (reason) return ChosenPlatform{platform, std::move(*reason)};
+    names += concat({names.empty() ? "" : ", ", platform->name});
+  }
+  return fail("choosing the platform", "--platform", quoted(wanted), "use one of " + names);
+}
 
 }  // namespace envgen

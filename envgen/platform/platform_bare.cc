@@ -144,8 +144,7 @@ Location locate_by_hosts(Inputs& inputs) {
   cluster.nodes = std::move(*nodes);
   auto local_node = local_node_by_name(cluster.nodes, inputs, "--hosts");
   if (!local_node) return local_node.error();
-  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
-                               inputs.request());
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{}, inputs);
 }
 
 Location locate_by_count(Inputs& inputs) {

@@ -5,6 +5,7 @@
 // job's script is an ordinary command. Sources: LSF's "About parallel jobs"; qsub(1B) of TORQUE;
 // openpbs' src/resmom/start_exec.c.
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -56,6 +57,37 @@ std::optional<std::string> detect_lsf(Inputs& inputs) {
   return std::string(list.name) + " is set";
 }
 
+// Systems with jsrun list the node of the job's script first, with one slot. No rank runs there.
+// Without a variable of theirs the list alone tells: one slot, where each of several others has the
+// same larger number. The launchers of MPI may be told such hosts, and start on the first.
+bool has_launch_node(const Inputs& inputs, const std::vector<Node>& nodes, bool is_first) {
+  if (nodes.size() < 2 || nodes[0].slots != 1) return false;
+  const auto others = static_cast<int>(nodes.size()) - 1;
+  const int each = nodes[1].slots;
+  const bool uneven = each > 1 && std::ranges::count(nodes, each, &Node::slots) == others;
+  const auto tasks = parse_count<int>(inputs.variable("JSM_NAMESPACE_SIZE"));
+  if (tasks || !inputs.variable("CSM_ALLOCATION_ID").empty()) {
+    return uneven || (tasks == others && !is_first);
+  }
+  const std::string& framework = inputs.request().framework;
+  return uneven && others > 1 && framework != "mpi" && framework != "horovod" &&
+         framework != "deepspeed";
+}
+
+// Takes the launch node off the list. Returns the warning about that, or "".
+Result<std::string> drop_launch_node(const Inputs& inputs, std::vector<Node>& nodes) {
+  const std::vector<int> own = nodes_like_local(nodes, inputs);
+  const bool is_first = std::ranges::find(own, 0) != own.end();
+  if (!has_launch_node(inputs, nodes, is_first)) return std::string();
+  std::string found = nodes[0].host + " first, with one slot: a launch node";
+  if (is_first) {
+    return fail(kReadingLsf, "the list", std::move(found),
+                "start trainit on the other hosts (jsrun, blaunch), or list all with --hosts");
+  }
+  nodes.erase(nodes.begin());
+  return "LSF lists " + found + ", which runs no ranks; where it does, list all with --hosts";
+}
+
 Location locate_lsf(Inputs& inputs) {
   const std::string_view counts = inputs.variable("LSB_MCPU_HOSTS");
   auto nodes = counts.empty() ? nodes_of_slots(texts_of(inputs.variable("LSB_HOSTS")))
@@ -65,10 +97,16 @@ Location locate_lsf(Inputs& inputs) {
     return Error{kReadingLsf, "LSB_MCPU_HOSTS and LSB_HOSTS", "nothing",
                  "start trainit in an LSF job, or choose another --platform"};
   }
+  auto warning = drop_launch_node(inputs, *nodes);
+  if (!warning) return warning.error();
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("LSB_JOBID"));
-  return locate_in_batch(inputs, std::move(*nodes), counts.empty() ? "LSB_HOSTS" : "LSB_MCPU_HOSTS",
-                         std::move(platform));
+  Location location =
+      locate_in_batch(inputs, std::move(*nodes), counts.empty() ? "LSB_HOSTS" : "LSB_MCPU_HOSTS",
+                      std::move(platform));
+  auto* resolved = std::get_if<ResolvedCluster>(&location);
+  if (resolved != nullptr && !warning->empty()) resolved->warnings.push_back(std::move(*warning));
+  return location;
 }
 
 // --- PBS ---

@@ -14,15 +14,6 @@ namespace {
 
 constexpr const char* kFinding = "finding this node";
 
-bool is_address(std::string_view host) {
-  return host.find(':') != std::string_view::npos ||
-         host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-std::string_view first_label(std::string_view host) {
-  return is_address(host) ? host : host.substr(0, host.find('.'));
-}
-
 struct OwnNames {
   std::set<std::string> whole;
   std::set<std::string> labels;
@@ -38,7 +29,7 @@ OwnNames own_names(const Inputs& inputs) {
   for (const std::string& text : texts) {
     if (text.empty()) continue;
     names.whole.insert(text);
-    names.labels.emplace(first_label(text));
+    names.labels.emplace(label_of(text));
   }
   return names;
 }
@@ -51,6 +42,12 @@ std::string names_of(const std::vector<Node>& nodes) {
   }
   if (nodes.size() > kMost) list += " and " + std::to_string(nodes.size() - kMost) + " more";
   return list;
+}
+
+// A name or address by which other machines may know this one.
+const std::string& name_for_others(const Facts& facts) {
+  const bool named = !facts.host_name.empty() && !is_loopback(facts.host_name);
+  return named || facts.addresses.empty() ? facts.host_name : facts.addresses.front();
 }
 
 }  // namespace
@@ -81,11 +78,6 @@ Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view vari
   return value;
 }
 
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" ||
-         (is_address(host) && host.starts_with("127."));
-}
-
 Status check_master(std::string_view address, std::string_view source) {
   const auto host = parse_host_port(address);
   if (host && host->port == 0) return {};
@@ -101,6 +93,19 @@ Status check_given_master(std::string_view address, std::string_view source, int
               std::string(address) + " on node " + std::to_string(node_rank) + " of " +
                   std::to_string(node_count),
               "that is this node itself: set it to the first node's host, or say --master-addr");
+}
+
+std::string own_domain(const PathState& hosts, std::string_view name) {
+  std::string_view text = hosts.content;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    for (const std::string_view word : words_of(take_part(line, '#'))) {
+      if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '.') {
+        return std::string(word.substr(name.size()));
+      }
+    }
+  }
+  return "";
 }
 
 Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view> variables) {
@@ -186,7 +191,7 @@ std::vector<int> nodes_like_local(const std::vector<Node>& nodes, const Inputs& 
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].host.empty()) continue;
     if (own.whole.contains(nodes[i].host)) by_whole.push_back(static_cast<int>(i));
-    if (own.labels.contains(std::string(first_label(nodes[i].host)))) {
+    if (own.labels.contains(std::string(label_of(nodes[i].host)))) {
       by_label.push_back(static_cast<int>(i));
     }
   }
@@ -231,7 +236,8 @@ Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Input
 }
 
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
-                                      const Request& request) {
+                                      const Inputs& inputs) {
+  const Request& request = inputs.request();
   std::int64_t ranks = 0;  // the resolver refuses too many; here they must not overflow
   const Node* first = nullptr;
   for (const Node& node : cluster.nodes) {
@@ -240,6 +246,12 @@ ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, Pla
   }
   cluster.world_size =
       static_cast<int>(std::min<std::int64_t>(ranks, std::numeric_limits<int>::max()));
+  // The first node may have been told that it is its own master. The others cannot use that name.
+  if (local_node.node_rank == 0 && cluster.nodes.size() > 1 && is_loopback(cluster.master_addr)) {
+    Node& own = cluster.nodes[0];
+    if (own.host.empty() || is_loopback(own.host)) own.host = name_for_others(inputs.facts());
+    cluster.master_addr = own.host;
+  }
   if (cluster.master_addr.empty() && first != nullptr) cluster.master_addr = first->host;
   if (!request.master_addr.empty()) cluster.master_addr = request.master_addr;
   if (request.master_port) cluster.master_port = *request.master_port;
@@ -284,16 +296,16 @@ Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
 }
 
 // "{}" is TensorFlow's way to say that there is no cluster.
-Location located_alone(PlatformFacts platform, const Request& request) {
+Location located_alone(PlatformFacts platform, const Inputs& inputs) {
   Node node;
   node.slots = 1;
   Cluster cluster;
   cluster.nodes.push_back(std::move(node));
-  auto local_node = local_node_by_index(1, request, 0, "TF_CONFIG");
+  auto local_node = local_node_by_index(1, inputs.request(), 0, "TF_CONFIG");
   if (!local_node) return local_node.error();
-  if (!request.node_rank) local_node->reason = "TF_CONFIG has no cluster: one node";
+  if (!inputs.request().node_rank) local_node->reason = "TF_CONFIG has no cluster: one node";
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               request);
+                               inputs);
 }
 
 }  // namespace
@@ -304,7 +316,7 @@ Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform) {
   platform.framework_reason = "TF_CONFIG is set";
   auto config = parse_tf_config(platform.tf_config, "TF_CONFIG");
   if (!config) return config.error();
-  if (config->cluster.empty()) return located_alone(std::move(platform), inputs.request());
+  if (config->cluster.empty()) return located_alone(std::move(platform), inputs);
   platform.tf_index_text = config->index_text;
   auto nodes = nodes_of_tf_config(*config);
   if (!nodes) return nodes.error();
@@ -348,7 +360,7 @@ Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform) {
     platform.tf_config = render_tf_config(*config);
   }
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 }  // namespace envgen

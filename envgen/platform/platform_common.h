@@ -45,8 +45,11 @@ Status check_master(std::string_view address, std::string_view source);
 Status check_given_master(std::string_view address, std::string_view source, int node_rank,
                           std::size_t node_count);
 
-// Whether it stands for the machine that says it: localhost and its addresses.
-bool is_loopback(std::string_view host);
+// Returns the domain behind this machine's name in /etc/hosts, ".service.namespace.svc.domain"; ""
+// if the file does not have it. The kubelet writes "address name.service.namespace.svc.domain name"
+// for a pod with a subdomain, as a StatefulSet's pods have it.
+inline constexpr const char* kHostsFile = "/etc/hosts";
+std::string own_domain(const PathState& hosts, std::string_view name);
 
 // The first of `variables` that is set and not empty, with its name; two "" when none is.
 struct Variable {
@@ -85,10 +88,11 @@ Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& req
 Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
                                      std::string_view where);
 
-// Fills what follows from the nodes: world_size, and the master when nobody named one.
-// --master-addr and --master-port win.
+// Fills what follows from the nodes: world_size, and the master when nobody named one. A first node
+// of several that was told localhost gets its host's name as the master. --master-addr and
+// --master-port win.
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
-                                      const Request& request);
+                                      const Inputs& inputs);
 
 // By an injected TF_CONFIG: nodes in the order chief or master, worker, ps, evaluator. A node of a
 // dynamic job sees only itself and the parameter servers.

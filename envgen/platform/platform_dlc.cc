@@ -76,7 +76,7 @@ Location locate_by_master(Inputs& inputs, PlatformFacts platform) {
     platform.framework_reason = "MASTER_ADDR is set";
   }
   ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
-                                                   std::move(platform), inputs.request());
+                                                   std::move(platform), inputs);
   promise(resolved, resolved.platform);
   return resolved;
 }
@@ -111,7 +111,7 @@ Location locate_dlc(Inputs& inputs) {
   platform.alone_by_default = true;
   return make_resolved_cluster(std::move(cluster),
                                {0, "one node: neither MASTER_ADDR nor TF_CONFIG is set"},
-                               std::move(platform), inputs.request());
+                               std::move(platform), inputs);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // Any other cluster: MASTER_ADDR, and the numbers that people write into a job's variables for it.
-// NNODES and NODE_RANK count nodes (torchrun's flags, PyTorch Lightning's NODE_RANK). RANK and
+// NODE_RANK counts nodes (torchrun's flags, PyTorch Lightning), NNODES says how many there are, or
+// NUM_NODES beside it (RunPod's "Configuration reference" of Instant Clusters). RANK and
 // WORLD_SIZE are PyTorch's, which counts processes (torch.distributed's "Environment variable
 // initialization"), where several platforms count nodes (PAI-DLC, Volcano's pytorch plugin).
 // LOCAL_RANK and LOCAL_WORLD_SIZE, which a process alone has, settle it; so does a job of one rank
 // a node, and a launcher that was typed, which is started once on a node. Else the user has to say
 // it. Seen only where ranks were asked for: the variables of a command that is only started are
 // its own.
+
+#include <algorithm>
 
 #include "base/text.h"
 #include "envgen/plan/devices.h"
@@ -19,6 +22,12 @@ namespace {
 
 constexpr const char* kReading = "reading RANK and WORLD_SIZE";
 
+// How many nodes there are. NUM_NODES alone may count those of a graph.
+Variable node_count(const Inputs& inputs) {
+  if (inputs.variable("NODE_RANK").empty()) return first_set(inputs, {"NNODES"});
+  return first_set(inputs, {"NNODES", "NUM_NODES"});
+}
+
 // "2"; of a range of nodes ("1:2") no more is known than that there may be so many.
 bool is_several(std::string_view count) { return !count.empty() && count != "1" && count != "0"; }
 
@@ -26,8 +35,9 @@ std::optional<std::string> detect_env(Inputs& inputs) {
   if (!asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
   auto has = [&inputs](std::string_view name) { return !inputs.variable(name).empty(); };
   if (!has("MASTER_ADDR") && inputs.request().master_addr.empty()) return std::nullopt;
-  if (is_several(inputs.variable("NNODES")) && has("NODE_RANK")) {
-    return "NNODES, NODE_RANK and the master's address are set";
+  const Variable nodes = node_count(inputs);
+  if (is_several(nodes.value) && has("NODE_RANK")) {
+    return std::string(nodes.name) + ", NODE_RANK and the master's address are set";
   }
   if (is_several(inputs.variable("WORLD_SIZE")) && has("RANK")) {
     return "RANK, WORLD_SIZE and the master's address are set";
@@ -49,7 +59,7 @@ Result<Told> told_by(const Inputs& inputs) {
   Told told;
   TRY_ASSIGN(told.rank, number_in(inputs, "RANK"));
   TRY_ASSIGN(told.world, number_in(inputs, "WORLD_SIZE", {.least = 1}));
-  TRY_ASSIGN(told.nodes, number_in(inputs, "NNODES", {.least = 1}));
+  TRY_ASSIGN(told.nodes, number_in(inputs, node_count(inputs).name, {.least = 1}));
   TRY_ASSIGN(told.node_rank, number_in(inputs, "NODE_RANK"));
   TRY_ASSIGN(told.local_rank, number_in(inputs, "LOCAL_RANK"));
   TRY_ASSIGN(told.local_world,
@@ -67,7 +77,7 @@ std::optional<RankMeans> meaning_of(const Inputs& inputs, const Told& told, int 
   if (told.nodes && told.node_rank) return RankMeans::kNode;
   if (told.nodes && told.nodes == told.world) return RankMeans::kNode;
   if (!inputs.command().framework().empty()) return RankMeans::kNode;
-  if (slots == 1) return RankMeans::kNode;
+  if (slots == 1 || (!told.rank && !told.world)) return RankMeans::kNode;
   return std::nullopt;
 }
 
@@ -77,20 +87,40 @@ Error missing(const char* variable) {
               ", or say which of how many nodes this is with --nodes and --node-rank"};
 }
 
-// WORLD_SIZE may count the processes of the nodes that NNODES counts; it has to be a multiple then.
+// RANK may be the node's or that of a process of its `each`, 0 = their number is not known; another
+// one belongs to another job, or to another node.
+Status check_rank(const Inputs& inputs, const Told& told, int each) {
+  if (!told.rank || !told.node_rank || inputs.request().node_rank) return {};
+  const int rank = *told.rank;
+  const bool alone = told.nodes == 1 && rank > 0 && !told.local_rank;
+  const bool fits = each > 0 ? rank / each == *told.node_rank : rank >= *told.node_rank;
+  if (rank == *told.node_rank || (fits && !alone)) return {};
+  return fail("finding this node", "NODE_RANK and RANK",
+              std::to_string(*told.node_rank) + " and " + std::to_string(rank),
+              "unset the one that is not of this job, or say which node this is with --node-rank");
+}
+
+// WORLD_SIZE may count the processes of the nodes that NNODES or NUM_NODES counts; it has to be a
+// multiple then.
 Location locate_as_node(Inputs& inputs, const Told& told, ToldMaster master) {
-  const bool by_nodes = told.nodes && told.node_rank;
+  const bool numbered = told.node_rank || inputs.request().node_rank;
+  const bool by_nodes = told.nodes ? numbered || !told.rank : told.node_rank && !told.world;
   const auto& count = by_nodes ? told.nodes : told.world;
   const auto& rank = by_nodes ? told.node_rank : told.rank;
-  if (!count) return missing("WORLD_SIZE");
-  if (!rank && !inputs.request().node_rank) return missing("RANK");
+  if (!count) return missing(by_nodes ? "NNODES" : "WORLD_SIZE");
+  if (!rank && !inputs.request().node_rank) return missing(by_nodes ? "NODE_RANK" : "RANK");
+  const std::string_view counts = by_nodes ? node_count(inputs).name : "WORLD_SIZE";
   int told_slots = 0;
   if (by_nodes && told.world && *told.world != *count) {
-    auto each = node_count_of({"WORLD_SIZE", *told.world}, {"NNODES", *count});
+    auto each = node_count_of({"WORLD_SIZE", *told.world}, {counts, *count});
     if (!each) return each.error();
     told_slots = *each;
   }
-  auto nodes = nameless_nodes(*count, 0, by_nodes ? "NNODES" : "WORLD_SIZE");
+  if (by_nodes) {
+    const int each = told.world ? std::max(1, told_slots) : 0;
+    if (auto status = check_rank(inputs, told, each); !status) return status.error();
+  }
+  auto nodes = nameless_nodes(*count, 0, counts);
   if (!nodes) return nodes.error();
   return locate_node(inputs, std::move(*nodes), {rank.value_or(0), by_nodes ? "NODE_RANK" : "RANK"},
                      std::move(master), PlatformFacts{}, told_slots);
@@ -113,7 +143,9 @@ Location locate_env(Inputs& inputs) {
   if (!told) return told.error();
   auto master = told_master(inputs);
   if (!master) return master.error();
-  auto slots = slots_of_node(inputs, 0);
+  const bool by_nodes = told->nodes && told->node_rank && told->world.value_or(0) > *told->nodes;
+  const int each = by_nodes ? *told->world / *told->nodes : 0;
+  auto slots = slots_of_node(inputs, told->local_world.value_or(each));
   if (!slots) return NeedsPaths{};
   const auto meaning = meaning_of(inputs, *told, *slots);
   if (!meaning) {

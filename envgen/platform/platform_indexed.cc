@@ -17,7 +17,6 @@ namespace envgen {
 namespace {
 
 constexpr const char* kCounting = "counting the nodes";
-constexpr const char* kHostsFile = "/etc/hosts";
 
 struct Indices {
   int completion = 0;
@@ -103,21 +102,6 @@ Error uncounted(const Indices& indices) {
 
 // --- The pods' names ---
 
-// What follows the host name in this pod's own name: the kubelet writes "address
-// name.service.namespace.svc.domain name" for a pod with a subdomain.
-std::string own_domain(const PathState& hosts, const std::string& name) {
-  std::string_view text = hosts.content;
-  while (!text.empty()) {
-    std::string_view line = take_line(text);
-    for (const std::string_view word : words_of(take_part(line, '#'))) {
-      if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '.') {
-        return std::string(word.substr(name.size()));
-      }
-    }
-  }
-  return "";
-}
-
 // "job-" of "job-3"; nothing when the name is not one that the Job gave.
 std::optional<std::string> prefix_of(std::string_view name, const std::string& ending) {
   if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
@@ -163,8 +147,7 @@ Location locate_listed(Inputs& inputs, const Indices& indices, int slots) {
   auto local_node = local_node_by_index(cluster.nodes.size(), inputs.request(),
                                         indices.job * *pods + indices.completion, indices.source);
   if (!local_node) return local_node.error();
-  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
-                               inputs.request());
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{}, inputs);
 }
 
 std::optional<std::string> detect_indexed(Inputs& inputs) {
@@ -219,8 +202,8 @@ Location locate_indexed(Inputs& inputs) {
       local_node_by_index(cluster.nodes.size(), inputs.request(),
                           indices->job * *pods_a_job + indices->completion, indices->source);
   if (!local_node) return local_node.error();
-  ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
-                                                   PlatformFacts{}, inputs.request());
+  ResolvedCluster resolved =
+      make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{}, inputs);
   if (resolved.cluster.nodes.size() > 1 && resolved.cluster.master_addr.empty()) {
     resolved.warnings.push_back(
         "the pods' names are not known: give the job a headless service and set subdomain in the "

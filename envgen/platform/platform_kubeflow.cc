@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
+#include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
@@ -28,14 +30,17 @@ bool in_kubernetes(const Inputs& inputs) {
 
 // torchrun reads these from anyone: an operator is told by the set of them, or by where this runs.
 bool has_pet_variables(const Inputs& inputs) {
-  if (inputs.variable("PET_NNODES").empty()) return false;
-  Variable place = first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"});
-  return !place.name.empty() || in_kubernetes(inputs);
+  const std::string_view count = inputs.variable("PET_NNODES");
+  if (in_kubernetes(inputs)) return !count.empty();
+  // Elsewhere a count of one is an image's, and the user's own word counts.
+  if (count.empty() || count == "1" || count == "1:1") return false;
+  if (names_nodes(inputs) || inputs.request().nodes) return false;
+  return !first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"}).name.empty();
 }
 
 // "<job>-master-0", "<job>-worker-3": what operators before PET_* can be told by.
 bool is_replica_name(std::string_view name) {
-  name = name.substr(0, name.find('.'));
+  name = label_of(name);
   for (std::string_view role : {"-master-", "-worker-"}) {
     std::size_t at = name.rfind(role);
     if (at == std::string_view::npos || at + role.size() == name.size()) continue;
@@ -102,11 +107,17 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   if (inputs.request().slots) return PerNode{*inputs.request().slots};
   int cpus = std::max(1, static_cast<int>(inputs.facts().cpus));
   if (text == "cpu") return PerNode{cpus};
-  if (!text.empty() && text != "auto" && text != "gpu" && text != "npu" && text != "xpu") {
+  // torch's names of kinds of devices.
+  constexpr auto kKinds = words("auto", "gpu", "hpu", "mlu", "musa", "npu", "xpu");
+  if (!text.empty() && std::ranges::find(kKinds, text) == kKinds.end()) {
     return bad_variable("PET_NPROC_PER_NODE", text, "it has to be a number, auto, gpu or cpu");
   }
   auto devices = count_devices(inputs);
   if (!devices) return std::nullopt;
+  if (!devices->known) {
+    note_uncounted(inputs, *devices, !text.empty());
+    return PerNode{1};
+  }
   if (devices->count > 0) return PerNode{devices->count};
   if (text == "auto") return PerNode{cpus};
   if (text.empty()) return PerNode{1};
@@ -136,14 +147,52 @@ Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRa
               "they come from the same operator: was one of them changed by hand?");
 }
 
+// An option of torchrun: its flag in the command, else its variable. A shell may still have to say
+// what stands there: "$EP".
+std::string_view agent_option(const Inputs& inputs, std::string_view flag, const char* variable) {
+  const ParsedCommand& command = inputs.command();
+  const std::optional<Launcher>& typed = command.launcher();
+  const bool reads = typed && typed->reads == LauncherReads::kPet;
+  const auto value = reads ? find_flag(command, command.launcher_name(), flag) : std::nullopt;
+  return value ? value->text : inputs.variable(variable);
+}
+
+std::string_view endpoint_of_agents(const Inputs& inputs) {
+  return agent_option(inputs, "--rdzv_endpoint", "PET_RDZV_ENDPOINT");
+}
+
+// Whether the agents meet by a rendezvous that numbers the nodes itself, as etcd's and c10d's do.
+// The endpoint need not be a node of the job.
+bool numbers_nodes(const Inputs& inputs) {
+  if (endpoint_of_agents(inputs).empty()) return false;
+  const auto backend = agent_option(inputs, "--rdzv_backend", "PET_RDZV_BACKEND");
+  if (!backend.empty() && !backend.contains('$')) return backend != "static";
+  const bool ranked = !first_set(inputs, {"PET_NODE_RANK", "RANK"}).name.empty();
+  return !ranked && !inputs.request().node_rank && inputs.variable("PET_MASTER_ADDR").empty();
+}
+
+// Whether `host` is called like this pod, with the number 0: "job-worker-0" on job-worker-2.
+bool is_first_pod(const Inputs& inputs, std::string_view host) {
+  std::string_view own = inputs.facts().host_name;
+  own = label_of(own);
+  const std::string_view stem = own.substr(0, own.find_last_not_of("0123456789") + 1);
+  return stem.size() < own.size() && label_of(host) == std::string(stem) + "0";
+}
+
 // The number at the end of a pod's name; an elastic job has no other.
 std::optional<int> number_of_pod(const Inputs& inputs) {
   for (std::string_view name :
        {std::string_view(inputs.facts().host_name), inputs.variable("HOSTNAME")}) {
-    name = name.substr(0, name.find('.'));
+    name = label_of(name);
     if (auto number = natural(name.substr(name.rfind('-') + 1))) return number;
   }
   return std::nullopt;
+}
+
+// Only the ranks that an agent starts can do without the node's own number.
+bool starts_an_agent(const Request& request) {
+  const bool pytorch = request.framework.empty() || request.framework == "pytorch";
+  return pytorch && request.torch_launcher != TorchLauncher::kFanOut;
 }
 
 Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_count, bool elastic) {
@@ -157,8 +206,14 @@ Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_coun
   }
   if (pet) return local_node_by_index(node_count, request, *pet, "PET_NODE_RANK");
   if (rank) return local_node_by_index(node_count, request, *rank, "RANK");
+  if (node_count == 1) return LocalNode{.reason = "PET_NNODES is 1"};
   if (request.node_rank) return local_node_by_index(node_count, request, 0, "--node-rank");
-  auto number = number_of_pod(inputs);
+  const auto number = number_of_pod(inputs);
+  const bool unnumbered = numbers_nodes(inputs) && starts_an_agent(request);
+  const bool fits = number && static_cast<std::size_t>(*number) < node_count;
+  if (unnumbered && !fits) {
+    return LocalNode{.reason = "the rendezvous numbers the nodes", .unnumbered = true};
+  }
   if (elastic && number) {
     return local_node_by_index(node_count, request, *number, "the number in the host name");
   }
@@ -178,24 +233,16 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
   }
 }
 
-// `tune run --rdzv_endpoint=a:29500`: Trainer's torchtune has no other word of the master. Nothing
-// where a shell is still to say what stands there.
-std::optional<HostPort> typed_rendezvous(const ParsedCommand& command) {
-  const std::optional<Launcher>& typed = command.launcher();
-  if (!typed || typed->reads != LauncherReads::kPet) return std::nullopt;
-  bool next = false;
-  for (const std::string& argument : command.words()) {
-    for (std::string_view word : words_of(argument)) {  // of a shell's text, too
-      const std::string_view flag = next ? "" : take_part(word, '=');
-      const bool is_flag = flag == "--rdzv_endpoint" || flag == "--rdzv-endpoint";
-      if (next || (is_flag && !word.empty())) {
-        auto endpoint = parse_host_port(word);
-        return word.contains('$') ? std::nullopt : endpoint;
-      }
-      next = is_flag;
-    }
-  }
-  return std::nullopt;
+// Where the agents meet, the ranks do only where node 0 is there.
+Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& cluster) {
+  // A port that is free, as torchrun --standalone asks for it.
+  const bool of_any_port = cluster.nodes.size() == 1 && text.ends_with(":0");
+  const auto endpoint = parse_host_port(of_any_port ? text.substr(0, text.size() - 2) : text);
+  if (!endpoint) return bad_variable("PET_RDZV_ENDPOINT", text, "it has to be host:port");
+  if (numbers_nodes(inputs) && !is_first_pod(inputs, endpoint->host)) return {};
+  cluster.master_addr = endpoint->host;
+  cluster.master_port = endpoint->port;
+  return {};
 }
 
 Status set_master(const Inputs& inputs, Cluster& cluster) {
@@ -203,40 +250,31 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
   // A rendezvous is of the operator's own, where MASTER_ADDR may be the image's.
   const std::string_view rendezvous = inputs.variable("PET_RDZV_ENDPOINT");
   if (!rendezvous.empty() && inputs.variable("PET_MASTER_ADDR").empty()) {
-    auto endpoint = parse_host_port(rendezvous);
-    if (!endpoint) return bad_variable("PET_RDZV_ENDPOINT", rendezvous, "it has to be host:port");
-    cluster.master_addr = endpoint->host;
-    cluster.master_port = endpoint->port;
-    return {};
+    return set_rendezvous(inputs, rendezvous, cluster);
   }
   const Variable master = first_set(inputs, {"PET_MASTER_ADDR", "MASTER_ADDR"});
+  // 0 of a single node: a port that is free.
+  const Bounds ports = {cluster.nodes.size() == 1 ? 0 : kPorts.least, kPorts.most};
   TRY_ASSIGN(auto port,
-             number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, kPorts));
+             number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, ports));
   cluster.master_addr = std::string(master.value);
   cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
-  if (auto typed = typed_rendezvous(inputs.command())) {
-    cluster.master_addr = typed->host;
-    cluster.master_port = typed->port;
-    return {};
-  }
+  // Trainer's torchtune has no other word of the master.
+  const std::string_view typed = endpoint_of_agents(inputs);
+  const bool open = typed.contains('$');
+  if (open && numbers_nodes(inputs)) return {};
+  if (!open && !typed.empty()) return set_rendezvous(inputs, typed, cluster);
   return fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
               "say where the ranks meet with --master-addr");
 }
 
-// Old operators tell the master that it is localhost, and the others its pod's name.
-Status name_own_master(const Inputs& inputs, const LocalNode& local_node, Cluster& cluster,
-                       PlatformFacts& platform) {
-  if (!is_loopback(cluster.master_addr) || !inputs.request().master_addr.empty()) return {};
-  if (local_node.node_rank != 0) {
-    return fail(kReading, "MASTER_ADDR",
-                cluster.master_addr + " on node " + std::to_string(local_node.node_rank),
-                "only the first node is its own master: say which one it is with --master-addr");
-  }
-  if (cluster.nodes.size() > 1) cluster.master_addr = inputs.facts().host_name;
-  platform.master_is_localhost = true;
-  return {};
+Status check_first(const Inputs& inputs, const Cluster& cluster, const LocalNode& local_node,
+                   const char* source) {
+  if (!inputs.request().master_addr.empty() || cluster.master_addr.empty()) return {};
+  return check_given_master(cluster.master_addr, source, local_node.node_rank,
+                            cluster.nodes.size());
 }
 
 Location locate_pytorch(Inputs& inputs) {
@@ -254,22 +292,25 @@ Location locate_pytorch(Inputs& inputs) {
   platform.framework = "pytorch";
   platform.framework_reason =
       has_pet_variables(inputs) ? "PET_NNODES is set" : "MASTER_ADDR is set";
-  bool elastic = *range && (*range)->least != (*range)->most;
-  if (elastic) platform.min_nodes = (*range)->least;
+  const bool elastic = numbers_nodes(inputs) || (*range && (*range)->least != (*range)->most);
+  if (elastic) platform.min_nodes = *range ? (*range)->least : *count;
+  // A count of one may be an image's.
+  platform.alone_by_default = *count == 1;
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
   if (auto status = set_master(inputs, cluster); !status) return status.error();
   auto local_node = pytorch_local_node(inputs, cluster.nodes.size(), elastic);
   if (!local_node) return local_node.error();
-  if (auto status = name_own_master(inputs, *local_node, cluster, platform); !status)
+  if (auto status = check_first(inputs, cluster, *local_node, "MASTER_ADDR"); !status) {
     return status.error();
-  // In an elastic job any node may hold the rendezvous.
+  }
+  // Any node of an elastic job may hold the rendezvous.
   if (!elastic) {
     cluster.nodes[0].host = cluster.master_addr;
     name_trainer_nodes(cluster.master_addr, cluster.nodes);
   }
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 // --- JAX, XGBoost, Paddle ---
@@ -369,13 +410,16 @@ Location locate_told(Inputs& inputs, const CountNames& told) {
   if (auto status = set_told_master(inputs, told, cluster); !status) return status.error();
   auto local_node = told_local_node(inputs, told, cluster.nodes.size());
   if (!local_node) return local_node.error();
+  if (auto status = check_first(inputs, cluster, *local_node, told.master); !status) {
+    return status.error();
+  }
   cluster.nodes[0].host = cluster.master_addr;
   name_trainer_nodes(cluster.master_addr, cluster.nodes);
   PlatformFacts platform;
   platform.framework = told.framework;
   platform.framework_reason = std::string(told.count) + " is set";
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 // --- MPIJob ---
@@ -441,7 +485,7 @@ Location locate_mpi_worker(const Inputs& inputs, PlatformFacts platform) {
   Cluster cluster;
   cluster.nodes = {std::move(launcher), std::move(worker)};
   return make_resolved_cluster(std::move(cluster), {1, "K_MPI_JOB_ROLE is worker"},
-                               std::move(platform), inputs.request());
+                               std::move(platform), inputs);
 }
 
 // The launcher is in the hostfile only when it works too.
@@ -491,7 +535,7 @@ Location locate_mpi(Inputs& inputs) {
   cluster.nodes = with_launcher(std::move(*workers), inputs);
   LocalNode local_node{0, platform.framework_reason};
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 bool is_mpi_job(const Inputs& inputs) {
@@ -539,7 +583,7 @@ Location locate_kubeflow(Inputs& inputs) {
   PlatformFacts platform;
   platform.alone_by_default = true;
   return make_resolved_cluster(std::move(cluster), {0, "no variable of a job: one replica"},
-                               std::move(platform), inputs.request());
+                               std::move(platform), inputs);
 }
 
 }  // namespace

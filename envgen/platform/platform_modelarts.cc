@@ -5,10 +5,11 @@
 // scripts.
 //
 // Where the command starts: a preset engine's job in its code directory, JOB_DIR/NAME, and a custom
-// image's in /home/ma-user. MA_JOB_DIR is set in both, so the script decides: a caller that is in
-// the code directory stays there; a relative script is run where it lies, in the home, else in the
+// image's in /home/ma-user. A caller that is in one of them stays there. MA_JOB_DIR is set in both,
+// so otherwise the script decides: a relative one is run where it lies, in the home, else in the
 // code directory, else where the caller is; an absolute one in the code directory that it names;
-// the home for all others.
+// the home is for all others. A relative script is run in the code directory also for a caller in
+// the home, which lacks it.
 
 #include <algorithm>
 #include <tuple>
@@ -28,6 +29,7 @@ constexpr const char* kFinding = "finding this node";
 constexpr const char* kDefaultTableDir = "/user/config";
 constexpr const char* kHome = "/home/ma-user";
 constexpr const char* kWritable = "/home/ma-user/modelarts";  // an empty directory in every job
+constexpr RankOrder kTableOrder = RankOrder::kPodIndex;
 constexpr int kPeerPort = 6666;  // the platform's, for its jobs' own rendezvous
 
 // The job's name as ModelArts' launcher gives it to CANN.
@@ -197,15 +199,16 @@ std::optional<std::string> start_directory_of(Inputs& inputs,
   const std::string& cwd = inputs.facts().cwd;
   const bool in_job = !inputs.variable("MA_JOB_DIR").empty();
   for (const std::string& root : job_directories(inputs)) {
-    if (in_job && cwd.starts_with(root + '/')) return "";
+    if (!root.empty() && cwd.starts_with(root + '/')) return "";
   }
   const std::string named(inputs.variable("MA_HOME"));
   const std::string home = named.empty() ? kHome : named;
   const PathState* state = inputs.kind(home);
   if (state == nullptr) return std::nullopt;
   std::string start = state->kind == PathState::Kind::kDirectory ? home : "";
-  if (!in_job && start == cwd) return start;
+  if (cwd == kHome) start = cwd;
   const std::string script = relative_script_in(command);
+  if (start == cwd && (!in_job || script.empty())) return start;
   auto is_in = [&](const std::string& directory) -> std::optional<bool> {
     if (script.empty() || directory.empty()) return false;
     const PathState* file = inputs.kind(join_path(directory, script));
@@ -293,7 +296,7 @@ Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
     TRY_ASSIGN(auto local_node,
                local_node_by_index(cluster.nodes.size(), request, 0, "--node-rank"));
     return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                                 request);
+                                 inputs);
   }
   std::string_view task = inputs.variable("MA_TASK_NAME");
   if (task.empty() && ps.empty()) task = "worker";
@@ -309,7 +312,7 @@ Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
       place + (is_ps ? static_cast<int>(workers.size()) : 0),
       "MA_TASK_NAME is " + std::string(task) + " and VC_TASK_INDEX " + std::to_string(place)};
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               request);
+                               inputs);
 }
 
 // How many nodes the job has, by all variables that say it; they have to agree.
@@ -425,7 +428,7 @@ Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers,
     local_node = {place, "VC_TASK_INDEX is " + std::to_string(place) + " in " + peers.source};
   }
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               request);
+                               inputs);
 }
 
 Location as_location(Result<ResolvedCluster> resolved, std::vector<std::string> warnings) {
@@ -482,9 +485,9 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
   }
   Cluster cluster;
   cluster.nodes.push_back(node_of({"", 0}, "", 0, *slots));
-  return as_location(make_resolved_cluster(std::move(cluster), {0, "one node"}, std::move(platform),
-                                           inputs.request()),
-                     warnings);
+  return as_location(
+      make_resolved_cluster(std::move(cluster), {0, "one node"}, std::move(platform), inputs),
+      warnings);
 }
 
 std::optional<std::string> detect_modelarts(Inputs& inputs) {
@@ -527,8 +530,7 @@ Location locate_modelarts(Inputs& inputs) {
   }
   auto path = find_rank_table(inputs, named);
   if (!path || !start) return NeedsPaths{};
-  Location location =
-      locate_by_table(inputs, *path, RankOrder::kPodIndex, hints_of(inputs), platform);
+  Location location = locate_by_table(inputs, *path, kTableOrder, hints_of(inputs), platform);
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
     resolved->warnings.insert(resolved->warnings.end(), warnings.begin(), warnings.end());
   }
@@ -537,6 +539,7 @@ Location locate_modelarts(Inputs& inputs) {
 
 }  // namespace
 
-extern const Platform kModelArtsPlatform = {"modelarts", detect_modelarts, locate_modelarts};
+extern const Platform kModelArtsPlatform = {"modelarts", detect_modelarts, locate_modelarts,
+                                            kTableOrder};
 
 }  // namespace envgen

@@ -216,7 +216,7 @@ Location locate_slurm(Inputs& inputs) {
   cluster.master_port = port_of(inputs);
   bool alone_on_first = !in_step(inputs) && cluster.nodes.size() > 1;
   ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
-                                                   std::move(platform), inputs.request());
+                                                   std::move(platform), inputs);
   if (alone_on_first) {
     resolved.warnings.push_back(
         "SLURM_STEP_ID is not set: a batch script runs on the job's first node only; start trainit "

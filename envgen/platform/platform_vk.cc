@@ -285,12 +285,9 @@ Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
   }
   Cluster cluster;
   cluster.nodes = std::move(nodes);
-  // The master may have been told that it is localhost; the others know it by its name.
-  if (by_master && master != "localhost" && master != "127.0.0.1") {
-    cluster.nodes[0].host = std::string(master);
-  }
+  if (by_master) cluster.master_addr = cluster.nodes[0].host = std::string(master);
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               request);
+                               inputs);
 }
 
 // Ranks of a worker: its cards; one TensorFlow process drives all of them.
@@ -350,7 +347,7 @@ Location locate_vk(Inputs& inputs) {
     auto local_node = local_node_in(inputs, **lists, cluster.nodes);
     if (!local_node) return local_node.error();
     resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
-                                     std::move(platform), inputs.request());
+                                     std::move(platform), inputs);
   }
   if (!resolved) return resolved.error();
   if (resolved->cluster.master_port == 0) {

@@ -166,7 +166,7 @@ std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>&
   const auto rank = number_in(inputs, "RANK");
   const auto index = task_index(inputs);
   if (!world || !*world || !rank || !*rank || !index) return std::nullopt;
-  if (static_cast<std::size_t>(**world) != places.size() || **rank >= **world) return std::nullopt;
+  if (**rank >= std::min(**world, static_cast<int>(places.size()))) return std::nullopt;
   const bool first =
       tasks[0].hosts.size() == 1 && tasks[0].hosts[0] == inputs.variable("MASTER_ADDR");
   const Place& place = places[static_cast<std::size_t>(**rank)];
@@ -256,13 +256,15 @@ void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks,
   std::string_view program =
       request.command.empty() ? std::string_view() : base_name(request.command[0]);
   bool mpi_command = program.starts_with("mpirun") || program.starts_with("mpiexec");
-  if (!inputs.variable("MPI_HOST").empty()) return choose("mpi", "MPI_HOST is set");
   for (const char* name : {"launcher", "mpimaster", "mpiworker"}) {
     if (is_task(tasks, name)) return choose("mpi", "the job has a task " + std::string(name));
   }
-  if (!inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty()) {
-    return choose("pytorch", "MASTER_ADDR and WORLD_SIZE are set");
-  }
+  const bool torch =
+      !inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty();
+  if (torch && mpi_command) return choose("mpi", "the command is " + std::string(program));
+  // The pytorch plugin gives them to all pods, the mpi plugin MPI_HOST to the master alone.
+  if (torch) return choose("pytorch", "MASTER_ADDR and WORLD_SIZE are set");
+  if (!inputs.variable("MPI_HOST").empty()) return choose("mpi", "MPI_HOST is set");
   for (const char* name : {"ps", "chief", "evaluator"}) {
     if (is_task(tasks, name))
       return choose("tensorflow", "the job has a task " + std::string(name));
@@ -335,11 +337,13 @@ Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes
   return {};
 }
 
-// The pytorch plugin counts pods; a worker's rank is its index + 1, the master's 0.
-Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node) {
+// The pytorch plugin counts pods, also those beside the job where `counts_all`; a worker's rank is
+// its index + 1, the master's 0.
+Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node,
+                     bool counts_all = false) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
   TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
-  if (world && static_cast<std::size_t>(*world) != cluster.nodes.size()) {
+  if (world && static_cast<std::size_t>(*world) != cluster.nodes.size() && !counts_all) {
     return fail(kReading, "WORLD_SIZE",
                 std::to_string(*world) + ", but the task lists have " +
                     std::to_string(cluster.nodes.size()) + " pods",
@@ -358,17 +362,61 @@ Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& lo
   return {};
 }
 
-// Tasks that take no part in the pytorch plugin's count (a TensorBoard beside the job).
-void keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
-  auto world = number_in(inputs, "WORLD_SIZE");
-  if (!world || !*world || places_of(tasks).size() == static_cast<std::size_t>(**world)) return;
-  std::string master = std::string(inputs.variable("MASTER_ADDR"));
-  std::vector<Task> kept;
-  for (const Task& task : tasks) {
-    bool leads = !task.hosts.empty() && task.hosts[0] == master;
-    if (leads || task.role == "master" || task.role == "worker") kept.push_back(task);
+// The pod's own task: by its name, else by the variable that names it.
+std::optional<std::string> name_of_own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
+  const std::vector<int> like = nodes_like_local(nodes_of_tasks(tasks, false, 0), inputs);
+  if (like.size() == 1) return tasks[places_of(tasks)[static_cast<std::size_t>(like[0])].task].name;
+  const auto task = own_task(inputs, tasks);
+  return task ? std::optional(tasks[*task].name) : std::nullopt;
+}
+
+// The pytorch plugin's worker task, which may be called anything; `leader` is its master. RANK
+// tells a pod of it, and WORLD_SIZE of newer plugins counts its pods and the master alone.
+std::vector<Task>::const_iterator worker_task(const Inputs& inputs, const std::vector<Task>& tasks,
+                                              const Task& leader, int world) {
+  const auto rank = number_in(inputs, "RANK");
+  const auto index = task_index(inputs);
+  if (rank && *rank && index && *index && **rank == (*index)->second + 1) {
+    const auto own = name_of_own_task(inputs, tasks);
+    if (own && *own != leader.name) return std::ranges::find(tasks, *own, &Task::name);
   }
-  if (places_of(kept).size() == static_cast<std::size_t>(**world)) tasks = std::move(kept);
+  const auto another = [&](const Task& task) { return task.name != leader.name; };
+  const auto counted = [&](const Task& task) {
+    return another(task) &&
+           leader.hosts.size() + task.hosts.size() == static_cast<std::size_t>(world);
+  };
+  if (std::ranges::count_if(tasks, counted) == 1) return std::ranges::find_if(tasks, counted);
+  if (tasks.size() == 2) return std::ranges::find_if(tasks, another);
+  return leader.name == "worker" ? tasks.end() : std::ranges::find(tasks, "worker", &Task::name);
+}
+
+// The pytorch plugin numbers the pods of two tasks; all others are beside the job (a TensorBoard).
+// Until 2025 it counted them in WORLD_SIZE. Returns a warning about that, or "".
+Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
+  TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
+  const std::string master(inputs.variable("MASTER_ADDR"));
+  auto leader = std::ranges::find_if(tasks, [&master](const Task& task) {
+    return !task.hosts.empty() && task.hosts[0] == master;
+  });
+  if (leader == tasks.end()) leader = std::ranges::find(tasks, "master", &Task::name);
+  if (!world || leader == tasks.end() || tasks.size() < 2) return std::string();
+  const auto told = static_cast<std::size_t>(*world);
+  const std::size_t all = places_of(tasks).size();
+  std::vector<Task> kept = {*leader};
+  if (leader->hosts.size() != told) {
+    const auto worker = worker_task(inputs, tasks, *leader, *world);
+    if (worker == tasks.end()) {
+      return fail(kReading, "WORLD_SIZE", task_list(tasks) + ", and no task worker",
+                  "call the task that trains beside " + leader->name + " worker");
+    }
+    kept.push_back(*worker);
+  }
+  tasks = std::move(kept);
+  if (told != all || told == places_of(tasks).size()) return std::string();
+  return "WORLD_SIZE counts all pods of the job, as Volcano's older pytorch plugins do: the ranks "
+         "are "
+         "those of " +
+         task_list(tasks);
 }
 
 // The same for launchers that know the names of their roles. A job whose workers are called
@@ -411,12 +459,15 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts 
   choose_framework(inputs, tasks, platform);
   bool pytorch = platform.framework == "pytorch";
   order_tasks(tasks, pytorch ? std::string(inputs.variable("MASTER_ADDR")) : "");
-  const std::vector<Task> all = tasks;
+  std::vector<Task> all = tasks;
   bool with_launcher = has_launcher(inputs.request(), platform);
   bool tensorflow = framework_of(inputs.request(), platform) == "tensorflow";
-  if (pytorch) keep_pytorch_tasks(inputs, tasks);
+  auto warning = pytorch ? keep_pytorch_tasks(inputs, tasks) : std::string();
+  if (!warning) return warning.error();
   if (with_launcher) keep_roles({"launcher", "master", "worker"}, tasks);
   if (tensorflow) keep_roles({"chief", "master", "worker", "ps", "evaluator"}, tasks);
+  envgen::stable_sort(all, std::greater(),
+                      [&tasks](const Task& task) { return is_task(tasks, task.name); });
   // A launcher of its own has no devices to count, and must see what its workers see.
   bool idle_launcher = with_launcher && std::ranges::any_of(tasks, [](const Task& task) {
                          return task.role == "launcher" || task.role == "master";
@@ -431,14 +482,16 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts 
   auto local_node = local_node_in_kept(inputs, all, tasks, cluster.nodes);
   if (!local_node) return local_node.error();
   if (pytorch) {
-    if (auto status = check_pytorch(inputs, cluster, *local_node); !status) return status.error();
+    auto status = check_pytorch(inputs, cluster, *local_node, !warning->empty());
+    if (!status) return status.error();
   }
-  if (!inputs.variable("MPI_HOST").empty()) {
+  if (!pytorch && !inputs.variable("MPI_HOST").empty()) {
     if (auto status = check_mpi_hosts(inputs, cluster.nodes); !status) return status.error();
   }
   bool guessed = idle_launcher && !inputs.request().slots;
   ResolvedCluster resolved = make_resolved_cluster(std::move(cluster), std::move(*local_node),
-                                                   std::move(platform), inputs.request());
+                                                   std::move(platform), inputs);
+  if (!warning->empty()) resolved.warnings.push_back(std::move(*warning));
   if (guessed) {
     resolved.warnings.push_back(
         "Volcano does not tell how many ranks an MPI worker runs: 1 each; say it with --slots");
@@ -471,7 +524,7 @@ Location locate_by_pytorch_plugin(Inputs& inputs) {
   if (!local_node) return local_node.error();
   if (auto status = check_pytorch(inputs, cluster, *local_node); !status) return status.error();
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 // Only the env plugin: the user has to say how many.
@@ -505,8 +558,7 @@ Location locate_by_nodes_option(Inputs& inputs) {
   std::pair<std::string, int> own = index->value_or(std::pair<std::string, int>{"", 0});
   auto local_node = local_node_by_index(cluster.nodes.size(), request, own.second, own.first);
   if (!local_node) return local_node.error();
-  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{},
-                               request);
+  return make_resolved_cluster(std::move(cluster), std::move(*local_node), PlatformFacts{}, inputs);
 }
 
 std::optional<std::string> detect_volcano(Inputs& inputs) {

@@ -35,19 +35,21 @@ Result<ToldMaster> told_master(const Inputs& inputs) {
 
 Location locate_node(Inputs& inputs, std::vector<Node> nodes, const ToldNode& own,
                      ToldMaster master, PlatformFacts platform, int told_slots) {
-  auto slots = slots_of_node(inputs, told_slots);
+  const auto asks = [](const Node& node) { return node.slots == 0 && tf_ranks(node.role) > 0; };
+  const bool asked = std::ranges::any_of(nodes, asks);
+  const auto slots = asked ? slots_of_node(inputs, told_slots) : 0;
   if (!slots) return NeedsPaths{};
   auto local_node = local_node_by_index(nodes.size(), inputs.request(), own.rank, own.source);
   if (!local_node) return local_node.error();
   Cluster cluster;
   cluster.nodes = std::move(nodes);
   for (Node& node : cluster.nodes) {
-    if (node.slots == 0 && tf_ranks(node.role) > 0) node.slots = *slots;
+    if (asks(node)) node.slots = *slots;
   }
   auto status = take_master(inputs, std::move(master), local_node->node_rank, cluster);
   if (!status) return status.error();
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 Location locate_task(const Inputs& inputs, const ToldTask& task, ToldMaster master,
@@ -79,7 +81,7 @@ Location locate_task(const Inputs& inputs, const ToldTask& task, ToldMaster mast
   platform.own_rank = task.rank;
   platform.local_rank = task.local_rank;
   return make_resolved_cluster(std::move(cluster), std::move(local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 std::vector<Node> nodes_of_slots(const std::vector<std::string>& hosts) {
@@ -100,7 +102,8 @@ Location locate_in_batch(Inputs& inputs, std::vector<Node> nodes, std::string_vi
                          PlatformFacts platform) {
   auto devices = count_devices(inputs);
   if (!devices) return NeedsPaths{};
-  const int chosen = inputs.request().slots.value_or(devices->count);
+  note_uncounted(inputs, *devices);
+  const int chosen = inputs.request().slots.value_or(devices->known ? devices->count : 1);
   for (Node& node : nodes) node.slots = chosen > 0 ? chosen : node.slots;
   auto local_node = nodes.size() == 1 ? local_node_by_index(1, inputs.request(), 0, where)
                                       : local_node_by_name(nodes, inputs, where);
@@ -111,7 +114,7 @@ Location locate_in_batch(Inputs& inputs, std::vector<Node> nodes, std::string_vi
   Cluster cluster;
   cluster.nodes = std::move(nodes);
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
-                               inputs.request());
+                               inputs);
 }
 
 }  // namespace envgen

@@ -63,7 +63,7 @@ Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::s
     if (!line) continue;
     auto place = [&] { return std::string(where) + ": line " + std::to_string(number); };
     if (ip_family(line->value) != line->family) {
-      return fail(std::string(kReadingConf), place(),
+      return fail(kReadingConf, place(),
                   show(line->value) + " as the address of device " + std::to_string(line->device),
                   "write the address that hccn_tool -i " + std::to_string(line->device) +
                       " -ip -g prints on the host");
@@ -71,7 +71,7 @@ Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::s
     auto& addresses = line->family == IpFamily::kIpv6 ? v6 : v4;
     auto [entry, is_new] = addresses.try_emplace(line->device, line->value);
     if (!is_new && entry->second != line->value) {
-      return fail(std::string(kReadingConf), place(),
+      return fail(kReadingConf, place(),
                   show(line->value) + " for device " + std::to_string(line->device) +
                       ", which had " + show(entry->second) + " before",
                   "remove one of the two lines");
@@ -89,17 +89,17 @@ Result<std::string> parse_hccn_tool(std::string_view output, std::string_view wh
     if (!line.starts_with(kKey)) continue;
     std::string_view address = trimmed(line.substr(kKey.size()));
     if (ip_family(address) != IpFamily::kNone) return std::string(address);
-    return fail(std::string(kReadingTool), std::string(where), show(address) + " as the address",
+    return fail(kReadingTool, std::string(where), show(address) + " as the address",
                 "configure the device's NIC: hccn_tool -i N -ip -s address A netmask M");
   }
-  return fail(std::string(kReadingTool), std::string(where),
+  return fail(kReadingTool, std::string(where),
               output.empty() ? "no output" : show(trimmed(output)) + " and no line \"ipaddr:\"",
               "run it on the host, where the driver is, and check the device's NIC");
 }
 
 Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where) {
   auto refuse = [&](std::string found) {
-    return fail(std::string(kReadingList), std::string(where), std::move(found),
+    return fail(kReadingList, std::string(where), std::move(found),
                 "write device ids from 0 to 63: \"0,1\", \"0-3,6\" or \"[0,8)\"");
   };
   std::string_view rest = trimmed(text);

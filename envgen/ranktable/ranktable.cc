@@ -153,7 +153,7 @@ Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report
 }
 
 std::unexpected<Error> refuse(const std::string& where, Details details) {
-  return fail(std::string(kConverting), where + ": " + details.place, std::move(details.found),
+  return fail(kConverting, where + ": " + details.place, std::move(details.found),
               std::move(details.fix));
 }
 

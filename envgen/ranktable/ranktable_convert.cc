@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/content_hash.h"
+#include "base/stable_sort.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
@@ -290,7 +291,7 @@ std::vector<Node> make_nodes(const Table& table) {
     for (; at < end; ++at) devices.push_back(make_device(table.rows[at]));
   }
   if (table.is_template1()) return nodes;
-  for (Node& node : nodes) std::ranges::sort(node.devices, {}, &Device::rank);
+  for (Node& node : nodes) envgen::stable_sort(node.devices, std::less(), &Device::rank);
   return nodes;
 }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/stable_sort.h"
+
 namespace envgen::ranktable {
 
 struct Named {
@@ -52,7 +54,7 @@ inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
 // In order of index.
 template <class F>
 void report_duplicates(Duplicates duplicates, const F& report) {
-  std::ranges::sort(duplicates);
+  envgen::stable_sort(duplicates, std::less());
   for (auto [index, first] : duplicates) report(index, first);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/stable_sort.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
@@ -330,7 +331,7 @@ std::vector<RankListRow> read_rank_list(const Value& root, Report& report) {
 
 std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRow> rows,
                                                           Report& report) {
-  std::ranges::sort(rows, {}, &RankListRow::rank);
+  envgen::stable_sort(rows, std::less(), &RankListRow::rank);
   std::unordered_map<std::string_view, std::size_t> instances;
   std::vector<std::vector<std::uint32_t>> members;
   for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {

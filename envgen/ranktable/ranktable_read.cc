@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/stable_sort.h"
 #include "envgen/ranktable/ranktable_impl.h"
 
 namespace envgen::ranktable {
@@ -300,8 +301,8 @@ void read_group(const Value& group, const FieldPath& place, std::uint32_t index,
 }
 
 void check_group_names(std::vector<GroupName>& names, Report& report) {
-  std::ranges::sort(names, {},
-                    [](const GroupName& entry) { return std::pair(entry.name, entry.group); });
+  envgen::stable_sort(names, std::less(),
+                      [](const GroupName& entry) { return std::pair(entry.name, entry.group); });
   for (std::size_t i = 1; i < names.size(); ++i) {
     if (names[i].name != names[i - 1].name) continue;
     report.add(Severity::kRefused, "group-name-duplicate", [&] {

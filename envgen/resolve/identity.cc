@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/constants/words.h"
 #include "base/text.h"
+#include "envgen/formats/hosts.h"
 #include "envgen/platform/cluster_signs.h"
 #include "envgen/platform/platform_common.h"
 
@@ -27,9 +29,23 @@ bool are_siblings(std::string_view one, std::string_view other) {
   return one != other && without_numbers(one) == without_numbers(other);
 }
 
-std::string_view label_of(std::string_view host) {
-  const bool is_address = host.find_first_not_of("0123456789.:abcdefABCDEF") == host.npos;
-  return is_address ? std::string_view() : host.substr(0, host.find('.'));
+// "" of an address.
+std::string_view name_of(std::string_view host) {
+  return is_address(host) ? std::string_view() : label_of(host);
+}
+
+// An IPv4 address: others may be written in several ways.
+bool is_ipv4(std::string_view host) {
+  return !host.empty() && is_address(host) && !host.contains(':') && !is_loopback(host);
+}
+
+bool is_own(const Inputs& inputs, std::string_view address) {
+  return std::ranges::find(inputs.facts().addresses, address) != inputs.facts().addresses.end();
+}
+
+std::string_view master_of(const Inputs& inputs, const ResolvedCluster& resolved) {
+  const std::string& asked = inputs.request().master_addr;
+  return asked.empty() ? resolved.cluster.master_addr : asked;
 }
 
 std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std::string& found) {
@@ -39,27 +55,51 @@ std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std:
       found, "correct the number of this node, the master or the host's name");
 }
 
+// A list that has this machine's address at another place than its own contradicts it. The master's
+// address is no proof: two nodes may be on one host, and an address may lead here from elsewhere.
+Result<std::string> check_addresses(const Inputs& inputs, const ResolvedCluster& resolved) {
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
+  const int rank = resolved.local_node.node_rank;
+  if (inputs.facts().addresses.empty()) return std::string();
+  const std::string& told = nodes.at(static_cast<std::size_t>(rank)).host;
+  const auto other = std::ranges::find_if(
+      nodes, [&](const Node& node) { return is_ipv4(node.host) && is_own(inputs, node.host); });
+  if (is_ipv4(told) && !is_own(inputs, told) && other != nodes.end()) {
+    return contradiction(resolved, "this machine has the address " + other->host +
+                                       ", which is node " + std::to_string(other - nodes.begin()) +
+                                       ", and that node is " + told);
+  }
+  const std::string master(master_of(inputs, resolved));
+  if (!is_ipv4(master) || is_own(inputs, master) == (rank == 0)) return std::string();
+  return "this is node " + std::to_string(rank) + ", " + resolved.local_node.reason +
+         ", and the master's address " + master +
+         (rank == 0 ? " is none of this machine's: if it does not lead here"
+                    : " is this machine's own: if node 0 runs elsewhere") +
+         ", correct the number of this node or the master";
+}
+
 }  // namespace
 
 Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
-  const std::string_view own = label_of(inputs.facts().host_name);
-  if (nodes.size() < 2 || own.empty()) return std::string();
+  if (nodes.size() < 2) return std::string();
+  TRY_ASSIGN(auto warning, check_addresses(inputs, resolved));
+  const std::string_view own = name_of(inputs.facts().host_name);
+  if (own.empty() || !warning.empty()) return warning;
   const auto rank = static_cast<std::size_t>(resolved.local_node.node_rank);
-  const std::string_view told = label_of(nodes.at(rank).host);
+  const std::string_view told = name_of(nodes.at(rank).host);
   const std::string called = "this machine is called " + std::string(own);
   if (are_siblings(told, own)) {
     const auto other =
-        std::ranges::find(nodes, own, [](const Node& node) { return label_of(node.host); });
+        std::ranges::find(nodes, own, [](const Node& node) { return name_of(node.host); });
     if (other != nodes.end()) {
       return contradiction(resolved, called + ", which is node " +
                                          std::to_string(other - nodes.begin()) +
                                          ", and that node is " + std::string(told));
     }
   }
-  const std::string& asked = inputs.request().master_addr;
-  const std::string_view master = label_of(asked.empty() ? resolved.cluster.master_addr : asked);
-  const std::string_view first = label_of(nodes[0].host);
+  const std::string_view master = name_of(master_of(inputs, resolved));
+  const std::string_view first = name_of(nodes[0].host);
   if (rank != 0 || (!first.empty() && first != master) || !are_siblings(master, own)) {
     return std::string();
   }
@@ -68,19 +108,28 @@ Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& 
          ": if they are two machines, correct the number of this node or the master";
 }
 
-Result<std::string> check_replica_name(const Inputs& inputs) {
+Result<std::string> check_replica_name(Inputs& inputs) {
   constexpr std::size_t kMostDigits = 2;  // more are a hash, or a date
+  static constexpr auto kRoles = words("worker", "replica", "rank", "trainer");
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
-  const std::string_view name = label_of(inputs.facts().host_name);
+  const std::string_view name = name_of(inputs.facts().host_name);
   const std::size_t dash = name.rfind('-');
   if (dash == std::string_view::npos || dash == 0) return std::string();
   const std::string_view digits = name.substr(dash + 1);
   const auto number = parse_count<int>(digits);
   if (!number || digits.size() > kMostDigits) return std::string();
-  if (*number > 0) return std::unexpected(sign_of_several("this pod's name", quoted(name)));
-  return "the pod's name " + std::string(name) +
-         " looks like the first of several replicas; trainit plans a job of this pod alone: give "
-         "--nodes 1 to confirm";
+  const PathState* hosts = inputs.content(kHostsFile);
+  // The kubelet's header says that the name is the machine's.
+  if (hosts != nullptr && hosts->content.contains("(host network)")) return std::string();
+  const std::string text = "the pod's name " + std::string(name) + " looks like ";
+  if (*number == 0) return lone_warning(text + "the first of several replicas");
+  const std::string_view stem = name.substr(0, dash);
+  const std::string_view role = stem.substr(stem.rfind('-') + 1);
+  const bool in_service = hosts != nullptr && !own_domain(*hosts, name).empty();
+  if (in_service || std::ranges::find(kRoles, role) != kRoles.end()) {
+    return std::unexpected(sign_of_several("this pod's name", quoted(name)));
+  }
+  return lone_warning(text + "that of one of several replicas");
 }
 
 }  // namespace envgen

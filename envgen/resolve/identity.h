@@ -10,12 +10,15 @@
 
 namespace envgen {
 
-// An error if this machine has the name of another node of the job. A text to warn with if it is to
-// be the first node and the master's name is a sibling's: it may have several names. "" = nothing.
+// An error if this machine has the name or address of another node of the job. A text to warn with
+// if it is to be the first node and the master's name is a sibling's, or the master's address none
+// of its own, and if it is another node and that address is its own. "" = nothing.
 Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
 
-// Of a pod for which nothing says that it is one of several: a name such as "train-worker-1" or
-// "train-1" is a sign. A first one, "train-0", may be alone: a text to warn with. "" = nothing.
-Result<std::string> check_replica_name(const Inputs& inputs);
+// Judges the name of a pod for which nothing else says that it is one of several. An error for a
+// number above 0 behind the name of a role ("train-worker-1"), or in the domain of a service, as a
+// StatefulSet's pods have it. A text to warn with for another number ("llama-2") and for 0, which
+// may be alone. "" = nothing.
+Result<std::string> check_replica_name(Inputs& inputs);
 
 }  // namespace envgen

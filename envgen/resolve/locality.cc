@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/formats/nccl_topology.h"
 #include "envgen/formats/npu_topology.h"
@@ -14,6 +15,7 @@
 namespace envgen {
 namespace {
 
+constexpr std::string_view kDev = "/dev/";
 constexpr const char* kGpuDirectory = "/proc/driver/nvidia/gpus";
 constexpr const char* kPciDirectory = "/sys/bus/pci/devices/";
 constexpr const char* kNodePrefix = "/sys/devices/system/node/node";
@@ -88,7 +90,7 @@ std::vector<Gpu> gpus_of_driver(Inputs& inputs, const std::vector<int>& minors) 
     if (minor && std::ranges::find(minors, *minor) == minors.end()) continue;
     gpus.push_back({std::move(*id), std::string(field(text, "GPU UUID:")), minor.value_or(-1)});
   }
-  std::ranges::sort(gpus, {}, &Gpu::bus_id);
+  envgen::stable_sort(gpus, std::less(), &Gpu::bus_id);
   return gpus;
 }
 
@@ -99,7 +101,7 @@ std::vector<Gpu> gpus_of_topology(const Topology& topology, const std::vector<in
   for (const TopologyNode& node : topology.nodes) {
     for (const std::string& id : node.gpus) gpus.push_back({id});
   }
-  std::ranges::sort(gpus, {}, &Gpu::bus_id);
+  envgen::stable_sort(gpus, std::less(), &Gpu::bus_id);
   if (!minors.empty() && minors.size() != gpus.size()) gpus.clear();
   return gpus;
 }
@@ -201,17 +203,27 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
                                              const std::vector<int>& npus) {
   std::vector<DeviceWait::Device> devices;
   const auto add = [&devices](std::string_view prefix, int number, const std::string& bus_id) {
-    DeviceWait::Device device{"/dev/" + std::string(prefix) + std::to_string(number), bus_id};
+    DeviceWait::Device device{concat({kDev, prefix, std::to_string(number)}), bus_id};
     if (std::ranges::find(devices, device) == devices.end()) devices.push_back(std::move(device));
   };
   for (const int npu : npus) add("davinci", npu, "");
   const PathState* dev = npus.empty() ? inputs.content("/dev") : nullptr;
   if (dev == nullptr) return devices;
   for (const DeviceKind& kind : device_kinds()) {
-    const std::vector<int> minors = device_numbers(*dev, kind.prefix);
+    // A display's render node is nothing to wait for.
+    if (kind.holds == DeviceKind::Holds::kAnything) continue;
+    const auto files = device_files(inputs, *dev, kind.prefix);
+    if (!files) return devices;
+    std::vector<int> minors;
+    for (const std::string& file : *files) {
+      const auto number = std::string_view(file).substr(kDev.size() + kind.prefix.size());
+      minors.push_back(parse_count<int>(number).value_or(0));
+    }
     if (minors.empty()) continue;
     const std::vector<Gpu> all = numbered(inputs, kind.prefix, minors);
-    std::vector<int> places = chosen(env.get(kind.process_variable), all);
+    // The variable of a kind that holds parts has their numbers.
+    const bool picks = kind.holds == DeviceKind::Holds::kDevice;
+    std::vector<int> places = chosen(picks ? env.get(kind.process_variable) : std::nullopt, all);
     if (std::ranges::find(places, -1) != places.end()) places = chosen(std::nullopt, all);
     for (const int place : places) {
       const Gpu& one = all[static_cast<std::size_t>(place)];

@@ -41,6 +41,7 @@ void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   const Request& request = inputs.request();
   const Participants participants = participants_of(resolved);
   if (participants.count < 2 || participants.rank >= participants.count) return;
+  if (resolved.local_node.unnumbered) return;  // each would be node 0
   RendezvousAddress master = rendezvous_address(request, resolved);
   if (master.address.empty()) return;
   const bool together = plan.policy.rendezvous_ms > 0;
@@ -52,7 +53,8 @@ void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
                 .node_count = participants.count,
                 .master_port = together ? master.port : 0,
                 .stops = stops || together,
-                .timeout_ms = request.link_timeout_ms};
+                .timeout_ms = request.link_timeout_ms,
+                .secret_file = request.job_secret.empty() ? request.ssh_key : request.job_secret};
   // Somebody else answers the loss of a node: an agent that was started for a range of nodes, a
   // launcher that is started again, or the list of nodes, which is about to change.
   const bool alone = plan.policy.max_restarts > 0 && !together;

@@ -4,14 +4,12 @@
 #include <array>
 #include <ranges>
 
-#include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/conda/cann.h"
 #include "envgen/conda/conda.h"
 #include "envgen/formats/tfconfig.h"
 #include "envgen/framework/framework.h"
 #include "envgen/plan/command.h"
-#include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
 #include "envgen/plan/policy_json.h"
 #include "envgen/platform/cluster_signs.h"
@@ -23,6 +21,7 @@
 #include "envgen/resolve/launched.h"
 #include "envgen/resolve/node_link.h"
 #include "envgen/resolve/output.h"
+#include "envgen/resolve/rank_devices.h"
 #include "envgen/resolve/restart_policy.h"
 #include "envgen/resolve/sign_shapes.h"
 #include "envgen/resolve/terminal.h"
@@ -37,24 +36,6 @@ std::string use_one_of(const auto& names) {
   std::string list;
   for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
   return "use one of " + list;
-}
-
-Result<const Platform*> choose_platform(Inputs& inputs, Plan& plan) {
-  const std::string& wanted = inputs.request().platform;
-  for (const Platform* platform : platforms()) {
-    std::optional<std::string> reason;
-    if (wanted.empty()) {
-      reason = platform->detect(inputs);
-    } else if (wanted == platform->name) {
-      reason = "--platform says so";
-    }
-    if (!reason) continue;
-    plan.platform = platform->name;
-    plan.platform_reason = *reason;
-    return platform;
-  }
-  return fail("choosing the platform", "--platform", quoted(wanted),
-              use_one_of(std::views::transform(platforms(), &Platform::name)));
 }
 
 std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(reason).name); }
@@ -126,11 +107,13 @@ void warn_of_cut_hooks(const Request& request, Plan& plan) {
   }
 }
 
-// --log-dir, else the platform's, else RUN_DIR/logs.
+// --log-dir, else the platform's, else RUN_DIR/logs. An absolute path: hooks and `trainit status`
+// have another working directory.
 std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& cwd = inputs.facts().cwd;
   if (!inputs.request().log_dir.empty()) return join_path(cwd, inputs.request().log_dir);
-  std::string own = join_path(inputs.facts().run_dir, "logs");
+  const std::string& run_dir = inputs.facts().run_dir;
+  std::string own = join_path(run_dir.empty() ? cwd : run_dir, "logs");
   if (platform.log_dir.empty()) return own;
   std::string platform_dir = join_path(cwd, platform.log_dir);
   if (can_be_made(inputs, platform_dir)) return platform_dir;
@@ -167,27 +150,16 @@ void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Pla
   if (!same) warn("--hosts");
 }
 
-// Whether one of a launcher's flags, which stand before its script, says which nodes there are.
-bool has_node_flag(const std::vector<std::string>& command) {
-  static constexpr auto kFlags =
-      words("--nnodes", "--num_machines", "--num_nodes", "--standalone", "--worker_num", "--host",
-            "-host", "-H", "-hosts", "--hosts", "-hostfile", "--hostfile", "-f", "--machinefile",
-            "-machinefile");
-  for (const std::string& argument : command) {
-    for (std::string_view word : words_of(argument)) {  // of a shell's text, too
-      if (word == "-m" || word.ends_with(".py")) return false;
-      if (std::ranges::find(kFlags, take_part(word, '=')) != kFlags.end()) return true;
-    }
-  }
-  return false;
-}
-
 // Whether the user told the launcher how many nodes there are, or it has nothing to ask.
 bool tells_its_nodes(const Inputs& inputs, const ParsedCommand& command) {
   const Launcher& typed = *command.launcher();
   if (typed.framework == "single") return true;
   if (typed.reads == LauncherReads::kPet && !inputs.variable("PET_NNODES").empty()) return true;
-  return has_node_flag(command);
+  constexpr std::string_view kFlags =
+      "--nnodes --num_machines --num_nodes --standalone --worker_num --host -host -H -hosts "
+      "--hosts "
+      "-hostfile --hostfile -f --machinefile -machinefile";
+  return find_flag(command, command.launcher_name(), kFlags).has_value();
 }
 
 // Of a job whose nodes nobody has counted. What runs once needs no count; it is told what the
@@ -228,33 +200,10 @@ void count_ranks(const Request& request, const FrameworkLauncher& launcher,
   }
 }
 
-// The devices that a process of the job will find, as far as a variable lists them.
-struct Visible {
-  std::string_view variable;
-  int count = 0;
-};
-std::optional<Visible> visible_devices(const Inputs& inputs) {
-  for (const DeviceKind& kind : device_kinds()) {
-    const auto value = inputs.env().get(kind.process_variable);
-    if (value && !value->empty() && *value != "all") {
-      return Visible{kind.process_variable, count_listed(*value)};
-    }
-  }
-  return std::nullopt;
-}
-
-// What nobody would notice before the job does: devices that ranks share, scripts that start
-// launchers, a number of ranks that nothing starts.
+// Warns of scripts that start launchers, and of a number of ranks that nothing starts.
 void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const auto ranks = std::ranges::count_if(
       plan.processes, [](const Process& process) { return process.rank >= 0; });
-  const std::string each = std::to_string(ranks) + " ranks";
-  const auto visible = visible_devices(inputs);
-  if (ranks > 1 && visible && visible->count > 0 && visible->count < ranks) {
-    plan.warnings.push_back(std::string(visible->variable) + " lists " +
-                            std::to_string(visible->count) + " devices for " + each +
-                            " of this node: some have to share one; see --slots");
-  }
   const ParsedCommand& command = resolved.platform.command;
   if (const std::string& doubt = command.in_doubt(); ranks > 1 && !doubt.empty()) {
     const std::string& script = command.shell_script();
@@ -274,12 +223,14 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
 }
 
 // Looks for signs that a job of one node is one of several.
-Status check_lone_node(const Inputs& inputs, Plan& plan) {
+Status check_lone_node(Inputs& inputs, Plan& plan) {
   if (is_said_to_be_alone(inputs.request())) return {};
   TRY(check_alone(inputs));
-  TRY(check_shapes(inputs));
-  if (plan.platform != "local" || is_counted_one(inputs)) return {};
-  TRY_ASSIGN(auto warning, check_replica_name(inputs));
+  TRY_ASSIGN(auto warning, check_shapes(inputs));
+  if (is_counted_one(inputs)) return {};
+  if (warning.empty() && plan.platform == "local") {
+    TRY_ASSIGN(warning, check_replica_name(inputs));
+  }
   if (!warning.empty()) plan.warnings.push_back(std::move(warning));
   return {};
 }
@@ -335,7 +286,11 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
     if (auto status = apply_cann(inputs, plan); !status) return status.error();
   }
   if (auto status = (*launcher)->launch(inputs, resolved, plan); !status) return status.error();
+  if (auto status = check_counted(inputs, **launcher, resolved, plan); !status) {
+    return status.error();
+  }
   warn_of_cut_hooks(inputs.request(), plan);
+  warn_of_devices(inputs, **launcher, resolved, plan);
   warn_of_counts(inputs, resolved, plan);
   plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);
@@ -359,8 +314,11 @@ Outcome outcome_of(Inputs& inputs) {
     return Error{"reading the command line", "", "no command",
                  "name the program to run: trainit -- python train.py"};
   }
-  auto platform = choose_platform(inputs, plan);
-  if (!platform) return platform.error();
+  auto chosen = choose_platform(inputs);
+  if (!chosen) return chosen.error();
+  const Platform* platform = chosen->platform;
+  plan.platform = platform->name;
+  plan.platform_reason = std::move(chosen->reason);
   plan.policy = policy_of(inputs.env(), inputs.request());
   plan.observe = inputs.request().observe;
   auto datasets = datasets_of(inputs.request().data);
@@ -368,7 +326,7 @@ Outcome outcome_of(Inputs& inputs) {
   plan.datasets = std::move(*datasets);
   plan.data = inputs.request().data;
 
-  Location location = (*platform)->locate(inputs);
+  Location location = platform->locate(inputs);
   if (auto* error = std::get_if<Error>(&location)) return std::move(*error);
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
     return plan_located(inputs, std::move(*resolved), std::move(plan));
@@ -387,10 +345,28 @@ Outcome outcome_of(Inputs& inputs) {
 
 }  // namespace
 
+namespace {
+
+// Follows an error too: the variable that it misses may be there, as a link.
+void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
+  for (const std::string& link : inputs.ignored_links()) {
+    if (auto* error = std::get_if<Error>(&outcome)) {
+      error->fix += (error->fix.empty() ? "" : "; ") + link;
+    } else if (auto* pending = std::get_if<Pending>(&outcome)) {
+      pending->plan.warnings.push_back(link);
+    } else {
+      std::get<Planned>(outcome).plan.warnings.push_back(link);
+    }
+  }
+}
+
+}  // namespace
+
 Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo) {
   Inputs inputs(snapshot, request, memo);
   Answer answer;
   answer.outcome = outcome_of(inputs);
+  tell_ignored_links(inputs, answer.outcome);
   answer.wants.assign(inputs.wants().begin(), inputs.wants().end());
   return answer;
 }
@@ -413,10 +389,9 @@ bool is_pass_through(const Environ& env, const Request& request) {
   snapshot.env = env;
   snapshot.paths[kHooksDirectory] = {};  // the caller's to look at
   Inputs inputs(snapshot, request);
-  Plan plan;
-  auto platform = choose_platform(inputs, plan);
+  const auto chosen = choose_platform(inputs);
   // What locates a node parses lists, tables and JSON: that is the resolver's work.
-  if (!platform || plan.platform != "local" || !inputs.wants().empty()) return false;
+  if (!chosen || chosen->platform->name != "local" || !inputs.wants().empty()) return false;
   Answer answer = resolve(snapshot, request);
   return answer.wants.empty() && std::holds_alternative<Planned>(answer.outcome);
 }

@@ -104,12 +104,14 @@ void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan&
   }
   if (!together || (policy.max_restarts == 0 && !policy.elastic)) return;
   if (!ranks_everywhere(resolved, plan) || participants.rank >= participants.count) return;
-  if (rendezvous_address(request, resolved).address.empty()) {
+  const bool unnumbered = resolved.local_node.unnumbered;
+  if (unnumbered || rendezvous_address(request, resolved).address.empty()) {
     policy.max_restarts = 0;
     policy.elastic = false;
     plan.warnings.push_back(
-        "no restart: the nodes have to meet before each start, and nobody told the first one's "
-        "address; name it with --master-addr");
+        std::string("no restart: the nodes have to meet before each start, and ") +
+        (unnumbered ? "no variable numbers them; say which node this is with --node-rank"
+                    : "nobody told the first one's address; name it with --master-addr"));
     return;
   }
   policy.rendezvous_ms = request.restart_window_ms;

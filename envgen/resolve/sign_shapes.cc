@@ -1,6 +1,7 @@
 #include "envgen/resolve/sign_shapes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "base/constants/words.h"
 #include "base/text.h"
 #include "envgen/formats/hosts.h"
+#include "envgen/formats/nodelist.h"
 #include "envgen/platform/cluster_signs.h"
 #include "envgen/platform/platform_common.h"
 
@@ -16,6 +18,7 @@ namespace envgen {
 namespace {
 
 constexpr int kMostNodes = 65536;               // a larger number counts something else
+constexpr int kMostUnconfirmed = 256;           // largest X_NNODES that is a sign alone
 constexpr std::size_t kLongestList = 1U << 20;  // bytes
 
 struct EnvEntry {
@@ -40,11 +43,19 @@ Ending ending_of(std::string_view name) {
 }
 
 constexpr auto kCounts = words("NUM", "COUNT", "NUMBER");
-constexpr auto kNodes = words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES");
+constexpr auto kNodes =
+    words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES", "POD", "PODS");
 constexpr auto kWorkers = words("WORKER", "WORKERS");
 constexpr auto kReplicas = words("REPLICA", "REPLICAS", "INSTANCE", "INSTANCES");
 constexpr auto kLeaders =
     words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
+
+constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
+constexpr auto kLists =
+    words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
+          "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
+// Before LIST
+constexpr auto kListed = words("NAME", "NAMES", "SERVER", "SERVERS", "PEER", "CLUSTER");
 
 bool counts(std::string_view name, const auto& what) {
   const auto [before, last] = ending_of(name);
@@ -52,11 +63,17 @@ bool counts(std::string_view name, const auto& what) {
          (is_one_of(before, kCounts) && is_one_of(last, what));
 }
 
+// X_NNODES counts nothing else, but for the nodes of a graph, which are more.
+bool says_nodes(std::string_view name) {
+  const std::string_view last = ending_of(name).last;
+  return last == "NNODES" || last == "NHOSTS";
+}
+
 // NUM_NODES, NODE_COUNT, HOST_NUM, X_NNODES, X_WORLD_SIZE.
 bool counts_nodes(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (last == "SIZE" && before == "WORLD") return !name.ends_with("LOCAL_WORLD_SIZE");
-  return last == "NNODES" || last == "NHOSTS" || name == "NODES" || counts(name, kNodes);
+  return says_nodes(name) || name == "NODES" || counts(name, kNodes);
 }
 
 // The first word, where it is a platform's; "" of NUM_NODES, RANK and MASTER_ADDR.
@@ -68,36 +85,70 @@ std::string_view family_of(std::string_view name) {
   return of_all ? std::string_view() : first;
 }
 
-// X_NODE_RANK: where a number above 0 says that there are others. An index may be a shard's.
+// X_NODE_RANK, MACHINE_RANK: where a number above 0 says that there are others. An index may be a
+// shard's.
 bool ranks_a_node(std::string_view name) {
   const auto [before, last] = ending_of(name);
-  return last == "NODERANK" || (before == "NODE" && last == "RANK");
+  return last == "NODERANK" || (is_one_of(before, kNodes) && last == "RANK");
 }
 
 // A node's own number among those that are counted.
 bool numbers_one(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (before == "LOCAL") return false;
-  return last == "RANK" || last == "INDEX" || last == "ID" || last == "NODEID";
+  static constexpr auto kNumbers = words("RANK", "INDEX", "IDX", "ORDINAL", "ID", "NODEID");
+  return is_one_of(last, kNumbers);
 }
 
-// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME. Kubernetes names each service X_SERVICE_HOST.
+// Kubernetes' links to services: X_SERVICE_HOST, X_PORT_80_TCP_ADDR.
+bool links_a_service(std::string_view name) {
+  static constexpr auto kProtocols = words("TCP", "UDP", "SCTP");
+  const auto [before, last] = ending_of(name);
+  if (last == "HOST") return before == "SERVICE";
+  return last == "ADDR" && is_one_of(before, kProtocols) && name.contains("_PORT_");
+}
+
+// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME.
 bool names_a_leader(std::string_view name) {
-  static constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
-  if (!is_one_of(ending_of(name).last, kAddresses) || name.ends_with("_SERVICE_HOST")) return false;
+  if (!is_one_of(ending_of(name).last, kAddresses) || links_a_service(name)) return false;
   while (!name.empty()) {
     if (is_one_of(take_part(name, '_'), kLeaders)) return true;
   }
   return false;
 }
 
+// "X_WORKER_" of X_WORKER_0_HOST, the address of the first of several; "" of any other name.
+std::string_view numbered_stem(std::string_view name, std::string_view number = "0") {
+  const auto [before, last] = ending_of(name);
+  if (before != number || !is_one_of(last, kAddresses)) return "";
+  return name.substr(0, name.size() - last.size() - 1 - before.size());
+}
+
 // NODE_LIST, X_HOSTS, WORKER_ADDRS. Proxies and clients list servers.
 bool lists_nodes(std::string_view name) {
-  static constexpr auto kLists =
-      words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
-            "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
   return is_one_of(ending_of(name).last, kLists) && !name.contains("PROXY") &&
          !name.contains("ALLOWED");
+}
+
+// Lists of something else can have a word in them by which this host is called.
+bool lists_anything(std::string_view name) {
+  const auto [before, last] = ending_of(name);
+  return last == "LIST" && !is_one_of(before, kNodes) && !is_one_of(before, kWorkers) &&
+         !is_one_of(before, kReplicas) && !is_one_of(before, kAddresses) &&
+         !is_one_of(before, kLists) && !is_one_of(before, kListed);
+}
+
+// OAR_NODEFILE, BATCH_HOSTS_FILE, PJM_O_NODEINF, whose value is a path. Those of ssh list all that
+// a user has met.
+bool names_host_file(const EnvEntry& one) {
+  static constexpr auto kFiles = words("FILE", "LIST", "INF");
+  const auto [before, last] = ending_of(one.name);
+  std::string name = std::string(before) + std::string(last);
+  const auto file = std::ranges::find_if(kFiles, [&](auto word) { return name.ends_with(word); });
+  if (file == kFiles.end() || !one.value.starts_with('/') || one.name.contains("KNOWN"))
+    return false;
+  name.resize(name.size() - std::string_view(*file).size());
+  return std::ranges::any_of(kNodes, [&name](auto word) { return name.ends_with(word); });
 }
 
 std::optional<int> number_in(std::string_view value) {
@@ -113,14 +164,18 @@ bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>
   // X_WORKER_NUM is a platform's, NUM_WORKERS a library's.
   const bool workers = is_one_of(ending.before, kWorkers) && is_one_of(ending.last, kCounts);
   const bool group = ending.before == "GROUP" && ending.last == "SIZE";
-  if (!nodes && !workers && !group && !counts(count.name, kReplicas)) return false;
   const std::string_view family = family_of(count.name);
+  // X_NUM counts the hosts whose first is X_WORKER_0_HOST.
+  const bool bare = !family.empty() && ending.before == family && is_one_of(ending.last, kCounts);
+  if (!nodes && !workers && !group && !bare && !counts(count.name, kReplicas)) return false;
   return std::ranges::any_of(all, [&](const EnvEntry& other) {
     if (family_of(other.name) != family) return false;
+    if (bare) return !numbered_stem(other.name).empty() && !is_loopback(other.value);
     if (names_a_leader(other.name)) return !is_loopback(other.value);
     const auto own = number_in(other.value);
     const Ending of = ending_of(other.name);
-    const bool exact = !family.empty() || of.last != "ID" || is_one_of(of.before, kNodes);
+    const bool exact = !family.empty() || of.last != "ID" || is_one_of(of.before, kNodes) ||
+                       (workers && is_one_of(of.before, kWorkers));
     const bool same_kind =
         nodes || (workers && (!family.empty() || is_one_of(of.before, kWorkers)));
     return same_kind && own && *own < number && numbers_one(other.name) && exact;
@@ -137,33 +192,188 @@ std::string_view host_of_item(std::string_view item) {
   return item.substr(0, item.find_last_not_of(kAround) + 1);
 }
 
-// Whether these are hosts, one of them this machine and at least one another. A word that could be
-// anything is no name of a machine: a host called "train", and TAGS=train,eval.
-bool lists_this_host(std::string_view value, const Inputs& inputs) {
-  if (value.size() > kLongestList || value.find_first_of(", ;\n") == std::string_view::npos) {
-    return false;
-  }
-  bool own = false;
-  bool another = false;
-  while (!value.empty()) {
+// The machines of a list of hosts.
+struct Listed {
+  bool own = false;      // has this machine
+  bool another = false;  // has another one
+  bool several = false;  // has two others, or more
+};
+
+// A word that could be anything is no name of a machine, unless the list is `sure`: a host called
+// "train", and TAGS=train,eval. A list with such a word has no hosts.
+Listed hosts_in(std::string_view value, bool sure, const Inputs& inputs) {
+  constexpr std::string_view kOfNumbers = "0123456789";
+  constexpr std::string_view kOfHosts =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  Listed listed;
+  std::string_view other;
+  while (value.size() <= kLongestList && !value.empty()) {
     const std::size_t end = value.find_first_of(", ;\t\n");
     const std::string_view host = host_of_item(value.substr(0, end));
     value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
-    if (host.empty()) continue;
-    constexpr std::string_view kOfHosts =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    // The slots of a host, between hosts
+    if (host.find_first_not_of(kOfNumbers) == std::string_view::npos) continue;
     if (host.find_first_not_of(kOfHosts) != std::string_view::npos || host.starts_with('.')) {
-      return false;
+      return {};
     }
-    if (host.find_first_not_of("0123456789") == std::string_view::npos) return false;
-    if (is_loopback(host) || host.find_first_of("0123456789") == host.npos) {
-      return false;
-    }
+    if (is_loopback(host) || (!sure && host.find_first_of(kOfNumbers) == host.npos)) return {};
     Node node;
     node.host = host;
-    (nodes_like_local({node}, inputs).empty() ? another : own) = true;
+    if (!nodes_like_local({node}, inputs).empty()) {
+      listed.own = true;
+      continue;
+    }
+    listed.several = listed.several || (listed.another && host != other);
+    listed.another = true;
+    other = host;
   }
-  return own && another;
+  return listed;
+}
+
+bool lists_this_host(std::string_view value, const Inputs& inputs) {
+  std::string expanded;  // "n2,n3,n4" of "n[2-4]"
+  if (value.size() <= kLongestList && value.contains('[') && !value.starts_with('[')) {
+    const auto hosts = expand_nodelist(value, "");
+    if (hosts) expanded = joined(*hosts, ",");
+  }
+  const Listed listed = hosts_in(expanded.empty() ? value : expanded, false, inputs);
+  return listed.own && listed.another;
+}
+
+// The hosts of X_WORKER_0_HOST, X_WORKER_1_HOST, ...: "a,b".
+std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& all) {
+  const std::string_view stem = numbered_stem(first.name);
+  std::string list(first.value);
+  for (const EnvEntry& other : all) {
+    const std::string_view number = ending_of(other.name).before;
+    const bool is_next = !stem.empty() && number != "0" && parse_count<int>(number) &&
+                         numbered_stem(other.name, number) == stem;
+    if (is_next) list += "," + std::string(other.value);
+  }
+  return list;
+}
+
+// The texts "host:port" and "host:port,port" of a JSON object, as lists of hosts.
+struct ObjectHosts {
+  std::string all;
+  std::string listed;  // hosts in the arrays below one key, this one among others; or ""
+};
+ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
+  ObjectHosts hosts;
+  if (!text.starts_with('{') || text.size() > kLongestList) return hosts;
+  std::string below_key;
+  int depth = 0;
+  int arrays = 0;
+  while (!text.empty()) {
+    for (const char c : take_part(text, '"')) {
+      depth += (c == '{' || c == '[' ? 1 : 0) - (c == '}' || c == ']' ? 1 : 0);
+      arrays += (c == '[' ? 1 : 0) - (c == ']' ? 1 : 0);
+      if (depth > 1 || (c != ',' && c != '}')) continue;
+      if (lists_this_host(below_key, inputs)) hosts.listed = below_key;
+      below_key.clear();
+    }
+    std::string_view port = take_part(text, '"');
+    const std::string host(take_part(port, ':'));
+    if (port.empty() || port.find_first_not_of("0123456789,") != port.npos) continue;
+    hosts.all += host + ",";
+    if (arrays > 0) below_key += host + ",";
+  }
+  return hosts;
+}
+
+// The first word of each line: the host, before its slots.
+std::string hosts_of_lines(std::string_view text) {
+  std::string hosts;
+  while (!text.empty() && hosts.size() <= kLongestList) {
+    std::string_view line = take_line(text);
+    const std::string_view host = take_word(line);
+    if (!host.empty() && !host.starts_with('#')) hosts += std::string(host) + ",";
+  }
+  return hosts;
+}
+
+// A batch system's file of hosts: an error if this machine is in it beside others. A text to warn
+// with if only others are, or if the file cannot be read here. A large file is of data.
+Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
+  const std::string path(one.value);
+  const PathState* file = inputs.kind(path);
+  if (file == nullptr || file->kind == PathState::Kind::kDirectory ||
+      file->size_bytes > kLongestList) {
+    return std::string();
+  }
+  if (file->kind == PathState::Kind::kFile) file = inputs.content(path);
+  if (file == nullptr) return std::string();
+  const std::string name(one.name);
+  if (file->kind != PathState::Kind::kFile) {
+    const std::string why = file->kind == PathState::Kind::kError
+                                ? "cannot be read (" + std::string(std::strerror(file->error)) + ")"
+                                : "this container does not see";
+    return lone_warning(name + " names " + path + ", which " + why + ": it may list several hosts");
+  }
+  const Listed listed = hosts_in(hosts_of_lines(file->content), true, inputs);
+  if (listed.own && listed.another) {
+    return std::unexpected(sign_of_several(name, path + " with this host and others"));
+  }
+  if (!listed.several) return std::string();
+  return lone_warning(name + " names " + path +
+                      ", which lists several hosts, and this machine is none of them");
+}
+
+// "job" of "job-worker-0" and "job-0.svc"; "" of an address.
+std::string_view first_word_of(std::string_view host) {
+  return is_address(host) ? std::string_view() : host.substr(0, host.find_first_of("-.:"));
+}
+
+// Whether a count of replicas may be a service's that this is a client of (DB_INSTANCE_COUNT beside
+// DB_MASTER_HOST): a replica is the leader, is called like it, or has a number.
+bool may_be_client(const EnvEntry& count, const std::vector<EnvEntry>& all, const Inputs& inputs) {
+  const std::string_view family = family_of(count.name);
+  if (family.empty() || !counts(count.name, kReplicas)) return false;
+  const std::string_view job = first_word_of(inputs.facts().host_name);
+  return std::ranges::none_of(all, [&](const EnvEntry& other) {
+    if (family_of(other.name) != family) return false;
+    if (numbers_one(other.name)) return true;
+    const bool leads = names_a_leader(other.name);
+    return leads && ((!job.empty() && first_word_of(other.value) == job) ||
+                     hosts_in(other.value, true, inputs).own);
+  });
+}
+
+// Whether the first of a platform's nodes is another machine: a number above 0 of this one, which
+// is of what a node is (X_NODE_INDEX, X_ROLE_INDEX, X_RANK), beside X_LEADER_ADDR, or the
+// platform's (X_ID) beside X_WORKER_0_HOST.
+bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, const Inputs& inputs) {
+  static constexpr auto kParts = words("ROLE", "TASK");
+  const Ending of = ending_of(own.name);
+  const std::string_view family = family_of(own.name);
+  const bool of_family = of.before == family;
+  const bool of_node = (of_family && of.last == "RANK") || is_one_of(of.before, kNodes) ||
+                       is_one_of(of.before, kWorkers) || is_one_of(of.before, kReplicas) ||
+                       is_one_of(of.before, kParts);
+  if (family.empty() || !(of_family || of_node) || !numbers_one(own.name)) return false;
+  return std::ranges::any_of(all, [&](const EnvEntry& other) {
+    if (family_of(other.name) != family) return false;
+    const bool leads = of_node && names_a_leader(other.name);
+    if (!leads && numbered_stem(other.name).empty()) return false;
+    const Listed leader = hosts_in(other.value, false, inputs);
+    return leader.another && !leader.own && !leader.several;
+  });
+}
+
+// X_RANK above X_LOCAL_RANK, X_SIZE above X_LOCAL_SIZE: there are processes on another node.
+bool exceeds_local(const EnvEntry& one, int number, const std::vector<EnvEntry>& all) {
+  static constexpr auto kOfProcesses = words("RANK", "RANKID", "SIZE");
+  const std::string_view last = ending_of(one.name).last;
+  if (last.size() == one.name.size() || !is_one_of(last, kOfProcesses)) return false;
+  std::string name(one.name);
+  name.insert(name.size() - last.size(), "LOCAL_");
+  const auto local = std::ranges::find(all, name, &EnvEntry::name);
+  const bool numbered = last != "SIZE" || std::ranges::any_of(all, [&one](const EnvEntry& rank) {
+                          return rank.name.starts_with(one.name.substr(0, one.name.size() - 4)) &&
+                                 ending_of(rank.name).last.starts_with("RANK");
+                        });
+  return numbered && local != all.end() && number_in(local->value) < number &&
+         number_in(local->value);
 }
 
 // A count of one says so.
@@ -176,7 +386,7 @@ bool is_one_node(std::string_view family, const std::vector<EnvEntry>& all) {
 
 }  // namespace
 
-Status check_shapes(const Inputs& inputs) {
+Result<std::string> check_shapes(Inputs& inputs) {
   std::vector<EnvEntry> all;
   for (const std::string& entry : inputs.env().entries()) {
     std::string_view value = entry;
@@ -186,16 +396,38 @@ Status check_shapes(const Inputs& inputs) {
   const auto refuse = [](const EnvEntry& sign) {
     return std::unexpected(sign_of_several(std::string(sign.name), quoted(sign.value)));
   };
+  std::string warning;
+  const auto doubt = [&warning](std::string_view name, std::string_view says) {
+    if (warning.empty()) warning = lone_warning(std::string(name) + std::string(says));
+  };
   for (const EnvEntry& one : all) {
     if (has_sign_row(one.name)) continue;
-    if (lists_nodes(one.name) && lists_this_host(one.value, inputs)) return refuse(one);
+    const bool counted_one = is_one_node(family_of(one.name), all);
+    if (!counted_one && lists_nodes(one.name) && lists_this_host(one.value, inputs)) {
+      if (!lists_anything(one.name)) return refuse(one);
+      doubt(one.name, " names this host and others");
+    }
+    const ObjectHosts object = hosts_of_object(one.value, inputs);
+    const std::string hosts =
+        numbered_stem(one.name).empty() ? object.listed : numbered_hosts(one, all);
+    if (lists_this_host(hosts, inputs)) return refuse({one.name, hosts});
+    if (lists_this_host(object.all, inputs)) doubt(one.name, " names this host and others");
+    if (names_host_file(one)) {
+      TRY_ASSIGN(auto of_file, check_host_file(one, inputs));
+      if (warning.empty()) warning = std::move(of_file);
+    }
     const auto number = number_in(one.value);
-    if (!number || *number == 0 || is_one_node(family_of(one.name), all)) continue;
-    if (ranks_a_node(one.name) || (*number > 1 && is_confirmed(one, *number, all))) {
+    if (!number || *number == 0 || counted_one) continue;
+    if (ranks_a_node(one.name) || exceeds_local(one, *number, all) ||
+        follows_another(one, all, inputs) ||
+        (*number > 1 && says_nodes(one.name) && *number <= kMostUnconfirmed)) {
       return refuse(one);
     }
+    if (*number < 2 || !is_confirmed(one, *number, all)) continue;
+    if (!may_be_client(one, all, inputs)) return refuse(one);
+    doubt(one.name, " counts several, and another variable names their first");
   }
-  return {};
+  return warning;
 }
 
 bool is_counted_one(const Inputs& inputs) {

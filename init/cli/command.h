@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/environ.h"
+#include "base/result.h"
 #include "init/cli/invocation.h"
 #include "init/cli/options.h"
 
@@ -19,6 +20,17 @@ struct Call {
   const envgen::Environ& env;
   Options options;  // of both
 };
+
+// The result of take_options() about the image.
+struct ImageTrust {
+  bool untrusted = false;
+  std::vector<std::string> lines;  // for the log
+};
+// Parses a command line that a user typed, as parse_options() does. With --untrusted-image the
+// process becomes the job's user before a variable is read. Variables of --user, --caps and
+// --ambient are ignored then, because an image adds its own variables to the platform's.
+envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ& env,
+                                     Commands command, ImageTrust& trust);
 
 struct Command {
   std::string_view name = {};  // "copy"; "cache ls"

@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/constants/words.h"
 #include "base/text.h"
 #include "init/cli/help.h"
+#include "init/cli/values/values.h"
 #include "init/dropin/dropin.h"
+#include "init/proc/spawn.h"
+#include "init/sandbox/give_up.h"
 #include "init/sys/fd.h"
 
 namespace cli {
@@ -43,10 +47,11 @@ int refuse_verb(std::string_view word, Arguments rest) {
 }
 
 int call_command(const Command& command, Arguments arguments, const envgen::Environ& env) {
-  auto options = parse_options(arguments, env, command.bit);
+  ImageTrust trust;
+  auto options = take_options(arguments, env, command.bit, trust);
   if (!options) return complain(options.error());
-  if (options->help) return print(command_help(first_word(command)));
-  if (options->version) return print(version());
+  if (options->help) return print_as_is(command_help(first_word(command)));
+  if (options->version) return print_as_is(version());
   if (!command.operands && !options->operands.empty()) {
     return complain({kReading, options->operands[0], "an argument that is no option",
                      "see trainit " + std::string(command.name) + " --help"});
@@ -54,22 +59,60 @@ int call_command(const Command& command, Arguments arguments, const envgen::Envi
   if ((command.bit & kJob) != 0) {
     for (const std::string& warning : variable_warnings(env)) warn(warning);
   }
+  for (const std::string& line : trust.lines) warn(line);
   Call call{.arguments = arguments, .env = env, .options = std::move(*options)};
   return command.run(call);
 }
 
 }  // namespace
 
+envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ& env,
+                                     Commands command, ImageTrust& trust) {
+  Options flags;
+  flags.command = command;
+  const envgen::Status parsed = parse_arguments(arguments, flags);
+  const bool by_variable = parse_switch(env.get_or("TRAINIT_UNTRUSTED_IMAGE", "")).value_or(false);
+  trust.untrusted = (command & kJob) != 0 && (flags.untrusted_image || by_variable);
+  if (!parsed) {  // the option may stand behind the error
+    trust.untrusted |= std::ranges::find(arguments, "--untrusted-image") != arguments.end();
+    return std::unexpected(parsed.error());
+  }
+  if (!trust.untrusted || flags.help || flags.version) {
+    return parse_options(arguments, env, command);
+  }
+  const envgen::SandboxRequest& rights = flags.request.sandbox;
+  TRY_ASSIGN(const std::string lost, sandbox::give_up_rights(rights, [](const auto& who) {
+               const bool pid1 = ::getpid() == 1;
+               if (!pid1) proc::write_terminals_only();  // the job's user may not open them
+               proc::give_standard_fds(who, pid1);
+             }));
+  if (!lost.empty()) trust.lines.push_back(lost);
+  TRY_ASSIGN(auto options, parse_options(arguments, env, command));
+  for (const std::string_view name : {"user", "caps", "ambient"}) {
+    const Given* given = find_given(options, name);
+    if (given == nullptr || given->layer > 0) continue;
+    trust.lines.push_back(
+        envgen::concat({"ignoring ", given->where, ": with --untrusted-image, trainit reads --",
+                        name, " from the command line only"}));
+  }
+  envgen::SandboxRequest& left = options.request.sandbox;  // to do in a child
+  left.user = rights.user;
+  left.caps.clear();
+  left.ambient = rights.ambient;
+  left.settings.no_new_privs = left.settings.given_up = true;
+  return options;
+}
+
 int run_tool(Arguments arguments, const envgen::Environ& env) {
   const std::string_view first = arguments[0];
-  if (is_help(first)) return print(usage());
-  if (first == "version" || first == "--version" || first == "-V") return print(version());
+  if (is_help(first)) return print_as_is(usage());
+  if (first == "version" || first == "--version" || first == "-V") return print_as_is(version());
   const Arguments rest = arguments.subspan(1);
   if (first == "help") return help_command(rest);
   for (const Command& command : command_table()) {
     if (command.name == first) return call_command(command, rest, env);
     if (first_word(command) != first) continue;
-    if (!rest.empty() && is_help(rest[0])) return print(command_help(first));
+    if (!rest.empty() && is_help(rest[0])) return print_as_is(command_help(first));
     if (!rest.empty() && second_word(command) == rest[0]) {
       return call_command(command, rest.subspan(1), env);
     }
@@ -91,7 +134,8 @@ int main(int argc, char** argv, const early::Handover& early) {
   const envgen::Environ env = environment();
   const std::string_view first = arguments.empty() ? std::string_view() : arguments[0];
   const bool runs = first == "run";
-  if (runs && arguments.size() > 1 && is_help(arguments[1])) return print(command_help(first));
+  if (runs && arguments.size() > 1 && is_help(arguments[1]))
+    return print_as_is(command_help(first));
   if (runs || !is_tool(first)) {
     return run_command(Arguments(arguments).subspan(runs ? 1 : 0), env, saved, early);
   }

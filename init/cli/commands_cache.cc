@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/utf8.h"
 #include "init/cli/commands.h"
 #include "init/copy/cache/cache.h"
 #include "init/copy/cache/cache_entry.h"
@@ -59,13 +58,12 @@ std::string age_of(const CachedDataset& entry) {
 
 using Row = std::array<std::string, 6>;
 
-std::string table_of(const std::vector<CachedDataset>& entries) {
+envgen::ShownLines table_of(const std::vector<CachedDataset>& entries) {
   std::vector<Row> rows = {{"DATASET", "SIZE", "ENTRIES", "LAST USE", "STATE", "SOURCE"}};
   rows.reserve(entries.size() + 1);
   for (const CachedDataset& entry : entries) {
     rows.push_back({entry.key, envgen::size_text(entry.bytes), std::to_string(entry.entries),
-                    age_of(entry), state_text(entry),
-                    entry.source.empty() ? "?" : sys::printable(entry.source)});
+                    age_of(entry), state_text(entry), entry.source.empty() ? "?" : entry.source});
   }
   Row::size_type column = 0;
   std::array<std::size_t, std::tuple_size_v<Row>> widths{};
@@ -74,44 +72,47 @@ std::string table_of(const std::vector<CachedDataset>& entries) {
       widths.at(column) = std::max(widths.at(column), row.at(column).size());
     }
   }
-  std::string text;
+  envgen::ShownLines lines;
   for (const Row& row : rows) {
+    std::string text;
     for (column = 0; column + 1 < row.size(); ++column) {
       text += row.at(column) + std::string(widths.at(column) - row.at(column).size() + 2, ' ');
     }
-    text += row.back() + "\n";
+    lines.add({text, row.back()});
   }
-  return text;
+  return lines;
 }
 
-std::string listed(const Root& root) {
+envgen::ShownLines listed(const Root& root) {
   std::uint64_t bytes = 0;
   for (const CachedDataset& entry : root.entries) bytes = envgen::sum(bytes, entry.bytes);
-  std::string text = root.entries.empty() ? "" : table_of(root.entries);
-  return text + sys::printable(root.path) + ": " + std::to_string(root.entries.size()) +
-         (root.entries.size() == 1 ? " dataset, " : " datasets, ") + envgen::size_text(bytes) +
-         "; " + envgen::size_text(root.free_bytes) + " free\n";
+  envgen::ShownLines lines;
+  if (!root.entries.empty()) lines.add(table_of(root.entries));
+  lines.add({root.path, ": ", std::to_string(root.entries.size()),
+             root.entries.size() == 1 ? " dataset, " : " datasets, ", envgen::size_text(bytes),
+             "; ", envgen::size_text(root.free_bytes), " free"});
+  return lines;
 }
 
-std::string collected(const Root& root, bool dry_run) {
-  const auto line = [](const char* what, const CachedDataset& entry, const std::string& why) {
-    return std::string(what) + " " + entry.key + ", " + envgen::size_text(entry.bytes) + ": " +
-           why + "\n";
+envgen::ShownLines collected(const Root& root, bool dry_run) {
+  envgen::ShownLines lines;
+  const auto line = [&](const char* what, const CachedDataset& entry, const std::string& why) {
+    lines.add({what, " ", entry.key, ", ", envgen::size_text(entry.bytes), ": ", why});
   };
-  std::string text;
   for (const CachedDataset& entry : root.removed) {
-    text += line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
+    line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
   }
   for (const CachedDataset& entry : root.failed) {
-    text += line("could not remove", entry, root.why);
+    line("could not remove", entry, root.why);
   }
   for (const CachedDataset& entry : root.entries) {
     if (holds(root.removed, entry) || holds(root.failed, entry)) continue;
-    text += line("kept", entry,
-                 entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
-                              : "last used " + age_of(entry));
+    line("kept", entry,
+         entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
+                      : "last used " + age_of(entry));
   }
-  return text + sys::printable(root.path) + ": " + envgen::size_text(root.free_bytes) + " free\n";
+  lines.add({root.path, ": ", envgen::size_text(root.free_bytes), " free"});
+  return lines;
 }
 
 void write_entries(envgen::json::Writer& out, const char* key,
@@ -186,7 +187,7 @@ int cache_command(Call& call) {
     if (!root) return complain(root.error());
   }
   std::vector<Root> roots;
-  std::string text;
+  envgen::ShownLines lines;
   bool failed = false;
   for (const std::string& path : copy::data_roots(request.root)) {
     auto root = visit(path, request, collecting, options.dry_run);
@@ -196,14 +197,14 @@ int cache_command(Call& call) {
       continue;
     }
     failed = failed || !root->failed.empty();
-    text += collecting ? collected(*root, options.dry_run) : listed(*root);
+    lines.add(collecting ? collected(*root, options.dry_run) : listed(*root));
     roots.push_back(std::move(*root));
   }
   if (roots.empty() && !failed) {
     const auto none = copy::choose_root("", 0, request.headroom);
     if (!none) return complain(none.error());
   }
-  const int printed = print(options.json ? to_json(roots, collecting) : text);
+  const int printed = options.json ? print_as_is(to_json(roots, collecting)) : print(lines);
   return printed != 0 ? printed : failed ? 1 : 0;
 }
 

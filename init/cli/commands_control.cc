@@ -11,7 +11,9 @@ int control_command(Call& call) {
   const auto request = request_of(call.options);
   if (!request) return complain(request.error());
   std::optional<sys::AsUser> rights;
-  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
+  const auto asked = asked_run_dir(call.options, call.env, rights);
+  if (!asked) return complain(asked.error());
+  const std::string& run_dir = *asked;
   if (run_dir.empty()) return no_instance("asking the instance", run_dir);
   sys::Fd connection;
   auto reply = engine::send_control(run_dir, *request, engine::kControlTimeoutMs, &connection);
@@ -22,7 +24,11 @@ int control_command(Call& call) {
     return kNoInstance;
   }
   auto line = describe_reply(*request, *reply, run_dir);
-  if (line) return print(*line + "\n");
+  if (line) {
+    envgen::ShownLines lines;
+    lines.add({*line});
+    return print(lines);
+  }
   complain(line.error());
   return code_of(reply->answer);
 }

@@ -9,7 +9,6 @@
 
 #include "base/exit_codes.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "init/cli/commands.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/progress_view.h"
@@ -57,11 +56,10 @@ std::string amount(const copy::TreeSize& size) {
          envgen::size_text(size.bytes);
 }
 
-std::string to_text(const copy::Copied& copied, std::int64_t took_ms) {
+std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
   const std::string took = envgen::time_text(took_ms);
   if (copied.how == copy::Published::kUnchanged) {
-    return "unchanged: " + sys::printable(copied.path) + ", " + amount(copied.size) +
-           ", looked at in " + took + "\n";
+    return "unchanged: " + copied.path + ", " + amount(copied.size) + ", looked at in " + took;
   }
   std::string text = "copied " + amount(copied.size) + " in " + took;
   const std::uint64_t moved = copied.size.bytes - std::min(copied.kept.bytes, copied.size.bytes);
@@ -69,12 +67,12 @@ std::string to_text(const copy::Copied& copied, std::int64_t took_ms) {
   const std::uint64_t rate =
       took_ms > 0 ? moved * kMsPerSecond / static_cast<std::uint64_t>(took_ms) : 0;
   if (rate > 0) text += " (" + envgen::size_text(rate) + "/s)";
-  text += ": " + sys::printable(copied.path) + ", " + published_name(copied.how);
+  text += ": " + copied.path + ", " + published_name(copied.how);
   if (copied.kept.entries > 0) text += "; kept of an earlier run " + amount(copied.kept);
   if (!copied.replaced.empty()) {
-    text += "; " + sys::printable(copy::kept_line(copied.replaced, copied.why));
+    text += "; " + copy::kept_line(copied.path, copied.replaced, copied.why);
   }
-  return text + "\n";
+  return text;
 }
 
 std::string to_json(const copy::Copied& copied, std::int64_t took_ms) {
@@ -94,7 +92,52 @@ std::string to_json(const copy::Copied& copied, std::int64_t took_ms) {
   return std::move(writer).take();
 }
 
-void say(const std::string& line) { sys::write_all(STDERR_FILENO, "trainit: " + line + "\n"); }
+std::string preview_text(const copy::Preview& preview) {
+  std::string text = preview.up_to_date
+                         ? "up to date: " + preview.path + ", " + amount(preview.size) +
+                               "; a copy would only check it"
+                         : "would copy " + amount(preview.size) + " to " + preview.path;
+  if (preview.space) {
+    text += "; free there: " + envgen::size_text(preview.space->available_bytes) + ", of which " +
+            envgen::size_text(preview.space->headroom) + " stay free";
+  }
+  return text;
+}
+
+std::string to_json(const copy::Preview& preview) {
+  const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  envgen::json::Writer writer;
+  writer.begin_object();
+  writer.key("path").string(preview.path);
+  writer.key("up_to_date").boolean(preview.up_to_date);
+  writer.key("entries").integer(number(preview.size.entries));
+  writer.key("bytes").integer(number(preview.size.bytes));
+  writer.key("allocated_bytes").integer(number(preview.size.allocated));
+  if (preview.space) {
+    writer.key("available_bytes").integer(number(preview.space->available_bytes));
+    writer.key("headroom_bytes").integer(number(preview.space->headroom));
+  }
+  writer.end_object();
+  return std::move(writer).take();
+}
+
+// The end of a command whose work failed: by the clock, or in itself.
+int refuse(const copy::Options& options, const envgen::Error& error) {
+  const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
+  complain(error);
+  return late ? exit_code::kUnavailable : kCopyFailed;
+}
+
+int preview_command(const std::vector<std::string>& paths, const copy::Options& options,
+                    copy::ProgressView& view, bool json) {
+  const auto preview = copy::preview_copy(paths[0], paths[1], options);
+  view.clear();
+  if (!preview) return refuse(options, preview.error());
+  if (json) return print_as_is(to_json(*preview));
+  envgen::ShownLines lines;
+  lines.add({preview_text(*preview)});
+  return print(lines);
+}
 
 }  // namespace
 
@@ -117,28 +160,27 @@ int copy_command(Call& call) {
   options.owner = call.options.owner;
   options.headroom = data.headroom;
   if (data.timeout_ms > 0) options.deadline_ms = started_ms + data.timeout_ms;
-  copy::ProgressView view("");
+  copy::ProgressView view("", {.source = paths[0], .copy = paths[1]});
   bool waited = false;
   options.report = [&view](const copy::Counters& counters) { view.show(counters); };
   options.waiting = [&view, &waited](const copy::Counters* counters) {
-    if (!waited) say("another copy to this place is running; waiting for it");
+    if (!waited) remark("another copy to this place is running; waiting for it");
     waited = true;
     if (counters != nullptr) view.show(*counters, true);
   };
   options.warn = [&view](const std::string& text) {
     view.clear();
-    say("warning: " + text);
+    warn(text);
   };
+  if (call.options.dry_run) return preview_command(paths, options, view, call.options.json);
   const auto copied = copy::copy_tree(paths[0], paths[1], options);
   view.clear();
   const std::int64_t now_ms = sys::monotonic_ms();
-  if (!copied) {
-    complain(copied.error());
-    return options.deadline_ms != 0 && now_ms >= options.deadline_ms ? exit_code::kUnavailable
-                                                                     : kCopyFailed;
-  }
-  return print(call.options.json ? to_json(*copied, now_ms - started_ms)
-                                 : to_text(*copied, now_ms - started_ms));
+  if (!copied) return refuse(options, copied.error());
+  if (call.options.json) return print_as_is(to_json(*copied, now_ms - started_ms));
+  envgen::ShownLines lines;
+  lines.add({outcome(*copied, now_ms - started_ms)});
+  return print(lines);
 }
 
 }  // namespace cli

@@ -34,7 +34,7 @@ doctor::Context context_of(envgen::Snapshot snapshot, const envgen::Request& req
   if (const auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
     context = doctor::context_of(planned->plan, snapshot.env);
   } else {
-    context.env = snapshot.env;
+    context.env = context.start = snapshot.env;
   }
   if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
     context.pending = pending->path + ": " + pending->why;
@@ -65,7 +65,7 @@ doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request&
     context.limit_ms = limit_ms;
     return context;
   }
-  context.env = snapshot.env;
+  context.env = context.start = snapshot.env;
   context.limit_ms = limit_ms;
   context.plan_fault = "reading the job's files: " + to_line(tried[0]);
   return context;
@@ -79,14 +79,14 @@ int columns_of_terminal() {
 int show(const doctor::Results& results, const Options& options, const envgen::Snapshot& snapshot) {
   if (!options.junit.empty()) {
     const std::string report = results_to_junit(results, snapshot.facts.host_name);
-    if (options.junit == "-") return print(report);
+    if (options.junit == "-") return print_as_is(report);
     auto status = write_output(options.junit, report, "writing the JUnit report");
     if (!status) return complain(status.error());
   }
-  if (options.json) return print(results_to_json(results));
+  if (options.json) return print_as_is(results_to_json(results));
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   const bool colour = terminal && snapshot.env.get_or("NO_COLOR", "").empty();
-  return print(results_to_text(results, colour, terminal ? columns_of_terminal() : 0));
+  return print_as_is(results_to_text(results, colour, terminal ? columns_of_terminal() : 0));
 }
 
 }  // namespace

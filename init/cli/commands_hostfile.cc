@@ -28,17 +28,17 @@ int check_one(const std::string& path, const Options& options) {
   if (!text) return complain(text.error());
   const HostfileDialect dialect = dialect_of(options, *text);
   const envgen::Hostfile hostfile = envgen::parse_hostfile(*text, dialect);
-  std::string lines;
+  envgen::ShownLines lines;
   for (const envgen::HostfileFinding& finding : hostfile.findings) {
-    lines += path + ": " + to_line(finding) + "\n";
+    lines.add({path, ": ", to_line(finding)});
   }
   std::int64_t slots = 0;
   for (const envgen::HostfileEntry& entry : hostfile.entries) slots += entry.slots;
   const bool refused = is_refused(hostfile);
-  lines += path + ": " + std::string(envgen::dialect_name(dialect)) + ": ";
-  lines += refused ? "refused\n"
-                   : "accepted: " + std::to_string(hostfile.entries.size()) + " hosts, " +
-                         std::to_string(slots) + " slots\n";
+  lines.add({path, ": ", envgen::dialect_name(dialect), ": ",
+             refused ? "refused"
+                     : "accepted: " + std::to_string(hostfile.entries.size()) + " hosts, " +
+                           std::to_string(slots) + " slots"});
   const int printed = print(lines);
   return printed != 0 ? printed : (refused ? kRefused : 0);
 }

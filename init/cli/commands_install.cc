@@ -35,7 +35,9 @@ int install_command(Call& call) {
   if (auto written = sys::write_file_atomic(place, 0755, *program); !written) {
     return complain(written.error());
   }
-  return print(place + "\n");
+  envgen::ShownLines lines;
+  lines.add({place});
+  return print(lines);
 }
 
 }  // namespace cli

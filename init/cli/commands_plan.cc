@@ -7,6 +7,7 @@
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/resolve/collect.h"
+#include "init/engine/resolve/start_values.h"
 #include "init/proc/exec.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/cgroup.h"
@@ -125,13 +126,15 @@ int show(envgen::Plan plan, const Case& one) {
   if (!one.replayed && !plan.processes.empty()) {
     std::string warning = start_warning(plan, plan.processes[0], one.snapshot.env);
     if (!warning.empty()) plan.warnings.push_back(std::move(warning));
+    auto status = engine::fill_scheduler(plan, one.snapshot, 0, [](const std::string&) {});
+    if (!status) plan.warnings.push_back(to_line(status.error()));
   }
   if (auto status = confine(plan, one); !status) return complain(status.error());
   for (std::string& warning : engine::policy_warnings(plan)) {
     plan.warnings.push_back(std::move(warning));
   }
   const envgen::Environ& env = one.snapshot.env;
-  return print(one.options.json ? plan_to_json(plan, env) : plan_to_text(plan, env));
+  return one.options.json ? print_as_is(plan_to_json(plan, env)) : print(plan_to_text(plan, env));
 }
 
 }  // namespace
@@ -151,7 +154,7 @@ int snapshot_command(Call& call) {
   auto one = make_case(call);
   if (!one) return complain(one.error());
   answer_of(*one);  // for what it looks at; an error is what a snapshot is for
-  return print(to_json(one->snapshot, true));
+  return print_as_is(to_json(one->snapshot, true));
 }
 
 }  // namespace cli

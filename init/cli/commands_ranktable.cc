@@ -1,25 +1,21 @@
 // ranktable check | convert | generate: rank tables as files.
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <tuple>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
+#include "envgen/platform/platform.h"
 #include "envgen/ranktable/hccn.h"
 #include "envgen/ranktable/ranktable.h"
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
-#include "init/proc/driver_tool.h"
-#include "init/proc/spawn.h"
-#include "init/sys/clock.h"
+#include "init/proc/child_run.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
+#include "init/sys/path_state.h"
 
 namespace cli {
 namespace {
@@ -38,19 +34,21 @@ int check_one(const std::string& path) {
   auto table = envgen::RankTable::parse(*text, path);
   if (!table) {
     const envgen::Error& error = table.error().error;
-    const int printed = print(path + ": refused [not-json]: " + error.where + ": " + error.found +
-                              "; " + error.fix + "\n" + path + ": not JSON: HCCL refuses it\n");
+    envgen::ShownLines lines;
+    lines.add({path, ": refused [not-json]: ", error.where, ": ", error.found, "; ", error.fix});
+    lines.add({path, ": not JSON: HCCL refuses it"});
+    const int printed = print(lines);
     return printed != 0 ? printed : kRefused;
   }
   bool refused = !table->not_ready_reason().empty();
-  std::string lines;
+  envgen::ShownLines lines;
   for (const envgen::Finding& finding : table->check()) {
     refused = refused || finding.severity != envgen::Finding::Severity::kWarning;
-    lines += path + ": " + to_line(finding) + "\n";
+    lines.add({path, ": ", to_line(finding)});
   }
-  lines += path + ": " + std::string(format_name(table->format())) + ": " +
-           (refused ? "HCCL refuses it\n" : "HCCL accepts it\n");
-  int printed = print(lines);
+  lines.add({path, ": ", format_name(table->format()), ": ",
+             refused ? "HCCL refuses it" : "HCCL accepts it"});
+  const int printed = print(lines);
   return printed != 0 ? printed : (refused ? kRefused : 0);
 }
 
@@ -63,7 +61,23 @@ int check(const Options& options) {
   return worst;
 }
 
-int convert(const Options& options) {
+// The order that a plan has here. A detection that looks at files takes a few rounds.
+Result<RankOrder> order_here(const envgen::Request& request, const envgen::Environ& env) {
+  if (request.rank_order) return *request.rank_order;
+  envgen::Snapshot snapshot;
+  snapshot.env = env;
+  snapshot.facts = sys::gather_facts();
+  while (true) {
+    envgen::Inputs inputs(snapshot, request);
+    TRY_ASSIGN(auto chosen, envgen::choose_platform(inputs));
+    if (inputs.wants().empty()) return chosen.platform->table_order;
+    for (const envgen::Want& want : inputs.wants()) {
+      snapshot.paths[want.path] = sys::inspect(want.path, want.content);
+    }
+  }
+}
+
+int convert(const Options& options, const envgen::Environ& env) {
   constexpr const char* kConverting = "converting the rank table";
   const std::vector<std::string>& files = options.operands;
   if (files.size() != 1) {
@@ -77,12 +91,13 @@ int convert(const Options& options) {
   if (std::string reason = table->not_ready_reason(); !reason.empty()) {
     return complain({kConverting, path, reason, "convert it when its status is \"completed\""});
   }
-  const RankOrder order = options.request.rank_order.value_or(RankOrder::kPodIndex);
+  const auto chosen = order_here(options.request, env);
+  if (!chosen) return complain(chosen.error());
+  const RankOrder order = *chosen;
   auto warnings = table->warnings(order);
   if (!warnings) return complain(warnings.error());
   for (const envgen::Finding& finding : *warnings) {
-    std::string warning = "trainit: warning: " + path + ": " + to_line(finding) + "\n";
-    sys::write_all(STDERR_FILENO, warning);
+    warn(path + ": " + to_line(finding));
   }
   const auto pieces = [&table, order](const sys::Sink& sink) {
     std::ignore = table->write(order, sink);
@@ -90,66 +105,23 @@ int convert(const Options& options) {
   return put_out(options.out, pieces, kWriting);
 }
 
-struct ToolRun {
-  std::string output;
-  int status = 0;  // as waitpid tells it
-  bool in_time = false;
-};
-
-// What `hccn_tool -i ID -ip -g` prints; it reads the driver, so it gets a limited time.
-Result<ToolRun> run_hccn_tool(const proc::Tool& tool, const std::string& device) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return envgen::fail("running hccn_tool", "pipe", sys::errno_text(errno), "");
-  }
-  sys::Fd read_end(ends[0]);
-  sys::Fd write_end(ends[1]);
-  const std::vector<std::string> argv = {tool.path, "-i", device, "-ip", "-g"};
-  proc::Program program(argv, tool.env);
-  auto pid = proc::fork_worker({}, write_end.get(), [&write_end, &program] {
-    ::dup2(write_end.get(), STDOUT_FILENO);
-    return program.exec().exit_code;
-  });
-  if (!pid) return std::unexpected(pid.error());
-  write_end.reset();
-  ToolRun run;
-  const std::int64_t deadline = sys::monotonic_ms() + kToolTimeoutMs;
-  while (!run.in_time) {
-    const std::int64_t left = std::max<std::int64_t>(deadline - sys::monotonic_ms(), 0);
-    pollfd wait = {read_end.get(), POLLIN, 0};
-    if (::poll(&wait, 1, static_cast<int>(left)) <= 0) break;
-    char chunk[4096];
-    ssize_t size = ::read(read_end.get(), chunk, sizeof chunk);
-    run.in_time = size <= 0;
-    if (size > 0) run.output.append(chunk, static_cast<std::size_t>(size));
-  }
-  // Its group, as it may be a script. Not only when it is late: one may close stdout and stay.
-  ::kill(-*pid, SIGKILL);
-  ::waitpid(*pid, &run.status, 0);
-  return run;
-}
-
-Result<std::string> address_by_tool(int device, const envgen::Environ& env) {
+Result<std::string> address_by_tool(int device, const envgen::Environ& start) {
   const std::string id = std::to_string(device);
   const std::string what = "asking for the address of device " + id;
   constexpr const char* kOtherWay =
       "mount the host's /etc/hccn.conf, or name a file with --hccn-conf";
-  const auto tool = proc::find_driver_tool("hccn_tool", env);
-  if (!tool && tool.error().exit_code != exit_code::kNotFound) {
-    return std::unexpected(tool.error().error);
-  }
-  TRY_ASSIGN(auto run,
-             tool ? run_hccn_tool(*tool, id)
-                  : Result<ToolRun>(ToolRun{
-                        .output = {}, .status = exit_code::kNotFound << 8, .in_time = true}));
-  if (!run.in_time) {
-    return envgen::fail(what, "hccn_tool", "no answer in " + envgen::seconds(kToolTimeoutMs),
-                        std::string("see whether npu-smi answers; ") + kOtherWay);
-  }
-  if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == exit_code::kNotFound) {
+  const auto tool = proc::find_driver_tool("hccn_tool", start);
+  auto run = tool ? proc::capture(*tool, {"-i", id, "-ip", "-g"}, {.time_ms = kToolTimeoutMs})
+                  : std::unexpected(tool.error());
+  if (!run && run.error().exit_code == exit_code::kNotFound) {
     return envgen::fail(what, "hccn_tool", "no such program, and no /etc/hccn.conf", kOtherWay);
   }
-  return envgen::parse_hccn_tool(run.output, "hccn_tool -i " + id);
+  if (!run) return std::unexpected(std::move(run.error().error));
+  if (run->late) {
+    return envgen::fail(what, "hccn_tool", run->cut_short,
+                        std::string("see whether npu-smi answers; ") + kOtherWay);
+  }
+  return envgen::parse_hccn_tool(run->output, "hccn_tool -i " + id);
 }
 
 Result<std::map<int, std::string>> addresses_by_tool(const std::vector<int>& devices,
@@ -228,7 +200,8 @@ int generate(const Options& options, const envgen::Environ& env) {
 int ranktable_command(Call& call) {
   const Options& options = call.options;
   if (options.command == kTableCheck) return check(options);
-  return options.command == kTableConvert ? convert(options) : generate(options, call.env);
+  return options.command == kTableConvert ? convert(options, call.env)
+                                          : generate(options, call.env);
 }
 
 }  // namespace cli

@@ -203,7 +203,7 @@ int reference_command(Call& call) {
   const std::vector<std::string>& words = call.options.operands;
   const auto* wanted =
       words.size() == 1 ? std::ranges::find(kForms, words[0], &Form::name) : kForms.end();
-  if (wanted != kForms.end()) return print(wanted->make());
+  if (wanted != kForms.end()) return print_as_is(wanted->make());
   WordList forms;
   for (const Form& form : kForms) forms.push_back(form.name);
   const bool one = words.size() == 1;

@@ -40,7 +40,11 @@ std::string made(const std::vector<report::NodeRun>& runs, ReportFormat format) 
 int report_command(Call& call) {
   std::vector<std::string> directories = call.options.operands;
   std::optional<sys::AsUser> rights;
-  if (directories.empty()) directories.push_back(asked_run_dir(call.options, call.env, rights));
+  if (directories.empty()) {
+    auto asked = asked_run_dir(call.options, call.env, rights);
+    if (!asked) return complain(asked.error());
+    directories.push_back(*std::move(asked));
+  }
   if (directories[0].empty()) return no_instance(kMaking, directories[0]);
   std::vector<report::NodeRun> runs;
   for (const std::string& directory : directories) {

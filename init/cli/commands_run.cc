@@ -14,6 +14,7 @@
 #include "init/cli/options.h"
 #include "init/engine/supervisor.h"
 #include "init/engine/tasks/job.h"
+#include "init/engine/tasks/start.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -31,7 +32,7 @@ std::vector<std::string> own_variables(const envgen::Environ& env) {
     // Where this instance is: `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;
     std::string name = variable_name(option);
-    if (env.get(name)) names.push_back(std::move(name));
+    if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
   }
   return names;
 }
@@ -61,10 +62,10 @@ std::string command_hint(Arguments arguments, const std::vector<std::string>& co
 }
 
 // By the log, which never waits for whoever reads stderr.
-int refuse(const char* termination_log, const envgen::Environ& env, const envgen::Error& error) {
+int refuse(const char* termination_log, const envgen::Error& error) {
   sys::log::error(to_line(error));
-  // A second instance in the container must not overwrite what the pod's own one says.
-  if (sys::run_dir_in_use(sys::find_run_dir(env))) return kFailed;
+  const sys::Fd claim = engine::claim_termination_log(termination_log);
+  if (!claim.valid()) return kFailed;
   engine::write_termination_log(termination_log, "trainit: " + to_line(error) + "\n");
   return kFailed;
 }
@@ -73,24 +74,27 @@ int refuse(const char* termination_log, const envgen::Environ& env, const envgen
 // run_command(), whose frame stays on PID 1's stack as long as the job runs.
 [[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const envgen::Environ& env,
                                             const early::Handover& early, engine::Setup& setup) {
-  auto options = parse_options(arguments, env);
-  if (options && options->help) return print(usage());
-  if (options && options->version) return print(version());
+  ImageTrust trust;
+  auto options = take_options(arguments, env, kRun, trust);
+  if (options && options->help) return print_as_is(usage());
+  if (options && options->version) return print_as_is(version());
   // Before anything of ours is open.
   setup.callers_fds = sys::open_descriptors(3);
   const Options defaults;
   const Options& shown = options ? *options : defaults;
   sys::log::open(shown.log_level, shown.log_format, true);
-  if (!options) return refuse(setup.termination_log, env, options.error());
+  // An image that is not trusted could make a link of it.
+  if (trust.untrusted && ::geteuid() == 0) setup.termination_log = nullptr;
+  if (!options) return refuse(setup.termination_log, options.error());
+  for (const std::string& line : trust.lines) sys::log::warning(line);
   if (auto status = check_options(*options, env); !status) {
-    return refuse(setup.termination_log, env, status.error());
+    return refuse(setup.termination_log, status.error());
   }
   for (const std::string& warning : variable_warnings(env)) sys::log::warning(warning);
   if (options->request.command.empty()) {
-    if (arguments.empty()) print(usage());
-    return refuse(setup.termination_log, env,
-                  {"reading the command line", "", "no command",
-                   "name the program to run: trainit -- python train.py"});
+    if (arguments.empty()) print_as_is(usage());
+    return refuse(setup.termination_log, {"reading the command line", "", "no command",
+                                          "name the program to run: trainit -- python train.py"});
   }
   if (options->parent_death_signal) {
     setup.received =
@@ -100,6 +104,7 @@ int refuse(const char* termination_log, const envgen::Environ& env, const envgen
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;
   set_run_dir(setup.base.env, options->run_dir);
+  if (trust.untrusted) engine::unset_listen_fds(setup.base.env);  // they are closed
   setup.request = std::move(options->request);
   setup.started = early.started;
   setup.ended_well = early.ended_well;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/printed_text.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "init/cli/commands.h"
 #include "init/cli/control.h"
 #include "init/engine/monitor/stack_dump.h"
@@ -37,7 +37,7 @@ bool await_files(const std::string& name) {
 // The file is of the user who runs the instance, and a root console may be the one who asks.
 std::string for_terminal(std::string_view text) {
   std::string shown;
-  while (!text.empty()) shown += sys::printable(envgen::take_line(text)) + "\n";
+  while (!text.empty()) shown += envgen::escaped_text(envgen::take_line(text)) + "\n";
   return shown;
 }
 
@@ -46,7 +46,9 @@ std::string for_terminal(std::string_view text) {
 int stacks_command(Call& call) {
   const char* what = "asking for the stacks";
   std::optional<sys::AsUser> rights;
-  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
+  const auto asked = asked_run_dir(call.options, call.env, rights);
+  if (!asked) return complain(asked.error());
+  const std::string& run_dir = *asked;
   if (run_dir.empty()) return no_instance(what, run_dir);
   const engine::ControlRequest request{.op = engine::ControlOp::kStacks};
   sys::Fd connection;
@@ -67,7 +69,7 @@ int stacks_command(Call& call) {
     return complain({what, name + ".txt", "no answer", "has the job ended? see: trainit status"});
   }
   const envgen::PathState state = sys::inspect(name + (call.options.json ? ".json" : ".txt"), true);
-  return print(for_terminal(state.content));
+  return print_as_is(for_terminal(state.content));
 }
 
 }  // namespace cli

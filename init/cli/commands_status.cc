@@ -7,8 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "init/engine/report/timeline_event.h"
 #include "init/engine/state/state.h"
 #include "init/engine/state/status_text.h"
+#include "init/proc/child_run.h"
 #include "init/sys/clock.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
@@ -64,32 +66,25 @@ void add_ages(std::vector<engine::TaskReport>& tasks) {
   // Of earlier looks: one that is watched for days must not leave a child a second.
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
-  std::array<int, 2> ends{-1, -1};
-  if (::pipe(ends.data()) != 0) return;
-  const sys::Fd in(ends[0]);
-  sys::Fd out(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
+  auto run = proc::ChildRun::start({.time_ms = kMostLookMs}, [&tasks](int fd) {
     for (const engine::TaskReport& task : tasks) {
       const std::int64_t ms = task.log == engine::kHookOutput ? 0 : written_ms(task.log);
-      if (::write(out.get(), &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) break;
+      if (::write(fd, &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) break;
     }
-    ::_exit(0);
-  }
-  out.reset();
-  if (pid < 0) return;
-  pollfd ready{in.get(), POLLIN, 0};
+    return 0;
+  });
+  if (!run) return;
+  run->wait();
+  run->end(0);
+  std::string_view answers = run->output();
   for (engine::TaskReport& task : tasks) {
     std::int64_t ms = 0;
-    if (::poll(&ready, 1, kMostLookMs) != 1 ||
-        ::read(in.get(), &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) {
-      break;
-    }
+    if (answers.size() < sizeof ms) break;
+    std::memcpy(&ms, answers.data(), sizeof ms);
+    answers.remove_prefix(sizeof ms);
     // What an earlier process left in the file is none of its output.
     if (ms >= task.started_ms && task.started_ms > 0) task.last_output_ms = ms;
   }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, WNOHANG);
 }
 
 engine::TextStyle style_of(const envgen::Environ& env) {
@@ -134,7 +129,7 @@ int show(const Look& look, const View& view) {
   if (code == kNoInstance && !view.options.json) {
     text += "no instance runs: it was killed before it could end the job\n";
   }
-  const int printed = print(view.redraws ? redrawn(text) : text);
+  const int printed = print_as_is(view.redraws ? redrawn(text) : text);
   return printed == 0 ? code : printed;
 }
 
@@ -148,12 +143,12 @@ int show_nodes(const View& view) {
   }
   const std::string text =
       view.options.json ? engine::nodes_to_json(*rows) : engine::nodes_to_text(*rows);
-  const int printed = print(view.redraws ? redrawn(text) : text);
+  const int printed = print_as_is(view.redraws ? redrawn(text) : text);
   return printed != 0 ? printed : engine::all_well(*rows) ? 0 : 1;
 }
 
 int watch_nodes(const View& view) {
-  if (view.redraws) print("\033[2J");
+  if (view.redraws) print_as_is("\033[2J");
   int code = show_nodes(view);
   while (view.options.watch && code <= 1) {
     ::poll(nullptr, 0, kRedrawMs);
@@ -167,12 +162,14 @@ int watch_nodes(const View& view) {
 int status_command(Call& call) {
   const Options& options = call.options;
   std::optional<sys::AsUser> rights;
-  const std::string run_dir = asked_run_dir(call.options, call.env, rights);
+  const auto asked = asked_run_dir(call.options, call.env, rights);
+  if (!asked) return complain(asked.error());
+  const std::string& run_dir = *asked;
   View view{run_dir, options, style_of(call.env)};
   view.redraws = options.watch && !options.json && ::isatty(STDOUT_FILENO) == 1;
   if (options.all_nodes) return watch_nodes(view);
   Look last = look_at(run_dir);
-  if (view.redraws) print("\033[2J");
+  if (view.redraws) print_as_is("\033[2J");
   int code = show(last, view);
   std::int64_t shown_ms = sys::monotonic_ms();
   while (options.watch && last.in_use && code != kFailed) {

@@ -60,9 +60,10 @@ constexpr Command kRows[] = {
      .run = control_command},
     {.bit = kExtend,
      .arguments = "--for DURATION",
-     .help = "give a job with --max-duration more time",
-     .about = "0 done, 1 not now or not allowed, 2 no instance.",
-     .examples = "trainit extend --for 2h",
+     .help = "give a running job more time, or less",
+     .about = "--for needs a job with --max-duration. 0 done, 1 not now or not allowed, "
+              "2 no instance.",
+     .examples = "trainit extend --for 2h\ntrainit extend --left 30m",
      .run = control_command,
      .operands = true},
     {.bit = kHold,

@@ -1,5 +1,7 @@
 #include "init/cli/control.h"
 
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +12,10 @@
 #include "base/text.h"
 #include "init/cli/invocation.h"
 #include "init/engine/state/status_text.h"
+#include "init/proc/tree.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
+#include "init/sys/unix_socket.h"
 
 namespace cli {
 namespace {
@@ -31,6 +35,7 @@ std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
     case ControlOp::kStacks:
       return "";  // the files say it
     case ControlOp::kExtend:
+    case ControlOp::kExpireIn:
       return "the job's time limit ends it in " + span;
     case ControlOp::kCheckpoint:
       if (request.keep_running) return "the job was asked for a checkpoint and goes on";
@@ -65,6 +70,7 @@ envgen::Error not_now(const ControlRequest& request) {
     case ControlOp::kHold:
       return {"", "", "no debug window", "it opens when a job fails and --hold was given"};
     case ControlOp::kExtend:
+    case ControlOp::kExpireIn:
       return {"", "", "a job that is being ended, or has ended",
               "a debug window is made longer by: trainit hold --for 2h"};
     case ControlOp::kCheckpoint:
@@ -86,7 +92,8 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
       return {"", "", "a job that restarts on failure (--max-restarts), so it is not ended for one",
               "save and go on with: trainit checkpoint --keep-running"};
     case ControlAnswer::kNoLimit:
-      return {"", "", "a job without a time limit", "it goes on until it ends by itself"};
+      return {"", "", "a job without a time limit",
+              "it goes on until it ends by itself; give it one with: trainit extend --left 2h"};
     case ControlAnswer::kNoCheckpoint:
       return {"", "", "a job that nothing can ask for a checkpoint",
               "start it with --checkpoint-signal, or put hooks into checkpoint.d"};
@@ -111,22 +118,93 @@ envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& op
                       std::string("say how long, at most 366d: trainit ") + name + " --for 2h");
 }
 
+envgen::Result<ControlRequest> request_with_left(const Options& options) {
+  if (!options.span_ms && options.operands.empty()) {
+    return ControlRequest{.op = ControlOp::kExpireIn, .argument_ms = *options.left_ms};
+  }
+  return envgen::fail("reading the options", "extend", "--left beside an extension",
+                      "say one of them: what is left from now on, or what is added");
+}
+
+struct Running {
+  std::string run_dir;
+  pid_t pid = -1;  // 0: of another pid namespace; -1: not known
+};
+
+// The process that listens at the control socket, as the kernel names it.
+Running running_at(const std::string& run_dir) {
+  constexpr int kTimeoutMs = 1000;
+  Running one{.run_dir = run_dir};
+  const sys::Fd socket = sys::connect_to(run_dir + "/control", SOCK_SEQPACKET, kTimeoutMs);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (socket.valid() && ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+    one.pid = peer.pid;
+  }
+  return one;
+}
+
+// True for a process of this very program.
+bool is_trainit(pid_t pid) {
+  struct stat own{};
+  struct stat other{};
+  return ::stat("/proc/self/exe", &own) == 0 &&
+         ::stat(("/proc/" + std::to_string(pid) + "/exe").c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+// Returns the instance that the caller is a process of, else PID 1 of its container, else the only
+// one. A command for one job must not reach another job.
+envgen::Result<std::string> choose(const std::vector<std::string>& run_dirs,
+                                   const envgen::Environ& env) {
+  std::vector<Running> all;
+  all.reserve(run_dirs.size());
+  for (const std::string& run_dir : run_dirs) all.push_back(running_at(run_dir));
+  auto run_by = [&](pid_t pid) { return std::ranges::find(all, pid, &Running::pid); };
+  bool is_below_another = false;
+  for (auto one = proc::find_member(::getppid()); one; one = proc::find_member(one->parent)) {
+    if (const auto above = run_by(one->pid); above != all.end()) return above->run_dir;
+    is_below_another = is_below_another || is_trainit(one->pid);
+  }
+  if (is_below_another) return "";  // that one has no run directory
+  if (const auto first = run_by(1); first != all.end()) return first->run_dir;
+  // Instances of other containers share the directory: without a name they are not meant.
+  if (!env.get("TRAINIT_RUN_DIR")) std::erase_if(all, [](const auto& one) { return one.pid == 0; });
+  if (all.empty()) return "";
+  if (all.size() == 1) return all[0].run_dir;
+  std::string found = std::to_string(all.size()) + " instances";
+  for (const Running& one : all) {
+    found += (&one == all.data() ? ": " : ", ") + one.run_dir;
+    if (one.pid > 0) found += " (pid " + std::to_string(one.pid) + ")";
+  }
+  return envgen::fail("finding the instance", "this user's run directories", std::move(found),
+                      "name one: --run-dir DIR");
+}
+
 }  // namespace
 
-std::string asked_run_dir(const Options& options, envgen::Environ env,
-                          std::optional<sys::AsUser>& rights) {
+envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Environ env,
+                                          std::optional<sys::AsUser>& rights) {
   set_run_dir(env, options.run_dir);
-  std::string own = sys::find_run_dir(env);
-  if (::geteuid() != 0 || (!own.empty() && sys::run_dir_in_use(own))) return own;
-  const auto user = user_of_init();
-  if (!user || user->uid == 0) return own;
-  rights.emplace(*user);
-  if (rights->switched()) {
-    std::string theirs = sys::find_run_dir(env);
-    if (!theirs.empty() && sys::run_dir_in_use(theirs)) return theirs;
+  const bool is_named =
+      std::ranges::find(options.given, "--run-dir", &Given::where) != options.given.end();
+  auto find = [&]() -> envgen::Result<std::string> {
+    if (is_named) return sys::find_run_dir(env);
+    const auto all = sys::run_dirs_in_use(env);
+    return all.empty() ? std::string() : choose(all, env);
+  };
+  auto own = find();
+  if (!own || (!own->empty() && (is_named || sys::run_dir_in_use(*own)))) return own;
+  if (const auto user = user_of_init(); ::geteuid() == 0 && user && user->uid != 0) {
+    rights.emplace(*user);
+    if (rights->switched()) {
+      auto theirs = find();
+      if (!theirs || sys::run_dir_in_use(*theirs)) return theirs;
+    }
+    rights.reset();
   }
-  rights.reset();
-  return own;
+  // The instances in use are of other containers.
+  return sys::run_dirs_in_use(env).empty() ? sys::find_run_dir(env) : std::string();
 }
 
 envgen::Result<ControlRequest> request_of(const Options& options) {
@@ -134,6 +212,7 @@ envgen::Result<ControlRequest> request_of(const Options& options) {
     case kHold:
       return request_with_span(ControlOp::kHold, options);
     case kExtend:
+      if (options.left_ms) return request_with_left(options);
       return request_with_span(ControlOp::kExtend, options);
     case kCheckpoint:
       return ControlRequest{.op = ControlOp::kCheckpoint, .keep_running = options.keep_running};

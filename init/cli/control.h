@@ -16,11 +16,12 @@ namespace cli {
 inline constexpr int kNotNow = 1;
 inline constexpr int kNoInstance = 2;
 
-// The run directory of the instance that is meant; "" = there is none. Root who has none that runs
-// is shown that of the user who runs PID 1, with that user's rights in `rights` for as long as that
-// lives: nothing that only root may read can be put in the way.
-std::string asked_run_dir(const Options& options, envgen::Environ env,
-                          std::optional<sys::AsUser>& rights);
+// The run directory of the instance that the caller means: the one that it is a process of, else
+// that of its container, else the only one. "": none. An error if several are left. Root without an
+// instance gets that of the user who runs PID 1, with that user's rights in `rights` for as long as
+// `rights` lives: nobody can put a file in the way that only root may read.
+envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Environ env,
+                                          std::optional<sys::AsUser>& rights);
 
 envgen::Result<engine::ControlRequest> request_of(const Options& options);
 

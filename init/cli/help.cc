@@ -227,13 +227,13 @@ std::string all_help() {
 }
 
 int help_command(Arguments words) {
-  if (words.empty()) return print(contents());
+  if (words.empty()) return print_as_is(contents());
   const std::string word = envgen::joined({words.begin(), words.end()}, " ");
-  if (word == "all") return print(all_help());
+  if (word == "all") return print_as_is(all_help());
   const auto topic = std::ranges::find(topics(), word, &Topic::name);
   std::string text = topic != topics().end() ? topic_help(*topic) : command_help(word);
   if (text.empty()) text = option_help(word);
-  if (!text.empty()) return print(text);
+  if (!text.empty()) return print_as_is(text);
   WordList known = command_words();
   known.emplace_back("all");
   for (const Command& command : command_table()) {

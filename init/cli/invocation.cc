@@ -21,7 +21,9 @@ void set_run_dir(envgen::Environ& env, const std::string& option) {
   }
 }
 
-int print(std::string_view text) {
+int print(const envgen::ShownLines& lines) { return print_as_is(lines.text()); }
+
+int print_as_is(std::string_view text) {
   if (sys::write_all(STDOUT_FILENO, text) == text.size()) return 0;
   return complain({"writing the result", "stdout", sys::errno_text(errno), ""});
 }
@@ -32,16 +34,20 @@ void say(const char* kind, const std::string& line) {
   const std::string shown = envgen::mask_secrets(line);
   // Where the text to type is a part of it.
   const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
-  sys::write_all(STDERR_FILENO, std::string("trainit: ") + kind + ": " + shown + note + "\n");
+  envgen::ShownLines lines;
+  lines.add({"trainit: ", kind, shown, note});
+  sys::write_all(STDERR_FILENO, lines.text());
 }
 
 }  // namespace
 
 int complain(const envgen::Error& error) {
-  say("error", to_line(error));
+  say("error: ", to_line(error));
   return kFailed;
 }
 
-void warn(const std::string& warning) { say("warning", warning); }
+void warn(const std::string& warning) { say("warning: ", warning); }
+
+void remark(const std::string& line) { say("", line); }
 
 }  // namespace cli

@@ -185,9 +185,14 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   std::vector<std::string> warnings;
   for (const std::string_view entry : own.entries()) {
     const std::string_view name = entry.substr(0, entry.find('='));
+    const bool is_option = std::ranges::find(known, name) != known.end();
+    if (std::string link = ignored_link(own, name); !link.empty()) {
+      if (is_option) warnings.push_back(std::move(link));
+      continue;
+    }
     const bool is_set = entry.size() > name.size() + 1;
     const bool is_ours = name == kEndedWith || name.starts_with(kCopied);
-    if (!is_set || is_ours || std::ranges::find(known, name) != known.end()) continue;
+    if (!is_set || is_ours || is_option) continue;
     const std::size_t length = name.size() - kVariablePrefix.size();
     const std::string_view guess =
         envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
@@ -218,6 +223,12 @@ envgen::Status parse_arguments(std::span<const std::string> arguments, Options& 
     options.request.command.assign(rest.begin(), rest.end());
   }
   return {};
+}
+
+const Given* find_given(const Options& options, std::string_view name) {
+  const auto found = std::find_if(options.given.rbegin(), options.given.rend(),
+                                  [name](const Given& one) { return one.name == name; });
+  return found == options.given.rend() ? nullptr : &*found;
 }
 
 envgen::Result<Options> parse_options(std::span<const std::string> arguments,

@@ -99,6 +99,7 @@ struct Options {
   std::string run_dir;
   std::string snapshot;  // plan: a file to replay
   std::optional<int> parent_death_signal;
+  bool untrusted_image = false;
   bool json = false;
   bool help = false;
   bool version = false;
@@ -110,8 +111,9 @@ struct Options {
   std::string junit;                            // doctor: a file, or "-"
   std::int64_t check_timeout_ms = 30LL * 1000;  // doctor
   std::optional<copy::Owner> owner;             // copy
-  bool dry_run = false;                         // cache gc
+  bool dry_run = false;                         // cache gc, copy
   std::optional<std::int64_t> span_ms;          // hold, extend
+  std::optional<std::int64_t> left_ms;          // extend
   bool keep_running = false;                    // checkpoint
   bool all_nodes = false;                       // status
   std::string out;                              // a file to write, or "-"
@@ -183,6 +185,9 @@ std::span<const Topic> topics();  // those with a name
 std::string variable_name(const Option& option);
 // Whether that variable is read. One that is not belongs to the image (TRAINIT_VERSION, say).
 bool has_variable(const Option& option);
+
+// Returns the last occurrence of option `name`; nullptr if it was not given.
+const Given* find_given(const Options& options, std::string_view name);
 
 // What to say of variables that are none of an option, but look like one that was meant:
 // "TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?" Others may use the prefix.

@@ -12,12 +12,6 @@ namespace {
 
 using envgen::Request;
 
-const Given* find_given(const Options& options, std::string_view name) {
-  const auto found = std::find_if(options.given.rbegin(), options.given.rend(),
-                                  [name](const Given& one) { return one.name == name; });
-  return found == options.given.rend() ? nullptr : &*found;
-}
-
 envgen::Status contradiction(const Given& given, std::string found, std::string fix) {
   return envgen::fail("reading the options", given.where, std::move(found), std::move(fix));
 }

@@ -172,8 +172,9 @@ Parsed<void> fan_out(Options& options, std::string_view text, bool /*again*/) {
 // Each text says by itself what the option is about: it is read in grep's output and in a menu.
 
 constexpr Option kNodes[] = {
-    row<kPlatform, &Request::platform>(
-        "platform", "NAME", "platform whose variables say which node this is", "detected"),
+    of(kJob | kTableConvert,
+       row<kPlatform, &Request::platform>(
+           "platform", "NAME", "platform whose variables say which node this is", "detected")),
     row<kFramework, &Request::framework>(
         "framework", "NAME", "framework that the ranks are started for", "by platform and command"),
     row<kPositive, &Request::nodes>("nodes", "N", "number of nodes of the job",
@@ -443,6 +444,9 @@ constexpr Option kSandbox[] = {
     row<kPath, &SandboxRequest::seccomp>(
         "seccomp", "PROFILE",
         "file of the system calls that the job may use, as moby or OCI writes it"),
+    row<kSwitch, &Options::untrusted_image>(
+        "untrusted-image", "",
+        "trainit itself becomes the job's user before it reads anything of the image"),
     row<kLimit, &SandboxRequest::limits>("rlimit", "NAME=SOFT[:HARD]",
                                          "resource limit of the job: nofile=1024:4096; repeatable"),
     row<kMask, &ProcessSettings::umask>("umask", "MASK", "umask of the job, octal"),
@@ -484,7 +488,7 @@ constexpr Option kDatasets[] = {
               "data-timeout", "DURATION", "how long the copy of a dataset may take", "none")),
     needs(kDataset, row<kNumber<0, 64>, &DataRequest::workers>(
                         "data-workers", "N", "number of processes that copy a dataset",
-                        "up to 4 a CPU, from 8 to 32")),
+                        "automatic, at most 64")),
     needs(kDataset, of(kJob | kCache, row<kHeadroom, &DataRequest::headroom>(
                                           "data-headroom", "SIZE",
                                           "part of the cache's disk that stays free", "5%"))),
@@ -524,18 +528,22 @@ constexpr Option kOthers[] = {
     of(kDoctor, flag(row<kTime, &Options::check_timeout_ms>(
                     "timeout", "DURATION", "how long a check may take; all run at once", "30s"))),
     of(kCopy, row<kNumber<1, 64>, &DataRequest::workers>(
-                  "workers", "N", "number of processes that copy", "up to 4 a CPU, from 8 to 32")),
+                  "workers", "N", "number of processes that copy", "automatic, at most 64")),
     of(kCopy, row<kHeadroom, &DataRequest::headroom>("headroom", "SIZE",
                                                      "part of the disk that stays free", "5%")),
     of(kCopy, row<kTime, &DataRequest::timeout_ms>("timeout", "DURATION",
                                                    "how long the whole copy may take", "none")),
     of(kCopy, row<kOwner, &Options::owner>("owner", "UID:GID", "owner of all that is copied",
                                            "the source's, for root")),
-    of(kCacheGc, row<kSwitch, &Options::dry_run>("dry-run", "", "only say what would be removed")),
+    of(kCacheGc | kCopy,
+       row<kSwitch, &Options::dry_run>("dry-run", "", "only say what would be done")),
     of(kHold, row<kDuration, &Options::span_ms>(
                   "for", "DURATION", "time from now on that the debug window stays open")),
     of(kExtend, row<kDuration, &Options::span_ms>("for", "DURATION",
                                                   "time that is added to --max-duration")),
+    of(kExtend, row<kDuration, &Options::left_ms>(
+                    "left", "DURATION",
+                    "time that is left from now on, more or less than before, or the first limit")),
     of(kCheckpoint, row<kSwitch, &Options::keep_running>(
                         "keep-running", "", "save a checkpoint, and let the job go on")),
     of(kHostsCheck,

@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kWindowMs = 10'000;
 // More often would push older samples out of the window.
 constexpr std::int64_t kSpacingMs = 250;
+// Time without progress after which there is no rate.
+constexpr std::int64_t kQuietMs = 3'000;
 constexpr std::uint64_t kMsPerSecond = 1000;
 
 // part * factor / whole, for values of which the product may not fit.
@@ -57,7 +59,9 @@ std::vector<Detail> details_of(const CopyProgress& progress, const Rate& rate) {
   const bool known = progress.total_entries > 0;
   std::vector<Detail> details;
   const std::int64_t left = time_left_ms(progress, rate);
-  details.push_back(detail(left > 0 ? left_text(left) : "", "59m59s left"));
+  details.push_back(progress.stalled.empty()
+                        ? detail(left > 0 ? left_text(left) : "", "59m59s left")
+                        : detail(progress.stalled, ""));
   details.push_back(detail(rate.bytes > 0 ? size_text(rate.bytes) + "/s" : "", "1000.0 MiB/s"));
   const std::string bytes = size_text(progress.total_bytes);
   const std::string entries = std::to_string(progress.total_entries);
@@ -102,7 +106,7 @@ std::string bar_of(int percent, std::size_t width) {
 // Nothing is known of how much there is: what was found up to now.
 std::string so_far(const CopyProgress& progress) {
   return title_of(progress) + ": " + std::to_string(progress.entries) + " entries so far, " +
-         size_text(progress.bytes);
+         size_text(progress.bytes) + (progress.stalled.empty() ? "" : ", " + progress.stalled);
 }
 
 }  // namespace
@@ -112,6 +116,11 @@ void RateWindow::add(std::int64_t now_ms, std::uint64_t bytes, std::uint64_t ent
   const std::size_t last = (next_ + kSamples - 1) % kSamples;
   // A copy that began anew: what it had before says nothing.
   if (count_ > 0 && (bytes < ring_.at(last).bytes || entries < ring_.at(last).entries)) count_ = 0;
+  const bool moved =
+      count_ == 0 || bytes > ring_.at(last).bytes || entries > ring_.at(last).entries;
+  // A stall is over: the rate is that since the last sample in it.
+  if (moved && count_ > 1 && now_ms - moved_ms_ > kWindowMs) count_ = 1;
+  if (moved) moved_ms_ = now_ms;
   const std::size_t before_last = (next_ + kSamples - 2) % kSamples;
   // The newest sample is always kept; it takes the place of the one before when that came too soon.
   if (count_ > 1 && ring_.at(last).at_ms - ring_.at(before_last).at_ms < kSpacingMs) {
@@ -126,6 +135,7 @@ void RateWindow::add(std::int64_t now_ms, std::uint64_t bytes, std::uint64_t ent
 Rate RateWindow::rate() const {
   if (count_ < 2) return {};
   const Sample& newest = ring_.at((next_ + kSamples - 1) % kSamples);
+  if (newest.at_ms - moved_ms_ >= kQuietMs) return {};
   const Sample* oldest = &newest;
   for (std::size_t age = 2; age <= count_; ++age) {
     const Sample& sample = ring_.at((next_ + kSamples - age) % kSamples);
@@ -162,8 +172,8 @@ int percent_done(const CopyProgress& progress) {
 }
 
 std::string progress_bar(const CopyProgress& progress, const Rate& rate, int columns) {
-  constexpr std::size_t kLeastBar = 10;
-  constexpr std::size_t kMostBar = 40;
+  constexpr std::size_t kMinBar = 10;
+  constexpr std::size_t kMaxBar = 40;
   constexpr std::size_t kFrame = 3;  // " [" and "]"
   // The last column is left free: some terminals go to the next line when it is written.
   const std::size_t room = columns > 1 ? static_cast<std::size_t>(columns - 1) : 0;
@@ -174,14 +184,15 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
   const std::vector<Detail> details = details_of(progress, rate);
   std::size_t shown = details.size();
   const auto with_bar = [&](std::size_t count) {
-    return head.size() + kFrame + kLeastBar + width_of(details, count);
+    return head.size() + kFrame + kMinBar + width_of(details, count);
   };
   while (shown > kBeforeTheBar && with_bar(shown) > room) --shown;
   if (with_bar(shown) <= room) {
     const std::size_t rest = room - head.size() - kFrame - width_of(details, shown);
-    head += bar_of(percent_done(progress), std::min(rest, kMostBar));
+    head += bar_of(percent_done(progress), std::min(rest, kMaxBar));
   } else {
-    while (shown > 0 && head.size() + 1 + joined(details, shown).size() > room) --shown;
+    const std::size_t least = progress.stalled.empty() ? 0 : 1;  // a stall is cut, but seen
+    while (shown > least && head.size() + 1 + joined(details, shown).size() > room) --shown;
   }
   const std::string tail = joined(details, shown);
   return (head + (tail.empty() ? "" : " ") + tail).substr(0, room);

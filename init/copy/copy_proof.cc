@@ -1,5 +1,7 @@
 #include "init/copy/copy_proof.h"
 
+#include <array>
+
 namespace envgen {
 namespace {
 
@@ -10,7 +12,13 @@ constexpr std::int64_t kFileTickNs = 2'000'000'000;
 constexpr std::int64_t kClockTickNs = 20'000'000;
 
 bool same_attributes(const FileState& wanted, const FileState& copy, const ProofRules& rules) {
-  if (wanted.mode != copy.mode || wanted.size != copy.size || wanted.mtime_ns != copy.mtime_ns) {
+  constexpr std::uint32_t kPermissions = 07777;
+  const std::uint32_t other = wanted.mode ^ copy.mode;
+  if ((rules.modes ? other : other & ~kPermissions) != 0 || wanted.size != copy.size) {
+    return false;
+  }
+  if (rules.exact_times ? wanted.mtime_ns != copy.mtime_ns
+                        : !is_rounding_of(wanted.mtime_ns, copy.mtime_ns)) {
     return false;
   }
   return !rules.owners || (wanted.uid == copy.uid && wanted.gid == copy.gid);
@@ -26,6 +34,28 @@ bool could_be_ours(std::int64_t mtime_ns, const FileState& copy, const ProofRule
 }
 
 }  // namespace
+
+std::int64_t time_step_of(std::int64_t wanted_ns, std::int64_t shown_ns) {
+  const auto wanted = static_cast<std::uint64_t>(wanted_ns);
+  const auto shown = static_cast<std::uint64_t>(shown_ns);
+  const std::uint64_t off = wanted_ns < shown_ns ? shown - wanted : wanted - shown;
+  constexpr auto kSteps = std::to_array<std::int64_t>(
+      {1, 100, 1000, 1'000'000, 10'000'000, 1'000'000'000, kFileTickNs});
+  for (const std::int64_t step : kSteps) {
+    if (off < static_cast<std::uint64_t>(step) && shown_ns % step == 0) return step;
+  }
+  return 0;
+}
+
+bool is_wide_date(std::int64_t ns) {
+  constexpr std::int64_t kFirst = 315'619'200'000'000'000;   // 1980-01-02, in any time zone
+  constexpr std::int64_t kLast = 2'147'400'000'000'000'000;  // 2038-01-18
+  return ns < kFirst || ns > kLast;
+}
+
+bool may_be_mtime(std::int64_t wanted_ns, std::int64_t shown_ns) {
+  return wanted_ns == kNoMtime || is_rounding_of(wanted_ns, shown_ns);
+}
 
 bool is_proven(const FileState& wanted, const FileState& copy, const ProofRules& rules) {
   if (!rules.same_boot || !same_attributes(wanted, copy, rules)) return false;

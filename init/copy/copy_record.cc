@@ -50,8 +50,8 @@ std::optional<std::string> unescaped(std::string_view text) {
 
 // JSON's integers are signed here; no tree has so many bytes.
 std::int64_t to_signed(std::uint64_t value) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  return value > std::uint64_t{kMost} ? kMost : static_cast<std::int64_t>(value);
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  return value > std::uint64_t{kMax} ? kMax : static_cast<std::int64_t>(value);
 }
 
 // Reads members until one is wrong.

@@ -1,6 +1,6 @@
 #pragma once
-// The record beside a published copy: record.json, which says of what it is a copy, and when it may
-// be taken for complete. Written last of all, by rename.
+// The record beside a published copy, record.json: the copy's source, and whether a crash can have
+// harmed the copy. The publication writes the record last, by rename.
 
 #include <cstdint>
 #include <string>
@@ -14,15 +14,15 @@ struct CopyRecord {
   std::string source;           // absolute, links resolved
   std::string digest;           // of the source's entries, 32 hexadecimal digits; "" with a version
   std::string version;          // --data-version; "" = none was given
-  std::string options;          // that change what the copy holds: filters, owner
-  std::string path;             // where the copy is
+  std::string options;          // those that change the copy's content: filters, owner
+  std::string path;             // of the copy
   std::uint64_t entries = 0;    // files, directories, links
   std::uint64_t bytes = 0;      // of the files' contents
   std::uint64_t allocated = 0;  // on the disk
   std::int64_t finished_ms = 0;  // wall clock, UTC
   std::string boot_id;           // /proc/sys/kernel/random/boot_id when it was published
-  bool synced = false;           // it has been on the disk: a crash of the machine cannot harm it
-  bool hashed = false;           // its manifest has hashes
+  bool synced = false;           // the copy is on the disk: a crash of the machine cannot harm it
+  bool hashed = false;           // the manifest has hashes
 
   bool operator==(const CopyRecord&) const = default;
 };
@@ -31,8 +31,8 @@ std::string record_to_json(const CopyRecord& record);
 // `where` names the file in errors.
 Result<CopyRecord> parse_record(std::string_view text, std::string_view where);
 
-// Nothing has to be looked at again before it is used: it was synced, or the machine has not been
-// started anew since.
+// Returns whether the copy can be used without a check of its contents: it was synced, or the
+// machine has not booted since.
 bool can_be_trusted(const CopyRecord& record, std::string_view boot_id);
 
 }  // namespace envgen

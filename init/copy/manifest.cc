@@ -15,7 +15,7 @@ constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr int kOctal = 8;
 constexpr int kHex = 16;
 constexpr std::size_t kHashDigits = 16;
-constexpr std::uint32_t kMostMode = 07777;
+constexpr std::uint32_t kMaxMode = 07777;
 constexpr std::string_view kRoot = ".";
 
 template <class T>
@@ -107,7 +107,7 @@ std::optional<ManifestLine> parse_manifest_line(std::string_view line) {
   parsed->type = static_cast<ManifestType>(type[0]);
   const bool numbers = take_number(line, parsed->size) && take_number(line, parsed->mtime_ns) &&
                        take_number(line, parsed->mode, kOctal) && take_number(line, parsed->links);
-  if (!numbers || parsed->mode > kMostMode) return std::nullopt;
+  if (!numbers || parsed->mode > kMaxMode) return std::nullopt;
   const std::string_view hash = next_word(line);
   if (hash != "-") {
     parsed->hash = parse_number<std::uint64_t>(hash, kHex);

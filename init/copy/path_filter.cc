@@ -9,7 +9,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 
 // The bytes of `pattern` from `at` that stand for one thing.
 std::size_t token_size(std::string_view pattern, std::size_t at) {
@@ -120,7 +120,7 @@ class Matcher {
   }
 
   std::string_view pattern_;
-  std::array<std::array<bool, kMostBytes + 1>, 2> sets_;  // of each, as much as the pattern is long
+  std::array<std::array<bool, kMaxBytes + 1>, 2> sets_;  // of each, as much as the pattern is long
   bool* now_ = sets_[0].data();
   bool* next_ = sets_[1].data();
 };
@@ -151,7 +151,7 @@ Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
     if (text.empty()) {
       return refuse(option, given, "an empty pattern", "name files, as in *.tmp");
     }
-    if (text.size() > kMostBytes) {
+    if (text.size() > kMaxBytes) {
       return refuse(option, given, std::to_string(text.size()) + " bytes",
                     "write it with at most 4096");
     }

@@ -2,11 +2,11 @@
 // The filter of a copy: which entries of a tree are copied (--include, --exclude).
 //
 // A pattern: * any characters but /, ? one of them, [a-z] [!a-z] one of a set, ** any with /, **/
-// any directories or none. With a / in it (other than at its end) it is matched against the path
-// below the tree's root, else against each name. A trailing / takes directories only. An excluded
+// any directories or none. A pattern with a / before its end is matched against the path below the
+// tree's root, any other one against each name. A trailing / matches directories only. An excluded
 // directory is not entered.
-// With --include a file must match one of these patterns, or lie in a directory that does;
-// directories are made all the same. Exclusion wins.
+// --include: a file must match one of these patterns, or lie in a directory that does.
+// Directories are copied in any case. Exclusion wins.
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ namespace envgen {
 class PathFilter {
  public:
   PathFilter() = default;  // takes all
-  // Errors: an empty pattern, a [ that is not closed, one that is longer than 4,096 bytes.
+  // Errors: an empty pattern, a [ that is not closed, a pattern longer than 4,096 bytes.
   static Result<PathFilter> make(const std::vector<std::string>& include,
                                  const std::vector<std::string>& exclude);
 
@@ -27,7 +27,7 @@ class PathFilter {
   // `path`: below the root, without a leading or trailing /; its directories have been entered.
   [[nodiscard]] bool takes_file(std::string_view path) const;
   [[nodiscard]] bool enters(std::string_view directory) const;
-  // The same for the same choice: part of a cache's key.
+  // Returns a text that is equal for equal filters: part of a cache's key.
   [[nodiscard]] std::string text() const;
 
  private:

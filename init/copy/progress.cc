@@ -25,6 +25,8 @@ void take_over(const Counters& from, Counters& to) {
   to.kept_bytes.store(from.kept_bytes.load(kOrder), kOrder);
   to.total_entries.store(from.total_entries.load(kOrder), kOrder);
   to.total_bytes.store(from.total_bytes.load(kOrder), kOrder);
+  to.stalled_side.store(from.stalled_side.load(kOrder), kOrder);
+  to.stalled_ms.store(from.stalled_ms.load(kOrder), kOrder);
 }
 
 }  // namespace
@@ -84,7 +86,7 @@ void SharedCounters::save() const {
   if (!file_.valid()) return;
   Counters now{};
   take_over(*counters_, now);
-  // Who waits sees what was there before.
+  // Best effort: after a failed write, readers of the file see the previous counters.
   std::ignore = ::pwrite(file_.get(), &now, sizeof now, 0);
 }
 

@@ -1,21 +1,22 @@
 #pragma once
-// Progress of a copy: counters that the copying processes share in memory, and that are written to
-// a file beside the copy several times a second, so that who waits for it sees them too. The file
-// is never mapped: whoever truncates it would end who looks with SIGBUS.
+// Progress of a copy: counters that the copying processes share in memory. Several times a second
+// they are written to a file beside the copy, for other jobs that wait for the copy. The file is
+// never mapped: another user could truncate it, and the reader would get SIGBUS.
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "base/result.h"
+#include "init/copy/stall.h"
 #include "init/sys/fd.h"
 
 namespace copy {
 
 enum class Phase : std::uint32_t {
-  kScanning,  // counting, to know what is to be done
+  kScanning,  // counting the source's entries
   kCopying,
-  kChecking,  // that the source is still what was copied
+  kChecking,  // comparing the source with what was copied
   kSyncing,   // --durable
   kPublishing,
   kDone,
@@ -25,31 +26,34 @@ const char* phase_name(Phase phase);  // "copying"
 struct Counters {
   std::atomic<Phase> phase;
   std::atomic<std::int64_t> started_ms;  // wall clock, UTC
-  std::atomic<std::uint64_t> entries;    // done: files, directories, links
+  std::atomic<std::uint64_t> entries;    // finished files, directories and links
   std::atomic<std::uint64_t> bytes;
-  std::atomic<std::uint64_t> kept_entries;  // of these, there before and proven
+  std::atomic<std::uint64_t> kept_entries;  // of `entries`: kept from an earlier run
   std::atomic<std::uint64_t> kept_bytes;
   std::atomic<std::uint64_t> total_entries;  // 0 = not known yet
   std::atomic<std::uint64_t> total_bytes;
+  std::atomic<envgen::CopySide> stalled_side;  // kNone: it does not stall
+  std::atomic<std::int64_t> stalled_ms;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The counters; they stay valid as long as it lives.
+// Owns the counters.
 class SharedCounters {
  public:
-  // For the processes forked from here on.
+  // Makes counters that this process shares with the processes that it forks from now on.
   static envgen::Result<SharedCounters> anonymous();
-  // And for a file, made or emptied; its space is taken at once, so that a full disk fails here.
+  // Makes such counters with a file, which is created or emptied. Its space is allocated at once: a
+  // full disk fails here.
   static envgen::Result<SharedCounters> create(const std::string& path);
-  // What somebody's file says now: also another user's. Fails also for a file that is shorter than
-  // Counters, and for what is none.
+  // Reads a file, which may be another user's. Errors: a file that is shorter than Counters, a path
+  // that is not a file.
   static envgen::Result<SharedCounters> open(const std::string& path);
 
   SharedCounters(SharedCounters&& other) noexcept;
   SharedCounters& operator=(SharedCounters&& other) noexcept;
   ~SharedCounters();
   [[nodiscard]] Counters& get() const { return *counters_; }
-  // Into the file, where there is one.
+  // Writes the counters to the file, if there is one.
   void save() const;
 
  private:

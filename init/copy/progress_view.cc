@@ -18,26 +18,40 @@ envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
           .total_bytes = counters.total_bytes.load(kOrder)};
 }
 
-ProgressView::ProgressView(std::string name)
+envgen::Stall stall_of(const Counters& counters) {
+  constexpr auto kOrder = std::memory_order_relaxed;
+  return {.side = counters.stalled_side.load(kOrder), .for_ms = counters.stalled_ms.load(kOrder)};
+}
+
+ProgressView::ProgressView(std::string name, envgen::CopyPlaces places)
     : name_(std::move(name)),
+      places_(std::move(places)),
       writer_(STDERR_FILENO),
       bar_(sys::is_screen()),
       next_ms_(sys::monotonic_ms() + (bar_ ? 0 : kLineEveryMs)) {}
 
-ProgressView::ProgressView(std::string name, std::function<void(std::string_view)> say)
+ProgressView::ProgressView(std::string name, envgen::CopyPlaces places,
+                           std::function<void(std::string_view)> say)
     : name_(std::move(name)),
+      places_(std::move(places)),
       say_(std::move(say)),
       writer_(STDERR_FILENO),
       next_ms_(sys::monotonic_ms() + kLineEveryMs) {}
 
 void ProgressView::show(const Counters& counters, bool waiting) {
-  const envgen::CopyProgress progress = progress_of(counters, waiting);
+  envgen::CopyProgress progress = progress_of(counters, waiting);
+  const envgen::Stall stall = stall_of(counters);
+  progress.stalled = stall_text(stall, places_);
+  const std::string head = name_.empty() ? "" : name_ + ": ";
+  if (const std::string line = stalls_.next(stall, places_); !line.empty()) {
+    clear();
+    say_line(head + line);
+  }
   const std::int64_t now = sys::monotonic_ms();
   window_.add(now, progress.bytes, progress.entries);
   const bool begins = bar_ && progress.phase != std::exchange(phase_, progress.phase);
   if (now < next_ms_ && !begins) return;
   next_ms_ = now + (bar_ ? kBarEveryMs : kLineEveryMs);
-  const std::string head = name_.empty() ? "" : name_ + ": ";
   if (!bar_) {
     say_line(head + progress_line(progress, window_.rate()));
     return;

@@ -1,6 +1,6 @@
 #pragma once
-// The view of how far a copy is, for a person: a bar that is drawn over on a terminal, else a line
-// every few seconds. It never waits for whoever reads it: what does not fit is left out.
+// The progress of a copy for a person: a bar that is redrawn on a terminal, otherwise a line every
+// few seconds. The view never blocks on a slow reader: it drops text that does not fit.
 
 #include <cstdint>
 #include <functional>
@@ -13,29 +13,34 @@
 
 namespace copy {
 
-// The numbers as they are now. `waiting`: they are those of somebody else's copy.
+// Returns the numbers as they are now. `waiting`: they are those of another job's copy.
 envgen::CopyProgress progress_of(const Counters& counters, bool waiting = false);
+envgen::Stall stall_of(const Counters& counters);
 
 class ProgressView {
  public:
   static constexpr std::int64_t kLineEveryMs = 5'000;
   static constexpr std::int64_t kBarEveryMs = 200;
 
-  // On stderr: a bar where that is a terminal. `name`: of what is copied; "" = not said.
-  explicit ProgressView(std::string name);
-  // Lines only, each without an end of line, to `say`.
-  ProgressView(std::string name, std::function<void(std::string_view)> say);
+  // Writes to stderr: a bar if that is a terminal. `name`: the source's; "" = not shown. `places`:
+  // their names in lines about a stall.
+  explicit ProgressView(std::string name, envgen::CopyPlaces places = {});
+  // Calls `say` with lines, each without an end of line.
+  ProgressView(std::string name, envgen::CopyPlaces places,
+               std::function<void(std::string_view)> say);
 
-  // To be called often. A bar shows at once what begins. The first line comes after kLineEveryMs:
-  // what is quick needs none.
+  // Call it several times a second. A bar appears at once, the first line after kLineEveryMs: a
+  // quick copy needs none. A stall, and its end, are a line at once, also above a bar.
   void show(const Counters& counters, bool waiting = false);
-  // Takes the bar away, so that other lines may follow. Nothing to do for lines.
+  // Erases the bar, so that other lines can follow.
   void clear();
 
  private:
   void say_line(std::string_view text);
 
   std::string name_;
+  envgen::CopyPlaces places_;
+  envgen::StallLines stalls_;
   std::function<void(std::string_view)> say_;
   sys::NonblockingWriter writer_;
   bool bar_ = false;

@@ -24,6 +24,10 @@ envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& 
                             size / kPercent * static_cast<std::uint64_t>(headroom.percent));
   space.available_bytes = status.f_bavail * status.f_frsize;
   space.free_bytes = space.available_bytes - std::min(space.available_bytes, space.headroom);
+  // A file system of no size does not say what it has.
+  if (status.f_blocks == 0) {
+    space.free_bytes = space.available_bytes = std::numeric_limits<std::uint64_t>::max();
+  }
   space.free_inodes =
       status.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : status.f_favail;
   return space;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/json_fields.h"
+#include "base/printed_text.h"
 #include "base/wire.h"
 #include "base/xml.h"
 
@@ -66,14 +67,6 @@ std::string text_of(const CheckResult& result) {
   return result.place.empty() ? result.found : result.place + ": " + result.found;
 }
 
-std::string one_line(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return result;
-}
-
 xml::Element junit_case(const CheckResult& result) {
   xml::Element element{
       .name = "testcase",
@@ -130,15 +123,15 @@ std::string results_to_text(std::span<const CheckResult> results, bool colour, i
   const std::size_t indent = check_columns + kVerdictColumns;
   std::string out;
   for (const CheckResult& result : results) {
-    out += padded(one_line(result.check), check_columns);
+    out += padded(escaped_text(result.check), check_columns);
     const std::string verdict = padded(verdict_name(result.verdict), kVerdictColumns);
     if (colour) out += kColours[index_of(result.verdict)];
     out += verdict;
     if (colour) out += kPlain;
-    add_wrapped(out, one_line(text_of(result)), indent, columns);
+    add_wrapped(out, escaped_text(text_of(result)), indent, columns);
     if (result.fix.empty()) continue;
     out.append(indent, ' ');
-    add_wrapped(out, "-> " + one_line(result.fix), indent, columns);
+    add_wrapped(out, "-> " + escaped_text(result.fix), indent, columns);
   }
   return out + counts_to_text(count_results(results)) + "\n";
 }
@@ -177,7 +170,7 @@ std::string encode_results(std::span<const CheckResult> results) {
   std::vector<CheckResult> sent(results.begin(), results.end());
   for (CheckResult& result : sent) {
     for (std::string* text : {&result.check, &result.place, &result.found, &result.fix}) {
-      *text = one_line(*text);
+      *text = escaped_text(*text);
     }
   }
   return to_wire(sent);

@@ -15,8 +15,8 @@
 #include "init/doctor/npu_smi.h"
 #include "init/doctor/nvidia_smi.h"
 #include "init/doctor/xid.h"
-#include "init/proc/capture.h"
-#include "init/proc/driver_tool.h"
+#include "init/proc/child_run.h"
+#include "init/proc/privileged.h"
 #include "init/sys/fd.h"
 #include "init/sys/path_state.h"
 
@@ -133,11 +133,10 @@ envgen::Result<std::string> kernel_log(const std::string& path) {
 
 std::string run_tool(const Context& context, const std::vector<std::string>& argv,
                      Results& results) {
-  const auto tool = proc::find_driver_tool(argv[0], context.env);
-  std::vector<std::string> command = argv;
-  if (tool) command[0] = tool->path;
-  auto captured = tool ? proc::capture(std::move(command), tool->env, limit_of(context))
-                       : std::unexpected(tool.error());
+  const auto tool = proc::find_driver_tool(argv[0], context.start);
+  auto captured =
+      tool ? proc::capture(*tool, {argv.begin() + 1, argv.end()}, {.time_ms = limit_of(context)})
+           : std::unexpected(tool.error());
   if (!captured) {
     const bool absent = captured.error().exit_code == exit_code::kNotFound;
     results.push_back(absent ? skipped(argv[0] + " is not in PATH")

@@ -56,7 +56,8 @@ Results names_known(const Context& context, std::span<const OtherNode> other_nod
       results.push_back(failed("there was no time left to ask for it", "", node.host));
       continue;
     }
-    auto found = proc::find_addresses(node.host, context.env, left_ms, context.root + "/etc/hosts");
+    auto found =
+        proc::find_addresses(node.host, context.start, left_ms, context.root + "/etc/hosts");
     if (!found) {
       results.push_back(skipped(found.error().found, node.host));
     } else if (found->addresses.empty()) {
@@ -112,7 +113,7 @@ void begin(const Context& context, std::int64_t deadline_ms, Try& one) {
     return;
   }
   auto found =
-      proc::find_addresses(one.node->host, context.env, left_ms, context.root + "/etc/hosts");
+      proc::find_addresses(one.node->host, context.start, left_ms, context.root + "/etc/hosts");
   if (!found || found->addresses.empty()) {
     one.unknown = !found;
     one.fault = found ? found->why : "its name cannot be resolved in this image";

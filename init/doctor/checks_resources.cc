@@ -9,6 +9,7 @@
 
 #include "init/doctor/checks.h"
 #include "init/doctor/machine.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/files.h"
 
 namespace doctor {
@@ -52,22 +53,6 @@ envgen::CheckResult memory_left(const Context& context) {
     return warning(found, "see what else uses it: the next process to ask may be killed");
   }
   return ok(found);
-}
-
-// "200000 100000" of v2, or v1's two files: hundredths of a CPU; 0 = no quota.
-std::uint64_t quota_of(const Context& context) {
-  constexpr std::uint64_t kHundredths = 100;
-  const std::string v2 = cgroup_text(context, {"cpu", "", "cpu.max"});
-  const std::size_t blank = v2.find(' ');
-  std::optional<std::uint64_t> quota = number_in(v2.substr(0, blank));
-  std::optional<std::uint64_t> period;
-  if (blank != std::string::npos) period = number_in(v2.substr(blank));
-  if (v2.empty()) {
-    quota = number_in(cgroup_text(context, {"cpu", "cpu.cfs_quota_us", ""}));
-    period = number_in(cgroup_text(context, {"cpu", "cpu.cfs_period_us", ""}));
-  }
-  if (!quota || !period || *period == 0) return 0;
-  return std::max<std::uint64_t>(*quota * kHundredths / *period, 1);
 }
 
 }  // namespace
@@ -125,7 +110,7 @@ Results check_cpu(const Context& context) {
   }
   constexpr std::uint64_t kHundredths = 100;
   const auto cpus = static_cast<std::uint64_t>(CPU_COUNT(&set));
-  const std::uint64_t quota = quota_of(context);
+  const std::uint64_t quota = sys::cpu_quota(context.root);
   std::string found = count_text(cpus, "CPU");
   if (quota > 0) {
     found += ", a quota of " + std::to_string(quota / kHundredths) + "." +

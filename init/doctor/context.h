@@ -23,7 +23,8 @@ enum class Occasion : std::uint8_t {
 
 // The context of the checks; a default one is a machine without a job.
 struct Context {
-  envgen::Environ env = {};  // of the job
+  envgen::Environ env = {};    // of the job
+  envgen::Environ start = {};  // of trainit: for the tools, which have its rights
   Occasion occasion = Occasion::kAsked;
   std::string run_dir = {};
   std::string work_dir = {};

@@ -111,9 +111,9 @@ Results check_plan(const Context& context) {
              count_text(context.other_nodes.size(), "other node"))};
 }
 
-Context context_of(const envgen::Plan& plan, const envgen::Environ& env) {
+Context context_of(const envgen::Plan& plan, const envgen::Environ& start) {
   Context context;
-  context.env = env;
+  context.env = context.start = start;
   for (const envgen::EnvEdit& edit : plan.env) context.env.apply(edit);
   context.datasets = plan.observe.datasets;
   for (const envgen::Dataset& one : plan.datasets) context.datasets.push_back(one.source);

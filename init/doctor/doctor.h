@@ -18,8 +18,9 @@
 
 namespace doctor {
 
-// Of a plan, PID 1's decoded one included. `env` is the environment that its edits are applied to.
-Context context_of(const envgen::Plan& plan, const envgen::Environ& env);
+// Of a plan, PID 1's decoded one included. `start` is the environment that trainit was started
+// with, to which the plan's edits are applied for the job's.
+Context context_of(const envgen::Plan& plan, const envgen::Environ& start);
 
 struct Check {
   std::string_view name;

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/printed_text.h"
 #include "base/text.h"
-#include "base/utf8.h"
 
 namespace envgen {
 namespace {
@@ -24,13 +24,13 @@ std::vector<Xid> find_xids(std::string_view kernel_log) {
     line.remove_prefix(at + kSign.size());
     const std::size_t close = line.find("): ");
     if (close == std::string_view::npos) continue;
-    Xid xid{.device = sys::printable(line.substr(0, close))};
+    Xid xid{.device = envgen::escaped_text(line.substr(0, close))};
     line.remove_prefix(close + 3);
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), xid.code);
     if (error != std::errc()) continue;
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     if (line.starts_with(", ")) line.remove_prefix(2);
-    xid.text = sys::printable(line.substr(0, kLongestText));
+    xid.text = envgen::escaped_text(line.substr(0, kLongestText));
     std::erase_if(found, [&xid](const Xid& other) {
       return other.device == xid.device && other.code == xid.code;
     });

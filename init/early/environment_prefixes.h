@@ -7,17 +7,17 @@ namespace early {
 
 // "CONDA" stands for each variable whose name begins so.
 inline constexpr char kEnvironmentPrefixes[][16] = {
-    "ANACONDA",    "ASCEND",       "ATB_",        "AZUREML_",     "AZ_BATCH",     "BATCH_",
-    "CLOUD_ML_",   "CLUSTER_SPEC", "CM_",         "CONDA",        "COORDINATOR_", "DEFAULT_CONDA",
-    "DEVICE_",     "DLC_",         "DLS_",        "DMLC_",        "GLOBAL_",      "HCCL",
-    "HYDRA_",      "JAX_",         "JOB",         "K_MPI_",       "LISTEN_",      "LOCAL_",
-    "LSB_",        "LWS_",         "MAMBA",       "MASTER_",      "MA_",          "MINDX",
-    "MLP_",        "MPI_",         "MS_",         "NNODES",       "NODE_RANK",    "NPROC_",
-    "NPU",         "NUM_PROCESS",  "OMPI_",       "PADDLE_",      "PAI_",         "PBS_",
-    "PET_",        "PMI",          "POD_",        "PROCESS_ID",   "PS_HOST",      "RANK",
-    "REPLICATED_", "SERVER_ID",    "SKYPILOT_",   "SLOTS",        "SLURM",        "SM_",
-    "TF_CONFIG",   "TF_PS",        "TF_WORKER",   "TRAINING_JOB", "TRAINIT_",     "VC_",
-    "VK_",         "WORKER_ADDR",  "WORKER_HOST", "WORLD_SIZE",
+    "ANACONDA",  "ASCEND",       "ATB_",        "AZUREML_",    "AZ_BATCH",     "BATCH_",
+    "CLOUD_ML_", "CLUSTER_SPEC", "CM_",         "CONDA",       "COORDINATOR_", "DEFAULT_CONDA",
+    "DET_",      "DEVICE_",      "DLC_",        "DLS_",        "DMLC_",        "GLOBAL_",
+    "HCCL",      "HYDRA_",       "JAX_",        "JOB",         "K_MPI_",       "LISTEN_",
+    "LOCAL_",    "LSB_",         "LWS_",        "MAMBA",       "MASTER_",      "MA_",
+    "MINDX",     "MLP_",         "MPI_",        "MS_",         "NNODES",       "NODE_RANK",
+    "NPROC_",    "NPU",          "NUM_NODES",   "NUM_PROCESS", "OMPI_",        "PADDLE_",
+    "PAI_",      "PBS_",         "PET_",        "PMI",         "POD_",         "PROCESS_ID",
+    "PS_HOST",   "RANK",         "REPLICATED_", "SERVER_ID",   "SKYPILOT_",    "SLOTS",
+    "SLURM",     "SM_",          "TF_CONFIG",   "TF_PS",       "TF_WORKER",    "TRAINING_JOB",
+    "TRAINIT_",  "VC_",          "VK_",         "WORKER_ADDR", "WORKER_HOST",  "WORLD_SIZE",
 };
 
 // Programs by whose name conda is found: "/opt/conda/envs/a/bin/python", "micromamba".

@@ -65,6 +65,7 @@ class Supervisor {
   void check_start(std::uint32_t index);
   void note_run(TaskRecord& record, std::uint32_t index);
   void lose_handed_over(TaskRecord& record, const std::string& why);
+  void replace_late();
   void let_output_go(const TaskRecord& record);
   void read_control(int client);
   // Events in, actions out.
@@ -87,9 +88,11 @@ class Supervisor {
   void begin_anew();
   // What is left behind.
   void open_run_dir();
-  // nullptr: a second instance in the container must not overwrite what the pod's own one says.
+  // Returns nullptr if there is no termination log, or another instance holds it. PID 1 writes it
+  // in any case: an instance that its early-started command has started may be faster with the
+  // lock.
   [[nodiscard]] const char* termination_log() const {
-    return state_writer_.is_second() ? nullptr : setup_.termination_log;
+    return pid1_ || termination_claim_.valid() ? setup_.termination_log : nullptr;
   }
   void write_state();
   // The state is written soon, not now: ranks that start, or the end of an idle job, come before.
@@ -107,6 +110,7 @@ class Supervisor {
   [[gnu::noinline]] int fall_back();
 
   Setup& setup_;
+  sys::Fd termination_claim_;
   bool pid1_ = ::getpid() == 1;
   bool pass_through_;
   Job job_;
@@ -140,6 +144,7 @@ class Supervisor {
   StateWriter state_writer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
   std::int64_t state_due_ms_ = 0;               // what is changed is not written before
+  std::uint64_t forwarded_ = 0;   // to this start of the job, see lifecycle::signal_bit
   std::uint64_t stops_said_ = 0;  // the stop signals that the log has, see lifecycle::signal_bit
   bool reap_again_ = false;
   bool child_changed_ = false;

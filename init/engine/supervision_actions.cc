@@ -86,12 +86,9 @@ envgen::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::ui
 }
 
 envgen::Result<pid_t> Supervisor::start_resolver() {
-  // What is confined, the scripts first, must not change or read us by ptrace or /proc/1/mem, also
-  // where it has our uid. Otherwise there is no border, and /proc/1/fd/1 stays of use.
-  const envgen::SandboxRequest& asked = setup_.request.sandbox;
-  const bool border = !asked.user.empty() || !asked.caps.empty() || asked.settings.no_new_privs ||
-                      !asked.seccomp.empty();
-  if (pid1_ && border) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // A confined process, the scripts first, must not change or read this one by ptrace or
+  // /proc/PID/mem, even with the same uid. Without a border /proc/1/fd/1 stays of use.
+  if (setup_.request.sandbox.is_border()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (machine_.restarts() > 0) begin_anew();
   auto status = resolver_.start(setup_.base, setup_.request, setup_.saved, setup_.planner,
                                 machine_.restarts());
@@ -154,6 +151,7 @@ void Supervisor::begin_anew() {
   job_.failure = {};
   job_.remote.reset();
   settled_ = false;
+  forwarded_ = 0;
   job_.oom_kills_before = sys::oom_kills();
   write_termination_log(termination_log(), "");
 }

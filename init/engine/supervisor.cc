@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
+#include "init/engine/tasks/job_files.h"
 #include "init/engine/tasks/save.h"
 #include "init/engine/tasks/signal_rules.h"
 #include "init/proc/reap.h"
@@ -26,6 +26,7 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/memory.h"
+#include "init/sys/terminate.h"
 
 namespace engine {
 namespace {
@@ -91,22 +92,22 @@ Supervisor::Supervisor(Setup& setup)
     data_.push_back(&workers_.add<DataTask>(context_, i + 1, resolver_));
   }
   workers_.add<MembershipWatch>(context_, setup_.planner);
+  workers_.add<JobFiles>(context_);
   workers_.add<Monitor>(context_, tees_, workers_.add<HangTask>(context_));
 }
 
 int Supervisor::run() {
-  try {
-    begin();
-    while (!done_) turn(wait());
-    finish();
-    return given_code(job_.plan.policy.exit_codes, exit_code_);
-  } catch (const std::exception& error) {
+  sys::on_terminate([this](const sys::Thrown& thrown) {
+    // The line below may throw again.
+    sys::on_terminate([this](const sys::Thrown&) { ::_exit(fall_back()); });
     sys::log::error(std::string("internal error, from now on only reaping and forwarding: ") +
-                    error.what());
-  } catch (...) {
-    sys::log::error("internal error, from now on only reaping and forwarding");
-  }
-  return fall_back();
+                    thrown.what);
+    ::_exit(fall_back());
+  });
+  begin();
+  while (!done_) turn(wait());
+  finish();
+  return given_code(job_.plan.policy.exit_codes, exit_code_);
 }
 
 void Supervisor::begin() {
@@ -115,6 +116,7 @@ void Supervisor::begin() {
       sys::log::warning(to_line(status.error()) + ", ignoring");
     }
   }
+  termination_claim_ = claim_termination_log(setup_.termination_log);
   // In pass-through nothing is looked at before the command runs, but what its hooks have to know.
   const bool at_once = pass_through_ && !setup_.has_hooks;
   if (!at_once) {
@@ -142,6 +144,7 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   }
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
+  replace_late();
   // A rank that has died saves nothing, whoever asks for it: another node, or a command.
   if (reap_again_) reap();
   for (const Poller::Watched& one : ready) wake(one);
@@ -250,7 +253,10 @@ void Supervisor::take_signal(const proc::Received& received) {
   if (received.signal == SIGWINCH && tees_.resize() && for_main) {
     for (const pid_t pid : mains) ::kill(pid, SIGWINCH);
   }
-  if (for_main) return job_control_.answered(received);
+  if (for_main) {
+    forwarded_ |= lifecycle::signal_bit(received.signal);
+    return job_control_.answered(received);
+  }
   drain();  // what happened before it is answered before it
   forwarding_ = &received;
   answer_signal(received);
@@ -275,6 +281,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
     }
     post(event::StopRequested{stop->signal, stop->sent});
   } else if (const auto* forward = std::get_if<Forward>(&meaning)) {
+    forwarded_ |= lifecycle::signal_bit(forward->signal);
     post(event::SignalReceived{forward->signal});
   } else if (std::holds_alternative<Save>(meaning)) {
     sys::log::info(std::string(proc::signal_name(received.signal)) + " received");
@@ -335,6 +342,9 @@ void Supervisor::reap() {
     const std::uint64_t sent = machine_.tasks()[index].sent;
     const bool by_us = death.signaled && (sent & lifecycle::signal_bit(death.value)) != 0;
     record->unasked = !record->stop_sent || (record->unasked && !by_us);
+    if (!record->stop_sent && is_main(*record)) {
+      ended.forwarded = std::max(ended.forwarded, forwarded_end(ending, forwarded_));
+    }
     ended.ends.push_back({{index, record->incarnation}, ending, record->unasked});
   }
   // Before the end of a resolver that has failed behind them.
@@ -456,6 +466,27 @@ void Supervisor::lose_handed_over(TaskRecord& record, const std::string& why) {
   if (record.pid > 0) ::kill(record.pid, SIGKILL);
 }
 
+// A process of the job's has the last word on whether it answers, and may be in the kernel where no
+// SIGKILL reaches it: the rank starts cold without waiting for its end.
+void Supervisor::replace_late() {
+  for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
+    TaskRecord& record = job_.records[i];
+    if (!WarmRanks::is_late(record) || record.stop_sent || record.pid <= 0) continue;
+    check_start(i);
+    if (!record.handed_over) continue;
+    if (warm_.has_run(record)) {
+      record.start_pipe.reset();
+      note_run(record, i);
+      continue;
+    }
+    // Otherwise it was killed before, and has not ended.
+    if (record.start_pipe.valid()) lose_handed_over(record, "it has not answered within 10 s");
+    job_.spares.push_back(std::exchange(record.pid, 0));
+    record.handed_over = false;
+    start_process({i, record.incarnation});
+  }
+}
+
 void Supervisor::read_control(int client) {
   auto request = state_writer_.control().read_request(client);
   if (!request) return;
@@ -522,8 +553,8 @@ void Supervisor::drain() {
 
 void Supervisor::open_run_dir() {
   state_writer_.open(setup_.base.env);
-  setup_.base.facts.run_dir = state_writer_.own_dir();
-  if (!pass_through_ && !state_writer_.is_second()) timeline_.open(state_writer_.own_dir());
+  setup_.base.facts.run_dir = state_writer_.run_dir();
+  if (!pass_through_) timeline_.open(state_writer_.run_dir());
 }
 
 // In pass-through there is nothing to measure. A job that nobody watches wakes us for nothing.
@@ -567,16 +598,14 @@ void Supervisor::add_output(JobReport& report) const {
 }
 
 int supervise(Setup& setup) {
-  try {
-    const bool ends_process = setup.ends_process;
-    Supervisor supervisor(setup);
-    const int code = supervisor.run();
-    if (ends_process) ::_exit(code);
-    return code;
-  } catch (const std::exception& error) {
-    sys::log::error(std::string("internal error, before anything started: ") + error.what());
-    return exit_code::kOwnFailure;
-  }
+  sys::on_terminate([](const sys::Thrown& thrown) {
+    sys::log::error(std::string("internal error, before anything started: ") + thrown.what);
+  });
+  const bool ends_process = setup.ends_process;
+  Supervisor supervisor(setup);
+  const int code = supervisor.run();
+  if (ends_process) ::_exit(code);
+  return code;
 }
 
 }  // namespace engine

@@ -17,6 +17,8 @@
 
 #include "base/exit_codes.h"
 #include "base/secrets/secrets.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/shell_text.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -110,6 +112,52 @@ std::string loader_of(int fd, std::string_view head) {
   return {};
 }
 
+// The first directory on the way to `path`, also behind links, that this process may not search;
+// "" = there is none.
+std::string closed_directory(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::string done = path.starts_with('/') ? "/" : "./";
+  std::string rest = path;
+  for (int links = 0; !rest.empty();) {
+    if (::access(done.c_str(), X_OK) != 0) {
+      if (errno != EACCES) return {};
+      if (done.size() > 1) done.pop_back();
+      return done;
+    }
+    const std::size_t slash = rest.find('/');
+    const std::string name = rest.substr(0, slash);
+    rest.erase(0, slash == std::string::npos ? slash : slash + 1);
+    if (name.empty()) continue;
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlink((done + name).c_str(), target.data(), target.size());
+    if (size <= 0 || ++links > kMostLinks) {
+      done += name + "/";
+      continue;
+    }
+    rest = std::string(target.data(), static_cast<std::size_t>(size)) + "/" + rest;
+    if (rest.starts_with('/')) done = "/";
+  }
+  return {};
+}
+
+constexpr const char* kOpenIt = "open it (chmod o+x), or install the program elsewhere";
+
+// "the directory /root, which uid 1000 may not search"; "" = all of them are open.
+std::string closed_text(const std::string& path) {
+  const std::string closed = closed_directory(path);
+  if (closed.empty()) return {};
+  return "the directory " + closed + ", which uid " + std::to_string(::geteuid()) +
+         " may not search";
+}
+
+// Returns why an interpreter or a loader cannot be executed; reads errno.
+Reason helper_reason(const std::string& what, const std::string& path, const char* fix) {
+  const int error = errno;
+  const std::string closed = error == EACCES ? closed_text(path) : "";
+  if (!closed.empty()) return {what + path + " lies behind " + closed, kOpenIt};
+  return {what + path + " gives " + sys::errno_text(error), fix};
+}
+
 // What the file needs to be run, where that is what is missing or may not be executed.
 std::optional<Reason> blame_helper(const std::string& path) {
   const sys::Fd fd = open_program(path);
@@ -122,13 +170,13 @@ std::optional<Reason> blame_helper(const std::string& path) {
                   "convert it to Unix line ends (sed -i 's/\\r$//')"};
   }
   if (!interpreter.empty() && ::access(interpreter.c_str(), X_OK) != 0) {
-    return Reason{"a script whose interpreter " + interpreter + " gives " + sys::errno_text(errno),
-                  "install the interpreter, or correct the #! line"};
+    return helper_reason("a script whose interpreter ", interpreter,
+                         "install the interpreter, or correct the #! line");
   }
   const std::string loader = loader_of(fd.get(), head);
   if (!loader.empty() && ::access(loader.c_str(), X_OK) != 0) {
-    return Reason{"a program whose dynamic loader " + loader + " gives " + sys::errno_text(errno),
-                  "use an image with that C library, or a static program"};
+    return helper_reason("a program whose dynamic loader ", loader,
+                         "use an image with that C library, or a static program");
   }
   return std::nullopt;
 }
@@ -144,8 +192,9 @@ std::string by_interpreter(const std::string& path, const std::string& otherwise
 Reason blame_access(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
-    return {"a directory on the way that uid " + std::to_string(::geteuid()) + " may not search",
-            "correct the directories' modes"};
+    const std::string found = sys::errno_text(errno);
+    const std::string closed = closed_text(path);
+    return {closed.empty() ? found : closed, kOpenIt};
   }
   if (S_ISDIR(status.st_mode)) return {"a directory", "name the program itself"};
   if (!S_ISREG(status.st_mode)) return {"no regular file", "name the program itself"};
@@ -186,6 +235,7 @@ Reason blame_format(const std::string& path) {
 // What to do about a name that no directory of PATH has. A file of that name may lie here.
 std::string advice_for_name(const std::string& name) {
   if (name.find(' ') != std::string::npos) {
+    if (envgen::conda_activation(name)) return "use " + envgen::advice_for_line(name);
     return "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" + name +
            "'";
   }
@@ -259,6 +309,12 @@ Reason blame(const std::string& path, int error) {
 bool exists(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+// A link counts, wherever it leads.
+bool lies_there(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0;
 }
 
 // Errors after which execvp looks at the next directory.
@@ -344,12 +400,16 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   const std::string what = "starting " + (name.empty() ? "a program" : name);
   const std::string* denied = nullptr;  // the first that is there, with the error it gave
   int denied_error = 0;
+  std::string closed;  // of PATH
   for (const std::string& path : files_) {
     const int error = (this->*attempt)(path);
     if (error == 0) return {};
-    // A directory of PATH that we may not search holds no proof that the program is there.
-    const bool searched = !search_path_.empty();
-    if ((is_absence(error) || (searched && error == EACCES)) && !exists(path)) continue;
+    if (is_absence(error) && !exists(path)) continue;
+    // The program may be in it, or not: execvp ends with EACCES too.
+    if (!search_path_.empty() && error == EACCES && !lies_there(path)) {
+      if (closed.empty()) closed = closed_text(path);
+      continue;
+    }
     if (error == E2BIG) {
       Reason reason = blame_size(arguments_, environment_);
       return {exit_code::kCannotRun, {what, path, std::move(reason.found), std::move(reason.fix)}};
@@ -370,9 +430,13 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   if (search_path_.empty()) {
     return {exit_code::kNotFound, {what, name, "no such file", advice_for_path(name)}};
   }
-  return {exit_code::kNotFound,
-          {what, "", "no such program in PATH=" + short_search_path(search_path_),
-           advice_for_name(name)}};
+  const std::string missing = "no such program in PATH=" + short_search_path(search_path_);
+  if (!closed.empty()) {
+    return {exit_code::kCannotRun,
+            {what, "", missing + ", and behind " + closed,
+             "open it (chmod o+x), or " + advice_for_name(name)}};
+  }
+  return {exit_code::kNotFound, {what, "", missing, advice_for_name(name)}};
 }
 
 }  // namespace proc

@@ -7,8 +7,8 @@
 
 #include "base/exit_codes.h"
 #include "base/text.h"
-#include "init/proc/capture.h"
-#include "init/proc/driver_tool.h"
+#include "init/proc/child_run.h"
+#include "init/proc/privileged.h"
 #include "init/sys/files.h"
 
 namespace proc {
@@ -61,7 +61,7 @@ std::vector<std::string> addresses_in_getent(std::string_view output) {
   return list;
 }
 
-envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& env,
+envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& start,
                                              std::int64_t limit_ms, const std::string& hosts_file) {
   std::string name = host;
   if (name.size() > 2 && name.starts_with('[') && name.ends_with(']')) {
@@ -71,9 +71,10 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
   HostAddresses found;
   found.addresses = addresses_in_hosts(sys::inspect(hosts_file, true).content, name);
   if (!found.addresses.empty()) return found;
-  auto tool = find_image_tool("getent", env);
-  auto answer = tool ? capture({tool->path, "ahosts", name}, tool->env, limit_ms, kMostOutputBytes)
-                     : std::unexpected(std::move(tool.error()));
+  auto tool = find_image_tool("getent", start);
+  auto answer =
+      tool ? capture(*tool, {"ahosts", name}, {.time_ms = limit_ms, .most_bytes = kMostOutputBytes})
+           : std::unexpected(std::move(tool.error()));
   if (!answer && answer.error().exit_code == exit_code::kCannotRun) {
     return envgen::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,
                         answer.error().error.fix);

@@ -17,9 +17,10 @@ struct HostAddresses {
   std::string why;                     // when there are none
 };
 
-// Blocks for as long as getent takes, `limit_ms` at most. Fails when there is no getent and the
-// name is neither an address nor in /etc/hosts: that does not get better by itself.
-envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& env,
+// Blocks for as long as getent takes, `limit_ms` at most; `start` as in privileged.h. Fails when
+// there is no getent and the name is neither an address nor in /etc/hosts: that does not get better
+// by itself.
+envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& start,
                                              std::int64_t limit_ms,
                                              const std::string& hosts_file = "/etc/hosts");
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 #include "init/proc/tree.h"
 #include "init/sys/fd.h"
@@ -84,7 +85,7 @@ std::vector<Load> all_loads() {
     const auto load = parse_load({text.data(), static_cast<std::size_t>(size)});
     if (load) loads.push_back(*load);
   }
-  std::ranges::sort(loads, {}, &Load::pid);
+  envgen::stable_sort(loads, std::less(), &Load::pid);
   return loads;
 }
 

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +16,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -31,6 +29,7 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/open_log.h"
+#include "init/sys/terminate.h"
 
 namespace proc {
 namespace {
@@ -105,14 +104,17 @@ envgen::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const 
 }
 
 // A terminal's descriptor is mostly open for reading as well, whichever of the three it is.
+bool reads_terminal(int fd) {
+  return ::isatty(fd) == 1 && (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY;
+}
+
 void keep_from_reading() {
+  write_terminals_only();
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (::isatty(fd) != 1) continue;
-    const std::string path = "/proc/self/fd/" + std::to_string(fd);
-    sys::Fd only_writes(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    if (!reads_terminal(fd)) continue;
     // Without /proc there is no output either.
-    if (!only_writes.valid()) only_writes.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    if (only_writes.valid()) ::dup2(only_writes.get(), fd);
+    const sys::Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (null.valid()) ::dup2(null.get(), fd);
   }
 }
 
@@ -173,12 +175,8 @@ void bind_to(const SpawnSpec& spec) {
 // The kernel forgets the death signal with each change of credentials.
 envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
-  // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
-  const int dumpable = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
   TRY(sandbox::drop_privileges(sandbox));
-  ::prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
   if (spec.die_with_parent) sys::die_with(parent, SIGKILL);
   return {};
 }
@@ -249,11 +247,7 @@ int run_child(const ChildContext& child) {
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
   const pid_t pid = share ? ::vfork() : ::fork();
   if (pid != 0) return pid;
-  try {
-    ::_exit(run_child(child));
-  } catch (...) {
-    ::_exit(exit_code::kOwnFailure);
-  }
+  ::_exit(run_child(child));
 }
 
 std::string limit_text(rlim_t limit) {
@@ -284,6 +278,15 @@ std::unexpected<envgen::Error> fork_failed(std::string what, int error) {
 }
 
 }  // namespace
+
+void write_terminals_only() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (!reads_terminal(fd)) continue;
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    const sys::Fd only_writes(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    if (only_writes.valid()) ::dup2(only_writes.get(), fd);
+  }
+}
 
 void give_standard_fds(const envgen::Identity& who, bool pid1) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -319,6 +322,7 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) 
                             .parent = ::getpid(),
                             .parent_group = ::getpgrp()});
   if (spawned.pid < 0) return fork_failed(what, errno);
+  if (spec.log_path.empty() && spec.output_fd < 0) sys::log::share_stderr();
   // The child does it too; whoever is first. A signal to its group must not come too early.
   if (!spec.new_session && !spec.callers_group) ::setpgid(spawned.pid, spawned.pid);
   return spawned;
@@ -347,21 +351,16 @@ namespace {
 
 [[noreturn]] void run_worker(const SavedSignals& saved, std::span<const int> keep, pid_t parent,
                              const std::function<int()>& body) {
-  int code = exit_code::kOwnFailure;
-  try {
-    sys::die_with(parent, SIGKILL);
-    ::setpgid(0, 0);
-    std::vector<int> kept = sys::log::descriptors();
-    kept.insert(kept.end(), keep.begin(), keep.end());
-    sys::close_descriptors(kFirstInherited, kept);
-    restore_signals_of_worker(saved);
-    code = body();
-  } catch (const std::exception& error) {
-    sys::log::error(std::string("a worker process failed: ") + error.what());
-  } catch (...) {
-    sys::log::error("a worker process failed");
-  }
-  ::_exit(code);
+  sys::on_terminate([](const sys::Thrown& thrown) {
+    sys::log::error(std::string("a worker process failed: ") + thrown.what);
+  });
+  sys::die_with(parent, SIGKILL);
+  ::setpgid(0, 0);
+  std::vector<int> kept = sys::log::descriptors();
+  kept.insert(kept.end(), keep.begin(), keep.end());
+  sys::close_descriptors(kFirstInherited, kept);
+  restore_signals_of_worker(saved);
+  ::_exit(body());
 }
 
 }  // namespace

@@ -82,6 +82,10 @@ envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& 
 enum class StartState : unsigned char { kPending, kRunning, kFailed };
 StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
 
+// Reopens stdout and stderr write-only if they are terminals, so that the job cannot read what a
+// person types. A terminal that cannot be reopened stays.
+void write_terminals_only();
+
 // The pipes of the container's output are root's; another user could write to them, but not open
 // /dev/stdout. They become `who`'s, as runc does for its own user. A terminal too, below a `pid1`:
 // otherwise it may be a person's, who gets it back.
@@ -91,7 +95,7 @@ void give_standard_fds(const envgen::Identity& who, bool pid1);
 // The child has the saved signals, but does not end by those that are meant for the job
 // (restore_signals_of_worker), has an own process group, dies with its parent, and keeps no
 // descriptor of ours but 0, 1, 2, the log's and `keep`. It ends by _exit: `body` flushes what it
-// printed. An exception is logged and becomes 125.
+// printed. If the C++ library throws, the child logs it and exits with 125.
 envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
                                   const std::function<int()>& body);
 inline envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,

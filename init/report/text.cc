@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/printed_text.h"
 
 namespace report {
 namespace {
@@ -33,7 +33,7 @@ std::string table_of(const std::vector<Row>& rows) {
 }
 
 void add_lines(std::string& text, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) text += "    " + sys::printable(line) + "\n";
+  for (const std::string& line : lines) text += "    " + envgen::escaped_text(line) + "\n";
 }
 
 std::string failures_text(const Summary& summary) {
@@ -41,9 +41,10 @@ std::string failures_text(const Summary& summary) {
   for (std::size_t i = 0; i < summary.failures.size(); ++i) {
     const Failure& failure = summary.failures[i];
     text += i == 0 ? "\nFirst failure\n" : "\nThen\n";
-    text += "  " + utc_text(failure.at_ms) + ", told by " + sys::printable(failure.nodes) + "\n";
-    text += "  " + sys::printable(failure.message) + "\n";
-    if (!failure.cause.empty()) text += "  " + sys::printable(failure.cause) + "\n";
+    text +=
+        "  " + utc_text(failure.at_ms) + ", told by " + envgen::escaped_text(failure.nodes) + "\n";
+    text += "  " + envgen::escaped_text(failure.message) + "\n";
+    if (!failure.cause.empty()) text += "  " + envgen::escaped_text(failure.cause) + "\n";
     add_lines(text, failure.lines);
   }
   return text;
@@ -65,7 +66,7 @@ std::string shares_text(const Summary& summary) {
     rows.push_back(std::move(columns));
   };
   for (const NodeSummary& node : summary.nodes) {
-    row(sys::printable(node_text(node.chart)), node.shares);
+    row(envgen::escaped_text(node_text(node.chart)), node.shares);
   }
   if (summary.nodes.size() > 1) row("all nodes", summary.shares);
   return "\nWhere the time went\n" + table_of(rows);
@@ -78,22 +79,22 @@ std::string step_list(const std::vector<engine::TaskReport>& tasks) {
   std::size_t count = 0;
   for (const engine::TaskReport& task : tasks) {
     if (task.step < 0 || ++count > kMost) continue;
-    text +=
-        (text.empty() ? "" : ", ") + sys::printable(task.name) + " " + std::to_string(task.step);
+    text += (text.empty() ? "" : ", ") + envgen::escaped_text(task.name) + " " +
+            std::to_string(task.step);
   }
   if (count > kMost) text += " and " + std::to_string(count - kMost) + " more";
   return text.empty() ? "" : "  steps: " + text + "\n";
 }
 
 std::string node_details(const NodeSummary& node) {
-  std::string text = "\n" + sys::printable(node_text(node.chart)) + ": " + node.ended + "\n";
+  std::string text = "\n" + envgen::escaped_text(node_text(node.chart)) + ": " + node.ended + "\n";
   if (node.run->state) text += step_list(node.run->state->tasks);
   for (const NamedText& output : node.run->outputs) {
-    text += "  last lines of " + sys::printable(output.name) + "\n";
+    text += "  last lines of " + envgen::escaped_text(output.name) + "\n";
     std::string_view rest = output.text;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
-      text += "    " + sys::printable(rest.substr(0, end)) + "\n";
+      text += "    " + envgen::escaped_text(rest.substr(0, end)) + "\n";
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
@@ -106,7 +107,8 @@ std::string text_of(const Summary& summary) {
   std::string text = "The job " + summary.outcome + ".\n";
   std::vector<Row> facts;
   facts.reserve(summary.facts.size());
-  for (const auto& [name, value] : summary.facts) facts.push_back({name, sys::printable(value)});
+  for (const auto& [name, value] : summary.facts)
+    facts.push_back({name, envgen::escaped_text(value)});
   text += table_of(facts);
   text += failures_text(summary);
   text += shares_text(summary);
@@ -114,7 +116,7 @@ std::string text_of(const Summary& summary) {
     text += "\nFindings\n";
     for (const Finding& finding : summary.findings) {
       text += "  " + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms) + "  ") +
-              sys::printable(finding.node) + ": " + sys::printable(finding.text) + "\n";
+              envgen::escaped_text(finding.node) + ": " + envgen::escaped_text(finding.text) + "\n";
     }
   }
   for (const NodeSummary& node : summary.nodes) text += node_details(node);

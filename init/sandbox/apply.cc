@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,7 +34,12 @@ Status set_oom_score_adj(const Sandbox& sandbox) {
   if (!sandbox.settings.oom_score_adj) return {};
   constexpr const char* kPath = "/proc/self/oom_score_adj";
   const std::string value = std::to_string(*sandbox.settings.oom_score_adj);
-  const sys::Fd fd(::open(kPath, O_WRONLY | O_CLOEXEC));
+  sys::Fd fd(::open(kPath, O_WRONLY | O_CLOEXEC));
+  if (!fd.valid() && errno == EACCES) {  // root's, as nobody may trace this process
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    fd.reset(::open(kPath, O_WRONLY | O_CLOEXEC));
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  }
   if (fd.valid() && ::write(fd.get(), value.data(), value.size()) >= 0) return {};
   const int error = errno;
   return envgen::fail("setting oom_score_adj to " + value, kPath, sys::errno_text(error),
@@ -73,7 +79,9 @@ Status set_groups(const Identity& who) {
   if (has_groups(who.groups)) return {};
   const std::vector<gid_t> groups(who.groups.begin(), who.groups.end());
   if (::setgroups(groups.size(), groups.data()) == 0) return {};
-  return envgen::fail("setting the job's groups", "setgroups", sys::errno_text(errno),
+  const int error = errno;
+  if (error == EPERM && counts_as_groups(who.groups)) return {};
+  return envgen::fail("setting the job's groups", "setgroups", sys::errno_text(error),
                       "give the container CAP_SETGID; a user namespace must allow it in "
                       "/proc/self/setgroups");
 }
@@ -100,8 +108,21 @@ Status set_uid(const Identity& who) {
                       error == EAGAIN ? "raise RLIMIT_NPROC" : unmapped("UID", error));
 }
 
+// A process with the caller's session keyring reads the keys in it, whatever its uid. A new one is
+// made with trainit's own quota, as that of an ordinary user ends at 200 keys. A kernel without
+// keys, and a filter that refuses the call, refuse it to the job too.
+Status leave_session_keyring(const Identity& who) {
+  if (who.uid == ::geteuid()) return {};
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0) return {};
+  const int error = errno;
+  if (error == ENOSYS || error == EPERM) return {};
+  return envgen::fail("making a session keyring for the job", "keyctl", sys::errno_text(error),
+                      error == EDQUOT ? "raise kernel.keys.maxkeys" : "");
+}
+
 Status set_identity(const Sandbox& sandbox) {
   if (!sandbox.identity) return {};
+  TRY(leave_session_keyring(*sandbox.identity));
   TRY(set_groups(*sandbox.identity));
   TRY(set_gid(*sandbox.identity));
   return set_uid(*sandbox.identity);
@@ -142,10 +163,46 @@ Status set_no_new_privs(const Sandbox& sandbox) {
   return envgen::fail("setting no_new_privs", "prctl", sys::errno_text(errno), "");
 }
 
+}  // namespace
+
+std::vector<std::uint32_t> present_groups() {
+  const int count = ::getgroups(0, nullptr);
+  std::vector<gid_t> present(static_cast<std::size_t>(std::max(count, 0)));
+  if (::getgroups(count, present.data()) != count) present.clear();
+  return present;
+}
+
+bool counts_as_groups(const std::vector<std::uint32_t>& wanted) {
+  return present_groups().empty() && std::ranges::equal(wanted, std::array{::getegid()});
+}
+
+bool has_groups(std::vector<std::uint32_t> wanted) {
+  std::vector<std::uint32_t> present = present_groups();
+  std::ranges::sort(wanted);
+  std::ranges::sort(present);
+  return std::ranges::equal(wanted, present);
+}
+
+Status drop_privileges(const Sandbox& sandbox) {
+  TRY(set_no_new_privs(sandbox));
+  // A process of the job that traces this one would run what it likes, without the filter. The exec
+  // makes it dumpable again.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  TRY(set_oom_score_adj(sandbox));
+  TRY(set_nice(sandbox));
+  TRY(set_limits(sandbox));
+  set_umask(sandbox);
+  TRY(drop_bounding_set(sandbox));
+  TRY(set_identity(sandbox));
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // a new identity takes fs.suid_dumpable
+  TRY(set_capability_sets(sandbox));
+  return set_ambient(sandbox);
+}
+
 // Since Linux 4.17 a filter slows all of the job's memory reads on some processors (against
 // Spectre v4) unless it is told not to, as runc tells it; before, and in gVisor, the flag is
 // unknown.
-Status set_filter(const Sandbox& sandbox) {
+Status install_seccomp(const Sandbox& sandbox) {
   if (sandbox.filter.empty()) return {};
   std::vector<sock_filter> steps(sandbox.filter.size() / sizeof(sock_filter));
   std::memcpy(steps.data(), sandbox.filter.data(), steps.size() * sizeof(sock_filter));
@@ -160,33 +217,6 @@ Status set_filter(const Sandbox& sandbox) {
                       error == EACCES   ? "add --no-new-privs, or give the job CAP_SYS_ADMIN"
                       : error == EINVAL ? "this kernel has no seccomp filters"
                                         : "");
-}
-
-}  // namespace
-
-bool has_groups(std::vector<std::uint32_t> wanted) {
-  const int count = ::getgroups(0, nullptr);
-  std::vector<gid_t> present(static_cast<std::size_t>(std::max(count, 0)));
-  if (count < 0 || ::getgroups(count, present.data()) != count) return false;
-  std::ranges::sort(wanted);
-  std::ranges::sort(present);
-  return std::ranges::equal(wanted, present);
-}
-
-Status drop_privileges(const Sandbox& sandbox) {
-  TRY(set_oom_score_adj(sandbox));
-  TRY(set_nice(sandbox));
-  TRY(set_limits(sandbox));
-  set_umask(sandbox);
-  TRY(drop_bounding_set(sandbox));
-  TRY(set_identity(sandbox));
-  TRY(set_capability_sets(sandbox));
-  return set_ambient(sandbox);
-}
-
-Status install_seccomp(const Sandbox& sandbox) {
-  TRY(set_no_new_privs(sandbox));
-  return set_filter(sandbox);
 }
 
 }  // namespace sandbox

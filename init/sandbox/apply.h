@@ -10,19 +10,24 @@
 
 namespace sandbox {
 
-// In this order, because each step takes away what a later one no longer needs: oom_score_adj,
-// nice, limits, umask, bounding set, groups, gid, uid (capabilities kept across it), capability
-// sets, ambient set. The first failure ends it.
+// In this order, because each step takes away what a later one no longer needs: no_new_privs,
+// PR_SET_DUMPABLE, oom_score_adj, nice, limits, umask, bounding set, groups, gid, uid (capabilities
+// kept across it), capability sets, ambient set. The first failure ends it.
 //
-// It costs the caller's PR_SET_PDEATHSIG, which the kernel clears with every change of credentials,
-// and until the exec its own /proc/self, which root then owns.
+// From its start to the exec no process of the new user can trace the caller, whose own /proc/self
+// is root's. The kernel clears the caller's PR_SET_PDEATHSIG with every change of credentials.
 envgen::Status drop_privileges(const envgen::Sandbox& sandbox);
 
-// no_new_privs, then the filter, which may forbid everything that comes before the exec: so it is
-// the last step. Where the filter was allowed by CAP_SYS_ADMIN, drop_privileges() leaves that until
-// the exec, by which the kernel takes it away: nothing but exec may follow.
+// The last step: the filter may forbid everything that comes before the exec. Where the filter was
+// allowed by CAP_SYS_ADMIN, drop_privileges() leaves that until the exec, by which the kernel takes
+// it away: nothing but exec may follow.
 envgen::Status install_seccomp(const envgen::Sandbox& sandbox);
 
+// The supplementary groups of the calling process; none where the kernel does not say.
+std::vector<std::uint32_t> present_groups();
+// Returns whether the process has no supplementary groups and `wanted` is only its own gid: the
+// kernel grants the same access for both. Docker gives no groups to a user by number.
+bool counts_as_groups(const std::vector<std::uint32_t>& wanted);
 // Whether these are the supplementary groups of the calling process, in any order.
 bool has_groups(std::vector<std::uint32_t> wanted);
 

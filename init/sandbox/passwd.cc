@@ -156,4 +156,14 @@ Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
   return identity;
 }
 
+void keep_platform_groups(Identity& identity, const std::vector<std::uint32_t>& present,
+                          const Identity& own) {
+  for (const std::uint32_t gid : present) {
+    const auto has = [gid](const std::vector<std::uint32_t>& groups) {
+      return std::ranges::find(groups, gid) != groups.end();
+    };
+    if (!has(own.groups) && !has(identity.groups)) identity.groups.push_back(gid);
+  }
+}
+
 }  // namespace envgen

@@ -49,4 +49,10 @@ inline constexpr std::size_t kMostGroups = 65'536;
 Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
                                std::string_view group, std::string_view option);
 
+// Adds to `identity` the groups that the platform gave this process: those of `present`, its
+// supplementary ones, that neither are its own group nor list its own user in the image. Docker
+// does so for its own --user, with --group-add; Kubernetes with fsGroup and supplementalGroups.
+void keep_platform_groups(Identity& identity, const std::vector<std::uint32_t>& present,
+                          const Identity& own);
+
 }  // namespace envgen

@@ -64,6 +64,10 @@ Result<Identity> prepare_identity(const std::string& spec, const Own& own,
   TRY_ASSIGN(const auto group, read_database(root + "/etc/group"));
   auto identity = envgen::find_identity(spec, passwd, group, "--user");
   if (!identity) return identity;
+  if (auto ours = envgen::find_identity(std::to_string(::geteuid()), passwd, group, "--user")) {
+    ours->groups.push_back(::getegid());
+    envgen::keep_platform_groups(*identity, present_groups(), *ours);
+  }
   const std::string from = " from uid " + std::to_string(::geteuid());
   if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
     return lacks("--user", "a change to uid " + std::to_string(identity->uid) + from, CAP_SETUID);
@@ -74,7 +78,8 @@ Result<Identity> prepare_identity(const std::string& spec, const Own& own,
                  "a job of uid " + std::to_string(identity->uid) + " to be stopped" + from,
                  CAP_KILL);
   }
-  const bool same_groups = identity->gid == ::getegid() && has_groups(identity->groups);
+  const bool same_groups = identity->gid == ::getegid() &&
+                           (has_groups(identity->groups) || counts_as_groups(identity->groups));
   if (!same_groups && !own.may(CAP_SETGID)) {
     return lacks("--user", "groups that are not ours", CAP_SETGID);
   }
@@ -253,6 +258,13 @@ Status prepare_filter(const std::string& path, bool strict, const Own& own, Prep
   return {};
 }
 
+// CAP_SYS_PTRACE lets a process read and change the memory of any other one of its container.
+bool may_trace(const envgen::Sandbox& sandbox, const Own& own) {
+  const bool root = sandbox.identity ? sandbox.identity->uid == 0 : ::geteuid() == 0;
+  const std::uint64_t kept = root ? sandbox.capabilities.value_or(own.bounding) : sandbox.ambient;
+  return (kept & capability_bit(CAP_SYS_PTRACE)) != 0;
+}
+
 }  // namespace
 
 Result<envgen::ResourceLimit> parse_limit(std::string_view text) {
@@ -292,6 +304,11 @@ Result<Prepared> prepare(const SandboxRequest& request, bool strict, const std::
   sandbox.settings = request.settings;
   if (!request.seccomp.empty()) {
     TRY(prepare_filter(request.seccomp, strict, own, prepared));
+  }
+  if (request.is_border() && may_trace(sandbox, own)) {
+    prepared.warnings.push_back(
+        "the job keeps CAP_SYS_PTRACE, by which it can change trainit's memory: --caps, "
+        "--no-new-privs and --seccomp do not hold it; take the capability away (--caps none)");
   }
   return prepared;
 }

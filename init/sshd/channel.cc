@@ -2,9 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +11,7 @@
 #include <tuple>
 
 #include "base/exit_codes.h"
-#include "init/sys/files.h"
+#include "init/sys/unix_socket.h"
 
 namespace sshd {
 namespace {
@@ -28,35 +26,15 @@ struct Record {
   std::int32_t argument = 0;
 };
 
-bool fill_address(const std::string& path, sockaddr_un* address) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  if (path.size() >= sizeof address->sun_path) return false;
-  std::memcpy(address->sun_path, path.c_str(), path.size() + 1);
-  return true;
-}
-
-const sockaddr* generic(const sockaddr_un& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
-}
-
 }  // namespace
 
 envgen::Result<Channel> Channel::open(const std::string& path) {
-  constexpr const char* kWhat = "opening the socket for sessions";
-  sockaddr_un address;
-  if (!fill_address(path, &address)) {
-    return envgen::fail(kWhat, path, "a path longer than 107 bytes",
-                        "set TRAINIT_RUN_DIR to a shorter one");
-  }
   Channel channel;
-  channel.listener_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(path.c_str());
-  if (!channel.listener_.valid() ||
-      ::bind(channel.listener_.get(), generic(address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(channel.listener_.get(), kBacklog) != 0) {
-    return envgen::fail(kWhat, path, sys::errno_text(errno),
-                        "make the directory writable, or choose another run directory");
+  channel.listener_ = sys::listen_at(path, SOCK_SEQPACKET, kBacklog);
+  if (!channel.listener_.valid()) {
+    return std::unexpected(
+        sys::socket_error("opening the socket for sessions", path, errno,
+                          "make the directory writable, or choose another run directory"));
   }
   return channel;
 }
@@ -125,18 +103,13 @@ envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeo
   constexpr int kMsPerS = 1000;
   constexpr suseconds_t kUsPerMs = 1000;
   const auto failed = [&path](int error) {
-    return envgen::fail("reaching this node's peer serve", path, sys::errno_text(error),
-                        "it has ended, or it runs as another user");
+    return std::unexpected(sys::socket_error("reaching this node's peer serve", path, error,
+                                             "it has ended, or it runs as another user"));
   };
-  sockaddr_un address;
-  if (!fill_address(path, &address)) return failed(ENAMETOOLONG);
-  const sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const sys::Fd fd = sys::connect_to(path, SOCK_SEQPACKET, timeout_ms);
   if (!fd.valid()) return failed(errno);
-  // Of connect too, which waits while the backlog is full.
   const timeval limit{timeout_ms / kMsPerS, timeout_ms % kMsPerS * kUsPerMs};
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  if (::connect(fd.get(), generic(address), sizeof address) != 0) return failed(errno);
   Record record;
   record.op = static_cast<std::uint32_t>(op);
   record.argument = argument;

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "base/peer_words.h"
+#include "base/printed_text.h"
 #include "base/text.h"
-#include "init/proc/reap.h"
+#include "init/proc/child_run.h"
 #include "init/proc/signals.h"
 #include "init/sshd/config.h"
 #include "init/sshd/keys.h"
@@ -34,8 +37,7 @@ struct Call {
   std::int64_t not_before_ms = 0;
   std::int64_t pause_ms = kFirstPauseMs;  // before the next one
   std::string reason;                     // why the last one failed; "": there was none
-  Tool tool;
-  std::int64_t deadline_ms = 0;
+  std::unique_ptr<proc::ChildRun> run;
 };
 
 class Caller {
@@ -51,8 +53,7 @@ class Caller {
   void start(Call call);
   void wait();
   void collect();
-  void ended(const proc::Death& death);
-  void cut_late_ones() const;
+  void ended(Call call);
   bool stop_requested();
   [[nodiscard]] envgen::Status report(std::size_t hosts) const;
   void again(const Call& call, std::string reason);
@@ -89,7 +90,6 @@ envgen::Status Caller::run(const std::vector<std::string>& hosts) {
       }
       break;
     }
-    cut_late_ones();
   }
   return report(hosts.size());
 }
@@ -123,11 +123,14 @@ void Caller::ask_link() {
 void Caller::start(Call call) {
   const std::string command =
       std::string(envgen::kPeerEnd) + " " + std::to_string(options_.exit_code);
-  auto tool = start_tool(
-      client_argv(options_.port, options_.key, kCallTimeoutS, call.host, command), env_, saved_);
-  if (!tool) return again(call, to_line(tool.error()));
-  call.tool = std::move(*tool);
-  call.deadline_ms = sys::monotonic_ms() + kCallTimeoutMs;
+  proc::SpawnSpec spec;
+  spec.argv = client_argv(options_.port, options_.key, kCallTimeoutS, call.host, command);
+  spec.env = env_;
+  const proc::RunLimits limits{
+      .time_ms = kCallTimeoutMs, .linger_ms = kCallTimeoutMs, .keeps_group = true};
+  auto run = proc::ChildRun::start(limits, std::move(spec), &saved_);
+  if (!run) return again(call, to_line(run.error()));
+  call.run = std::make_unique<proc::ChildRun>(std::move(*run));
   running_.push_back(std::move(call));
 }
 
@@ -136,7 +139,7 @@ void Caller::wait() {
   if (!waiting_.empty() && running_.size() < kMostCalls) {
     until = std::min(until, waiting_.front().not_before_ms);
   }
-  for (const Call& call : running_) until = std::min(until, call.deadline_ms);
+  for (const Call& call : running_) until = std::min(until, call.run->next_look_ms());
   std::array ready{signals_.source()};
   const std::int64_t left = std::max<std::int64_t>(until - sys::monotonic_ms(), 0);
   signals_.wait(ready, left);
@@ -150,32 +153,26 @@ bool Caller::stop_requested() {
   });
 }
 
-void Caller::cut_late_ones() const {
-  const std::int64_t now = sys::monotonic_ms();
-  for (const Call& call : running_) {
-    if (now >= call.deadline_ms) ::kill(-call.tool.pid, SIGKILL);
-  }
-}
-
 void Caller::collect() {
-  for (const proc::Death& death : proc::reap(static_cast<int>(kMostCalls)).deaths) {
-    ended(death);
+  for (std::size_t i = 0; i < running_.size();) {
+    if (!running_[i].run->step()) {
+      ++i;
+      continue;
+    }
+    Call call = std::move(running_[i]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    ended(std::move(call));
   }
 }
 
-void Caller::ended(const proc::Death& death) {
-  const auto found =
-      std::ranges::find(running_, death.pid, [](const Call& call) { return call.tool.pid; });
-  if (found == running_.end()) return;
-  Call call = std::move(*found);
-  running_.erase(found);
-  if (!death.signaled && death.value == 0) return;
-  const std::string line = last_line(read_output(call.tool.output));
-  if (death.signaled) {
-    again(call, "no answer within " + std::to_string(kCallTimeoutS) + " s");
-  } else {
-    again(call, line.empty() ? "exit code " + std::to_string(death.value) : line);
-  }
+void Caller::ended(Call call) {
+  const int code = call.run->exit_code();
+  if (code == 0) return;
+  const auto failure = call.run->start_failure();
+  std::string reason = call.run->cut_short();
+  if (failure) reason = to_line(failure->error);
+  if (reason.empty()) reason = envgen::last_line(call.run->output());
+  again(call, reason.empty() ? "exit code " + std::to_string(code) : std::move(reason));
 }
 
 void Caller::again(const Call& call, std::string reason) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/printed_text.h"
 #include "init/sshd/tool.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
@@ -26,7 +27,7 @@ bool is_file(const std::string& path) { return sys::inspect(path, false).kind ==
 // OpenSSH's programs end at once for a uid without a name.
 std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
                                            const ToolResult& result, const std::string& fix) {
-  const std::string line = last_line(result.output);
+  const std::string line = envgen::last_line(result.output);
   if (line.find("No user exists") != std::string::npos) {
     return envgen::fail("preparing sshd", "/etc/passwd",
                         "no entry for uid " + std::to_string(::geteuid()) +
@@ -39,8 +40,8 @@ std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::s
 
 envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
   // -P: without it a key with a passphrase is an error about the terminal.
-  TRY_ASSIGN(auto result, run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env,
-                                   tools.saved));
+  ToolResult result =
+      run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
   if (result.code != 0) {
     return tool_failed("reading a private key", private_key, result,
                        "give one without a passphrase, as ssh-keygen writes it");
@@ -135,11 +136,9 @@ envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
   for (const char* type : kTypes) {
     ::unlink(paths.host_key.c_str());
     ::unlink((paths.host_key + ".pub").c_str());
-    TRY_ASSIGN(auto made,
-               run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key},
-                        tools.env, tools.saved));
-    if (made.code == 0) return {};
-    last = std::move(made);
+    last = run_tool({tools.ssh_keygen, "-q", "-t", type, "-N", "", "-f", paths.host_key}, tools.env,
+                    tools.saved);
+    if (last.code == 0) return {};
   }
   return tool_failed("making the host key", paths.host_key, last,
                      "make room there, or choose another run directory");

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/printed_text.h"
 #include "init/sshd/account.h"
 #include "init/sshd/tool.h"
 #include "init/sys/files.h"
@@ -104,10 +105,9 @@ envgen::Result<std::string> check_account(const envgen::Environ& env) {
 envgen::Status test_config(const Paths& paths, const std::string& sshd, const envgen::Environ& env,
                            const proc::SavedSignals& saved) {
   const std::vector<std::string> argv = {sshd, "-t", "-f", paths.config};
-  auto test = run_tool(argv, env, saved);
-  if (!test) return std::unexpected(test.error());
-  const std::string missing = quoted_part(test->output, "Missing privilege separation directory: ");
-  if (test->code != 0 && missing.starts_with('/')) {
+  ToolResult test = run_tool(argv, env, saved);
+  const std::string missing = quoted_part(test.output, "Missing privilege separation directory: ");
+  if (test.code != 0 && missing.starts_with('/')) {
     constexpr std::uint32_t kMode = 0755;
     if (auto made = sys::make_directories(missing, kMode); !made) {
       return envgen::fail("making the directory that root's sshd needs", missing,
@@ -117,11 +117,10 @@ envgen::Status test_config(const Paths& paths, const std::string& sshd, const en
                               "than root");
     }
     test = run_tool(argv, env, saved);
-    if (!test) return std::unexpected(test.error());
   }
-  if (test->code == 0) return {};
-  return envgen::fail("testing sshd's configuration", paths.config, last_line(test->output),
-                      advice_for(test->output));
+  if (test.code == 0) return {};
+  return envgen::fail("testing sshd's configuration", paths.config, envgen::last_line(test.output),
+                      advice_for(test.output));
 }
 
 envgen::Status check_port(int port) {

@@ -9,6 +9,7 @@
 namespace sys {
 namespace {
 
+constexpr std::uint64_t kHundredths = 100;  // of a CPU
 constexpr std::string_view kMount = "/sys/fs/cgroup";
 
 bool has_controller(std::string_view list, std::string_view name) {
@@ -28,7 +29,40 @@ void add_files(std::string_view mount, std::string_view path, std::string_view f
   files->push_back(prefix + "/" + std::string(file));
 }
 
+// "200000 100000" of v2, or v1's two files ("-1": no quota), in the directory `group`.
+std::uint64_t quota_in(const std::string& group, std::string_view file) {
+  const std::string text = kernel_text(group + "/" + std::string(file));
+  std::string_view rest = text;
+  const auto quota = envgen::parse_number<std::uint64_t>(envgen::take_word(rest));
+  std::string period_text(envgen::take_word(rest));
+  if (period_text.empty()) period_text = kernel_text(group + "/cpu.cfs_period_us");
+  const auto period = envgen::parse_number<std::uint64_t>(envgen::trimmed(period_text));
+  if (!quota || !period || *period == 0) return 0;
+  return std::max<std::uint64_t>(*quota * kHundredths / *period, 1);
+}
+
 }  // namespace
+
+std::uint64_t cpu_quota(const std::string& root) {
+  const std::string groups = kernel_text(root + "/proc/self/cgroup");
+  std::uint64_t least = 0;
+  for (std::string path : cgroup_files(groups, "cpu", "cpu.cfs_quota_us", "cpu.max")) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    path.erase(path.rfind('/'));
+    for (; path.size() >= kMount.size(); path.erase(path.rfind('/'))) {
+      const std::uint64_t quota = quota_in(root + path, file);
+      if (quota > 0 && (least == 0 || quota < least)) least = quota;
+    }
+  }
+  return least;
+}
+
+std::uint32_t cpus_within_quota(std::uint32_t cpus) {
+  const std::uint64_t quota = cpu_quota();
+  if (quota == 0) return cpus;
+  const std::uint64_t whole = std::max<std::uint64_t>(quota / kHundredths, 1);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(cpus, whole));
+}
 
 std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
                                       std::string_view controller, std::string_view v1_file,

@@ -1,6 +1,7 @@
 #pragma once
-// The kernel's count of OOM kills in this container's memory cgroup (v2 memory.events, v1
-// memory.oom_control), which is the only trace an OOM kill leaves inside a container.
+// This container's cgroup. The kernel's count of OOM kills (v2 memory.events, v1
+// memory.oom_control) is the only trace that an OOM kill leaves inside a container; the CPU quota
+// (v2 cpu.max, v1 cpu.cfs_quota_us) limits it to fewer CPUs than it may run on.
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,12 @@ std::optional<std::uint64_t> oom_kills(const std::string& root = "");
 bool oom_kills_group(const std::string& root = "");
 // What to warn of then; "" where it does not.
 std::string oom_group_warning(const std::string& root = "");
+
+// The smallest CPU quota of this cgroup and those above it, as far as they can be seen, in
+// hundredths of a CPU; 0 = none.
+std::uint64_t cpu_quota(const std::string& root = "");
+// Returns how many of `cpus` that quota leaves, in whole ones: at least 1.
+std::uint32_t cpus_within_quota(std::uint32_t cpus);
 
 // The files of this container's cgroup that may hold a value of a controller, best first: `v1_file`
 // where that controller is mounted by itself, `v2_file` in the unified tree. "" = it has none.

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "envgen/formats/cpu_list.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/files.h"
 #include "init/sys/reach.h"
 
@@ -151,6 +152,36 @@ bool take_lock(int fd) {
   return false;
 }
 
+Fd open_lock(const Fd& directory) {
+  return Fd(::openat(directory.get(), "lock",
+                     O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+}
+
+// Numbers of the directories below a run directory that another instance has.
+constexpr int kFirstNumber = 2;
+constexpr int kLastNumber = 99;
+
+// Gives an instance the first directory below `result->path` whose lock is free.
+void take_numbered(RunDir* result) {
+  for (int number = kFirstNumber; number <= kLastNumber; ++number) {
+    const std::string name = std::to_string(number);
+    if (::mkdirat(result->directory.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return;
+    const Candidate candidate{result->path + "/" + name};
+    Fd directory(::openat(result->directory.get(), name.c_str(),
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status{};
+    if (!directory.valid() || ::fstat(directory.get(), &status) != 0) continue;
+    if (distrust(candidate, status)) continue;  // another user's, in a directory for all
+    Fd lock = open_lock(directory);
+    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    result->note += ", so this one uses " + candidate.path;
+    result->path = candidate.path;
+    result->directory = std::move(directory);
+    result->lock = std::move(lock);
+    return;
+  }
+}
+
 // What makes it unusable, or nullopt and `result` filled.
 std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
@@ -174,8 +205,7 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   if (candidate.given && ::geteuid() == 0 && !shared && (status.st_mode & kOthers) != 0) {
     std::ignore = ::fchmod(directory.get(), status.st_mode & 07777U & ~kOthers);
   }
-  Fd lock(::openat(directory.get(), "lock",
-                   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+  Fd lock = open_lock(directory);
   if (!lock.valid()) return refused(errno);
   result->path = candidate.path;
   result->directory = std::move(directory);
@@ -183,6 +213,8 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
     result->lock = std::move(lock);
   } else {
     result->note = candidate.path + " is in use by another trainit";
+    result->second = true;
+    take_numbered(result);
   }
   return std::nullopt;
 }
@@ -228,8 +260,8 @@ envgen::Facts gather_facts() {
   facts.addresses = interface_addresses();
   const envgen::CpuList cpus = usable_cpus();
   facts.cpu_list = envgen::cpu_list_text(cpus);
-  facts.cpus = static_cast<std::uint32_t>(
-      cpus.empty() ? std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L) : std::ssize(cpus));
+  facts.cpus = cpus_within_quota(static_cast<std::uint32_t>(
+      cpus.empty() ? std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L) : std::ssize(cpus)));
   facts.program = own_program();
   return facts;
 }
@@ -260,6 +292,21 @@ bool run_dir_in_use(const std::string& run_dir) {
                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!lock.valid()) return false;
   return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+std::vector<std::string> run_dirs_in_use(const envgen::Environ& env) {
+  std::vector<std::string> all;
+  for (const Candidate& candidate : run_dir_candidates(env)) {
+    if (!trusted(candidate)) continue;
+    if (run_dir_in_use(candidate.path)) all.push_back(candidate.path);
+    for (int number = kFirstNumber; number <= kLastNumber; ++number) {
+      const Candidate numbered{candidate.path + "/" + std::to_string(number)};
+      struct stat status{};
+      if (::lstat(numbered.path.c_str(), &status) != 0) break;
+      if (trusted(numbered) && run_dir_in_use(numbered.path)) all.push_back(numbered.path);
+    }
+  }
+  return all;
 }
 
 }  // namespace sys

@@ -240,6 +240,13 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
   return fail_errno(kWhat, path, error);
 }
 
+std::string present_part(std::string path) {
+  while (path.size() > 1 && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    path = parent_of(path);
+  }
+  return path;
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return path.empty() ? "." : "/";

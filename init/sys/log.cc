@@ -7,17 +7,19 @@
 #include <spdlog/sinks/sink.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <climits>
-#include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/printed_text.h"
 #include "base/secrets/secrets.h"
-#include "base/utf8.h"
 #include "init/sys/clock.h"
 #include "init/sys/nonblocking_writer.h"
 #include "init/sys/screen.h"
@@ -56,26 +58,11 @@ bool Stderr::put(std::string_view line) {
 
 // One character of `text`, from its start, in a form that cannot break or repaint the line.
 std::size_t append_character(std::string_view text, Format format, std::string* line) {
-  const std::size_t length = utf8_length(text);
-  const auto first = static_cast<unsigned char>(text[0]);
-  const bool c1_control = length == 2 && is_control(text);
-  const std::string backslash = format == Format::kJson ? "\\\\" : "\\";
-  if (first == '\n') {
-    *line += backslash + "n";
-  } else if (first == '\r') {
-    *line += backslash + "r";
-  } else if (first == '\t') {
-    *line += backslash + "t";
-  } else if (length == 0 || is_control(text)) {
-    std::array<char, 8> hex{};
-    const auto code = static_cast<unsigned char>(c1_control ? text[1] : text[0]);
-    std::snprintf(hex.data(), hex.size(), "x%02x", static_cast<unsigned>(code));
-    *line += backslash + hex.data();
-  } else {
-    if (format == Format::kJson && (first == '"' || first == '\\')) *line += '\\';
-    *line += text.substr(0, length);
-  }
-  return length == 0 ? 1 : length;
+  const std::size_t begin = line->size();
+  const std::size_t length = envgen::append_escaped(text, *line);
+  const char first = (*line)[begin];
+  if (format == Format::kJson && (first == '"' || first == '\\')) line->insert(begin, 1, '\\');
+  return length;
 }
 
 // The message in at most `limit` bytes.
@@ -131,7 +118,10 @@ class LineFormatter {
  public:
   LineFormatter(Format format, bool timestamps) : format_(format), timestamps_(timestamps) {}
 
-  [[nodiscard]] std::string line(const spdlog::details::log_msg& message) const {
+  [[nodiscard]] bool is_json() const { return format_ == Format::kJson; }
+  // `front` is what goes before it.
+  [[nodiscard]] std::string line(const spdlog::details::log_msg& message,
+                                 std::string_view front) const {
     const std::string time = utc_text(
         std::chrono::duration_cast<std::chrono::milliseconds>(message.time.time_since_epoch())
             .count());
@@ -149,8 +139,8 @@ class LineFormatter {
       if (message.level != spdlog::level::info) text += word + ": ";
     }
     append_message({message.payload.data(), message.payload.size()}, format_,
-                   kMaxLine - text.size() - tail.size(), &text);
-    return text + tail;
+                   kMaxLine - front.size() - text.size() - tail.size(), &text);
+    return std::string(front).append(text).append(tail);
   }
 
  private:
@@ -171,6 +161,8 @@ class StderrSink final : public spdlog::sinks::sink {
     log_line(message);
     if (drawn) draw();
   }
+  void watch_line(std::atomic<bool>* inside) { inside_ = inside; }
+  void share_stderr() { shared_ = true; }
   void set_status(std::string_view text) {
     if (status_ == text) return;
     status_ = text;
@@ -190,7 +182,11 @@ class StderrSink final : public spdlog::sinks::sink {
   }
   void draw() { stderr_.put(std::string(kEraseLine) + status_); }
   bool put(const spdlog::details::log_msg& message) {
-    return stderr_.put(formatter_.line(message));
+    const bool inside = inside_ != nullptr && inside_->exchange(false);
+    const bool unknown = shared_ && formatter_.is_json();
+    const bool taken = stderr_.put(formatter_.line(message, inside || unknown ? "\n" : ""));
+    if (!taken && inside) *inside_ = true;
+    return taken;
   }
 
   bool say_dropped() {
@@ -204,6 +200,8 @@ class StderrSink final : public spdlog::sinks::sink {
 
   LineFormatter formatter_;
   Stderr stderr_;
+  std::atomic<bool>* inside_ = nullptr;
+  bool shared_ = false;
   std::string status_;
   pid_t drawer_ = 0;
   std::uint64_t dropped_ = 0;
@@ -226,10 +224,42 @@ spdlog::level::level_enum spdlog_level(Level level) {
 
 constexpr std::string_view kHead = "trainit: ";
 
+// Holds back a warning that comes again and again: whoever provokes it could fill the log.
+class Repeats {
+ public:
+  // Returns whether `text` may be said now. If earlier ones were held back, adds how many.
+  bool allow(std::string& text) {
+    constexpr std::int64_t kWindowMs = 10'000;
+    constexpr unsigned kMost = 10;  // within the window
+    const std::int64_t now_ms = monotonic_ms();
+    const std::size_t hash = std::hash<std::string>()(text);
+    auto* known = std::ranges::find(seen_, hash, &Seen::hash);
+    if (known == seen_.end()) {
+      known = std::ranges::min_element(seen_, {}, &Seen::since_ms);
+      *known = {.hash = hash, .since_ms = now_ms};
+    }
+    if (now_ms - known->since_ms < kWindowMs) return ++known->count <= kMost;
+    if (known->count > kMost) {
+      text += " (" + std::to_string(known->count - kMost) + " equal lines were suppressed)";
+    }
+    *known = {.hash = hash, .since_ms = now_ms, .count = 1};
+    return true;
+  }
+
+ private:
+  struct Seen {
+    std::size_t hash = 0;
+    std::int64_t since_ms = 0;
+    unsigned count = 0;
+  };
+  std::array<Seen, 8> seen_{};
+};
+
 struct Log {
   std::shared_ptr<StderrSink> sink;
   spdlog::logger logger;
   bool screen = false;
+  Repeats repeats = {};
 };
 std::unique_ptr<Log> current;
 
@@ -247,16 +277,25 @@ void open(Level least, Format format, bool timestamps) {
 void write(Level level, std::string_view message, int rank) {
   if (!current) return;
   // A message may quote what it complains of.
-  const std::string shown = envgen::mask_secrets(message);
+  std::string shown = envgen::mask_secrets(message);
+  if (level == Level::kWarning && !current->repeats.allow(shown)) return;
   current->logger.log(about(rank), spdlog_level(level),
                       spdlog::string_view_t(shown.data(), shown.size()));
+}
+
+void watch_line(std::atomic<bool>* inside) {
+  if (current) current->sink->watch_line(inside);
+}
+
+void share_stderr() {
+  if (current) current->sink->share_stderr();
 }
 
 bool has_screen() { return current && current->screen; }
 
 void set_status(std::string_view text) {
   if (!has_screen()) return;
-  current->sink->set_status(text.empty() ? "" : std::string(kHead) + std::string(text));
+  current->sink->set_status(text.empty() ? "" : std::string(kHead) + envgen::escaped_text(text));
 }
 
 int status_columns() { return screen_columns() - static_cast<int>(kHead.size()); }

@@ -4,6 +4,7 @@
 // through a sys::NonblockingWriter. Lines that do not fit are dropped and counted; the count goes
 // out as a line before the next one that fits.
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ enum class Format : unsigned char { kHuman, kJson };
 // {"time","level","message"} on one line, with "rank" where it is about one. A newline inside a
 // message becomes "\n" in text, so that a message stays one line; other control characters and
 // bytes that are no UTF-8 become "\x1b"; credentials are masked. A line of more than PIPE_BUF bytes
-// is cut and says so: a longer one could be torn.
+// is cut and says so: a longer one could be torn. Of equal warnings ten are written in ten seconds;
+// the next one after that says how many were not.
 void open(Level least, Format format, bool timestamps);
 // `rank`: whom the line is about, where it is about one; -1: nobody.
 void write(Level level, std::string_view message, int rank = -1);
@@ -27,6 +29,13 @@ std::uint64_t dropped();
 // From now on each line says which node it comes from, so that the logs of several can be put side
 // by side: human "trainit[node 1]: text", JSON "node" and "host".
 void set_origin(int node, std::string_view host);
+
+// From now on `inside`, which outlives the log, says whether another writer has left stderr within
+// a line. The next line of the log ends that one first.
+void watch_line(std::atomic<bool>* inside);
+// Call when a process starts that writes to stderr by itself. From then on each JSON record has a
+// line end in front: a blank line is nothing to a reader of JSON.
+void share_stderr();
 
 // Whether lines can be drawn over: they are for people, on a screen (screen.h).
 bool has_screen();

@@ -20,6 +20,7 @@ struct Mount {
   std::string_view device;  // "8:1"
   std::string_view root;    // of what is mounted, in its file system
   std::string_view point;   // where it is
+  std::string_view type;    // of the file system
   bool read_only = false;
 };
 
@@ -30,6 +31,8 @@ std::optional<Mount> parse(std::string_view line) {
   if (words.size() < kLeast) return std::nullopt;
   Mount mount{.device = words[2], .root = words[3], .point = words[4]};
   mount.id = envgen::parse_number<std::uint64_t>(words[0]).value_or(0);
+  const auto end = std::ranges::find(words, "-");
+  if (words.end() - end > 1) mount.type = *(end + 1);
   mount.read_only = words[5] == "ro" || words[5].starts_with("ro,");
   return mount;
 }
@@ -112,6 +115,13 @@ std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t m
                     inside.substr(without_slash(root).size()));
   }
   return paths;
+}
+
+std::string file_system_of(int fd) {
+  const std::string mountinfo = inspect("/proc/self/mountinfo", true).content;
+  const std::vector<Mount> mounts = mounts_of(mountinfo);
+  const Mount* ours = mount_with(mounts, mount_id_of(fd));
+  return ours == nullptr ? "unknown" : std::string(ours->type);
 }
 
 bool is_written_nowhere(int fd) {

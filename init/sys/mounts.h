@@ -24,4 +24,8 @@ bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id);
 std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t mount_id,
                                      std::string_view path);
 
+// The type of the file system that `fd` is on ("ext4", "fuse.s3fs"); "unknown" where the kernel
+// does not say.
+std::string file_system_of(int fd);
+
 }  // namespace sys

@@ -24,5 +24,7 @@ std::string errno_text(int error);
 
 // Of a path as text: "/a/b/" -> "/a", "a" -> ".", "/" -> "/".
 std::string parent_of(const std::string& path);
+// Returns `path`, or the nearest directory above it that is there.
+std::string present_part(std::string path);
 
 }  // namespace sys

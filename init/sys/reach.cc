@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/inputs.h"
 #include "init/sys/mounts.h"
 #include "init/sys/path_state.h"
 #include "init/sys/umask.h"
@@ -331,18 +333,73 @@ envgen::Result<Reached> reach_from(const Reached& known, const std::string& dire
 
 namespace {
 
-// What a script names behind "#!"; "" = it is no script.
-std::string interpreter_of(const Reached& reached) {
-  constexpr std::size_t kMostBytes = 256;  // as the kernel's BINPRM_BUF_SIZE
+// Returns whether each path in a word of a script's first line is absolute: `PATH=` has no empty
+// and no relative part, and before the first slash stands nothing, an option or the `=` of a
+// variable.
+bool names_absolute_paths(std::string_view word) {
+  constexpr std::string_view kPath = "PATH=";
+  const std::size_t path = word.find(kPath);
+  if (path != word.npos) word.remove_prefix(path + kPath.size());
+  if (path != word.npos && word.ends_with(':')) return false;
+  do {
+    const std::string_view part = word.substr(0, word.find(':'));
+    const std::string_view before = part.substr(0, part.find('/'));
+    const bool option = before.starts_with('-') && before.size() == 2;
+    const bool plain = before.size() == part.size()
+                           ? path == word.npos
+                           : before.empty() || before.ends_with('=') || option;
+    if (!plain || (path != word.npos && !part.starts_with('/'))) return false;
+    word.remove_prefix(std::min(part.size() + 1, word.size()));
+  } while (!word.empty());
+  return true;
+}
+
+// The programs and paths that a script's first line names: the interpreter, what env(1) finds in
+// `search`, and each path in the arguments, as env has other names and takes PATH= there. nullopt:
+// `search` is given, and a quote, a backslash, a variable, which env expands, a relative path or
+// the length of the line hides some.
+std::optional<std::vector<std::string>> interpreters_of(const Reached& reached,
+                                                        std::string_view search) {
+  constexpr std::size_t kMostBytes = 255;  // of the kernel's BINPRM_BUF_SIZE, with a NUL
+  std::vector<std::string> found;
   const Fd file(::openat(reached.directory.get(), reached.name.c_str(),
                          O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   std::array<char, kMostBytes> bytes;
   const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
   std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  if (!text.starts_with("#!")) return {};
+  if (!text.starts_with("#!")) return found;
+  const bool is_cut = text.size() == kMostBytes && text.find('\n') == text.npos;
   text = text.substr(2, text.find('\n') - 2);
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  return std::string(text.substr(0, text.find_first_of(" \t")));
+  if (!search.empty() && (is_cut || text.find_first_of("$\\'\"") != text.npos)) return {};
+  found.emplace_back(envgen::take_word(text));
+  std::array<char, PATH_MAX> working;
+  const char* here = ::getcwd(working.data(), working.size());
+  while (!text.empty()) {
+    std::string_view word = envgen::take_word(text);
+    if (!search.empty() && !names_absolute_paths(word)) return {};
+    const bool is_name = word.find_first_of("/=-") != 0 && !word.contains('=');
+    // A shell opens a bare name in the working directory, that of trainit or the root.
+    for (const char* directory : {here != nullptr ? here : "/", "/"}) {
+      std::string path = envgen::join_path(directory, word);
+      struct stat status{};
+      if (is_name && !search.empty() && ::lstat(path.c_str(), &status) == 0) {
+        found.push_back(std::move(path));
+      }
+    }
+    if (const std::size_t at = word.find('/'); at != word.npos) found.emplace_back(word.substr(at));
+    for (std::string_view rest = search; is_name && !word.empty() && !rest.empty();) {
+      const std::string path = envgen::join_path(envgen::take_part(rest, ':'), word);
+      if (::access(path.c_str(), X_OK) != 0) continue;
+      found.push_back(path);
+      break;
+    }
+    while (!word.empty()) {
+      const std::string_view part = envgen::take_part(word, ':');
+      if (const std::size_t at = part.find('/'); at != part.npos)
+        found.emplace_back(part.substr(at));
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -351,29 +408,43 @@ bool is_foreign_link(const envgen::Error& error) { return error.found.starts_wit
 
 bool is_absent(const envgen::Error& error) { return error.found.starts_with("No such"); }
 
-envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user) {
+envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user,
+                                std::string_view search) {
   constexpr const char* kRefused = "running a program with trainit's rights";
   constexpr const char* kMend =
       "let only root own and write it and every directory on the way (chown root:root, chmod "
       "go-w), or run it as part of the job";
-  constexpr int kMostInterpreters = 5;  // as the kernel's
-  std::string program = path;
-  for (int depth = 0; depth <= kMostInterpreters && !program.empty(); ++depth) {
+  constexpr std::size_t kMostPrograms = 64;
+  std::vector<std::string> programs{path};
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const std::string program = programs[i];
+    if (i == kMostPrograms) return envgen::fail(kRefused, path, "too many interpreters", kMend);
     auto reached = reach(program, {.job_user = job_user, .follow_last = true});
-    // What is not there is said by whoever runs it.
-    if (!reached && is_absent(reached.error())) return {};
+    // Whoever runs a missing program says so. A missing directory of PATH= can be made by others.
+    if (!reached && is_absent(reached.error())) {
+      if (i > 0 && program.size() > 1) programs.push_back(parent_of(program));
+      continue;
+    }
     if (!reached) return std::unexpected(std::move(reached.error()));
     if (!reached->weakness.empty()) {
       return envgen::fail(kRefused, program, "others may change it by " + reached->weakness, kMend);
     }
     const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
     struct stat status{};
-    if (!file.valid() || ::fstat(file.get(), &status) != 0) return {};
+    if (!file.valid() || ::fstat(file.get(), &status) != 0) continue;
     if (!is_ours(status.st_uid) || lets_others_write(file.get(), status, job_user)) {
       return envgen::fail(kRefused, program, "others may change it: " + described(program, status),
                           kMend);
     }
-    program = interpreter_of(*reached);
+    auto named = interpreters_of(*reached, search);
+    if (!named) {
+      return envgen::fail(
+          kRefused, program,
+          "a quote, a backslash, a variable, a relative path or 255 bytes in its first "
+          "line",
+          "name the interpreter and its arguments plainly, by absolute paths");
+    }
+    for (std::string& one : *named) programs.push_back(std::move(one));
   }
   return {};
 }

@@ -54,9 +54,11 @@ bool is_absent(const envgen::Error& error);
 // The program or script at `path`, to be run with our rights: an Error where anybody but root and
 // we may change it, the interpreter that it names, or what either path means. It names the file or
 // directory, its owner and mode. With none the path can be used as it is: nobody can change it
-// afterwards either. What is not there is no error.
-envgen::Status check_ours_alone(const std::string& path,
-                                const envgen::Identity* job_user = nullptr);
+// afterwards either. What is not there is no error. The same of each path in the first line of a
+// script and, with `search`, a PATH, of the program that env finds in it; a first line that env
+// would have to expand is then an Error.
+envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user = nullptr,
+                                std::string_view search = {});
 
 // Whether somebody but root and we may put something else into the directory `fd`, as its mode,
 // owner and access control list tell: a mount that is read-only, see mounts.h, is no matter here.

@@ -1,7 +1,7 @@
 #pragma once
-// How many lines of the job's output were lost on its way to its readers, in memory that PID 1 maps
-// once: all tees add to it, one after the other and those that end beside a new one, and it only
-// grows.
+// How many lines of the job's output were lost on its way to its readers, and whether stderr stands
+// within a line, in memory that PID 1 maps once: all tees write to it, one after the other and
+// those that end beside a new one.
 
 #include <atomic>
 #include <cstdint>
@@ -24,6 +24,8 @@ struct Lost {
   LostCount out;  // on our stdout
   LostCount err;
   LostCount files;  // that could not be written
+  // The last byte that a tee wrote to our stderr does not end a line: sys::log ends it.
+  std::atomic<bool> inside_line{false};
 
   [[nodiscard]] std::uint64_t lines() const { return out.lines() + err.lines() + files.lines(); }
 

@@ -99,11 +99,19 @@ Seen Shared::seen(std::size_t process, Stream stream) const {
 
 std::string Shared::output_tail(std::size_t process) const {
   const std::string out = output_tail(process, Stream::kOut);
-  const std::string err = output_tail(process, Stream::kErr);
+  const Board* of_out = board(process, Stream::kOut);
+  const std::int64_t last_ms = of_out == nullptr ? 0 : of_out->last_ms.load();
+  const Tail all = output_tail(process, Stream::kErr, last_ms - kTogetherMs);
+  const std::string& err = all.text;
   constexpr std::size_t kHalf = kRingBytes / 2;
   const std::size_t outs = std::min(out.size(), std::max(kHalf, kRingBytes - err.size()));
   const std::size_t errs = std::min(err.size(), kRingBytes - outs);
-  return out.substr(out.size() - outs) + err.substr(err.size() - errs);
+  // Whole lines: where the fresh part begins in the middle of one, that is fresh.
+  const bool has_old = last_ms > kTogetherMs && all.fresh < err.size();
+  const std::size_t end = has_old ? err.rfind('\n', err.size() - all.fresh - 1) : err.npos;
+  const std::size_t behind = end == err.npos ? errs : std::min(err.size() - end - 1, errs);
+  return err.substr(err.size() - errs, errs - behind) + out.substr(out.size() - outs) +
+         err.substr(err.size() - behind);
 }
 
 std::string Shared::read_ring(std::size_t process, Stream stream, std::uint64_t& total) const {

@@ -25,6 +25,7 @@ enum class Stream : unsigned char { kOut, kErr };
 // The times at which bytes of a stream came are kept so finely, and so many of them.
 inline constexpr std::int64_t kMarkMs = 250;
 inline constexpr std::size_t kMarks = 16;
+inline constexpr std::int64_t kTogetherMs = 1000;
 
 struct Seen {
   std::uint64_t bytes = 0;   // of both streams
@@ -51,7 +52,8 @@ class Shared {
   // The end of its stdout, then that of its stderr, together at most kRingBytes, of which each has
   // at least half where it needs that. Bytes as they came: they may begin in the middle of a line
   // or a character. What a program dies of stands on stderr, though stdout, which is buffered,
-  // often comes behind it.
+  // often comes behind it. Lines of stderr that came kTogetherMs before the last of stdout go
+  // first: the process has survived them.
   [[nodiscard]] std::string output_tail(std::size_t process) const;
   // A reader of ours that reads nothing holds some process up: it prints, or soon will, in vain.
   [[nodiscard]] bool held() const;

@@ -30,8 +30,13 @@ std::size_t StdoutMirror::write(std::string_view bytes) {
     gone_ = !full_;
   }
   written_ += taken;
-  if (taken > 0) at_line_start_ = bytes[taken - 1] == '\n';
+  if (taken > 0) set_at_line_start(bytes[taken - 1] == '\n');
   return taken;
+}
+
+void StdoutMirror::set_at_line_start(bool at_line_start) {
+  at_line_start_ = at_line_start;
+  if (inside_ != nullptr) *inside_ = !at_line_start;
 }
 
 // In front of what comes behind the gap.
@@ -94,7 +99,7 @@ std::size_t StdoutMirror::take_pages(int pipe, std::size_t most) {
 
 void StdoutMirror::passed(std::string_view bytes) {
   written_ += bytes.size();
-  at_line_start_ = bytes.ends_with('\n');
+  set_at_line_start(bytes.ends_with('\n'));
 }
 
 void StdoutMirror::count_lost(std::string_view bytes) {

@@ -6,6 +6,7 @@
 // lines are dropped and counted. The count is said in the stream where they are missing; what could
 // not be said there is missing().
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,9 @@ class StdoutMirror {
   // `lost`: what is dropped is counted there too; nullptr: it is not.
   StdoutMirror(int standard_fd, std::int64_t patience_ms, LostCount* lost = nullptr)
       : writer_(standard_fd), patience_ms_(patience_ms), lost_(lost) {}
+
+  // From now on `inside` says whether the last byte that was written does not end a line.
+  void show_line_state(std::atomic<bool>* inside) { inside_ = inside; }
 
   // Keeps bytes for flush().
   void put(std::string_view bytes);
@@ -67,6 +71,7 @@ class StdoutMirror {
  private:
   // How much of it was taken.
   std::size_t write(std::string_view bytes);
+  void set_at_line_start(bool at_line_start);
   void note_gap();
   void make_room(std::size_t size);
   void drop_all();
@@ -85,6 +90,7 @@ class StdoutMirror {
   std::uint64_t dropped_ = 0;
   std::int64_t patience_ms_;
   LostCount* lost_;
+  std::atomic<bool>* inside_ = nullptr;
   std::int64_t unread_since_ms_ = 0;
   std::uint64_t written_then_ = 0;            // of written_
   std::optional<std::size_t> unread_then_{};  // in the pipe

@@ -113,6 +113,7 @@ Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.patience_ms,
                                           work.lost ? &work.lost->err : nullptr);
   }
+  if (work.lost) (err_ ? *err_ : out_).show_line_state(&work.lost->inside_line);
   if (before_ >= 0) {
     out_.wait_for_another(true);
     if (err_) err_->wait_for_another(true);

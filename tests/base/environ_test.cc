@@ -51,6 +51,30 @@ TEST(Environ, PutsInFrontOfAListAsItIs) {
   EXPECT_THAT(env.entries(), ElementsAre("A=/new::/a::/b", "B=/new", "C=/new:/c", "D=/new"));
 }
 
+// Kubernetes makes these of a Service called master, Docker of --link.
+TEST(Environ, DoesNotSeeALinkToAService) {
+  for (const char* sign : {"MASTER_SERVICE_HOST=10.3.2.1", "MASTER_PORT_29500_TCP=tcp://h:29500"}) {
+    for (const char* link : {"tcp://10.3.2.1:29500", "udp://[fd00::1]:53", "sctp://h:1"}) {
+      Environ env({std::string("MASTER_PORT=") + link, sign});
+      EXPECT_EQ(env.get("MASTER_PORT"), std::nullopt) << link;
+      EXPECT_EQ(env.service_link("MASTER_PORT"), link);
+      env.apply({Kind::kSetDefault, "MASTER_PORT", "29500"});
+      EXPECT_THAT(env.entries(), ElementsAre("MASTER_PORT=29500", sign));
+      EXPECT_EQ(env.get("MASTER_PORT"), "29500");
+    }
+  }
+}
+
+TEST(Environ, SeesWhatOnlyLooksLikeALink) {
+  const Environ env({"A_PORT=tcp://10.3.2.1:80", "B_PORT=29500", "B_SERVICE_HOST=10.3.2.1",
+                     "C_PORT=http://c:80", "C_SERVICE_HOST=10.3.2.1", "D_ADDR=tcp://d:1",
+                     "D_SERVICE_HOST=10.3.2.1", "AB_SERVICE_HOST=10.3.2.1", "A_PORT_NAME=x"});
+  for (const char* name : {"A_PORT", "B_PORT", "C_PORT", "D_ADDR", "B_SERVICE_HOST"}) {
+    EXPECT_TRUE(env.get(name)) << name;
+    EXPECT_EQ(env.service_link(name), "") << name;
+  }
+}
+
 TEST(PrependPath, PutsTheElementFirstOnce) {
   EXPECT_EQ(prepend_path("/new", "/a:/b"), "/new:/a:/b");
   EXPECT_EQ(prepend_path("/a", "/b:/a:/c"), "/a:/b:/c");

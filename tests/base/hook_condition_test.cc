@@ -67,7 +67,8 @@ TEST(HookCondition, IsNoneWhereItCannotBeUnderstood) {
 }
 
 TEST(HookCondition, KnowsDevicesByTheirNames) {
-  for (const char* name : {"nvidia0", "nvidia15", "davinci7", "cambricon_dev0", "infiniband"}) {
+  for (const char* name : {"nvidia0", "nvidia15", "davinci7", "cambricon_dev0", "hl0", "accel3",
+                           "neuron15", "kfd", "accel", "infiniband"}) {
     EXPECT_TRUE(hook_condition::is_device(name)) << name;
   }
   for (const char* name : {"", "null", "nvidia", "nvidiactl", "nvidia-uvm", "davinci_manager",

@@ -266,7 +266,7 @@ TEST(JsonWriter, EscapesWhatMustBeAndReplacesBrokenUtf8) {
   }
   writer.end_array();
   EXPECT_EQ(std::move(writer).take(),
-            "[\"a\\\"b\\\\c\",\"\\n\\t\\u0001\x7F\",\"\xC3\xA9/\","
+            "[\"a\\\"b\\\\c\",\"\\n\\t\\u0001\\u007f\",\"\xC3\xA9/\","
             "\"\xEF\xBF\xBDz\",\"a\\u0000b\"]");
 }
 

@@ -253,7 +253,7 @@ TEST(Secrets, OfTheNamesThatPlatformsGiveAreKnown) {
                            "FORWARD_PASS",     "PASSES",         "PASSIVE",
                            "PASS_RATE",        "PASS_AT_1",      "PASSENGERS",
                            "COMPASSES",        "MONKEY",         "TOKENIZERS_PARALLELISM",
-                           "EOS_TOKEN",        "pad-token",      "TOKENS_1",
+                           "EOS_TOKEN",        "pad-token",      "TOKENIZE",
                            "TOKEN_COUNT",      "num_tokens_2",   "num_key_value_heads",
                            "key_padding_mask", "SSH_PUBLIC_KEY", "ID_RSA_PUB",
                            "input_key",        "DOCKER_CONFIG",  "CREDITS",

@@ -34,7 +34,7 @@ TEST(Text, ANumberIsAllOfTheText) {
 
 TEST(Text, WhatComesFromOutsideIsQuotedWithinBounds) {
   EXPECT_EQ(envgen::quoted("a b"), "\"a b\"");
-  EXPECT_EQ(envgen::quoted("a\033[2J\n"), "\"a?[2J?\"");
+  EXPECT_EQ(envgen::quoted("a\033[2J\n"), R"("a\x1b[2J\n")");
   EXPECT_EQ(envgen::quoted(std::string(81, 'x')), '"' + std::string(80, 'x') + "...\"");
   EXPECT_EQ(envgen::quoted(std::string(79, 'x') + "ö"), '"' + std::string(79, 'x') + "...\"");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");

@@ -14,7 +14,7 @@ constexpr std::array kExpected{
     Expected{2, "0,1,42,255", ""},
     Expected{3, "143,137,139,134,163", ""},
     Expected{4, "blk ok ign ok clean ok", "dumb-init undoes nohup, catatonit blocks three"},
-    Expected{5, "all forwarded", "faults that others send and the terminal's signals included"},
+    Expected{5, "not [3, 37]", "QUIT and RTMIN+3, a STOPSIGNAL of base images, stop by TERM"},
     Expected{6, "value yes, sender yes", "the siginfo is passed on, not only the number"},
     Expected{7, "200/200; 10/10", ""},
     Expected{9, "closes", "only main inherits: the reader of the pipe sees its end"},

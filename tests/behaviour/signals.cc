@@ -20,7 +20,9 @@ bool can_be_forwarded(int signal) {
 }
 
 // After one of them an init may end what does not end by itself.
-bool asks_to_stop(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT; }
+bool asks_to_stop(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT || signal == SIGRTMIN + 3;
+}
 
 std::string line_of(int signal) { return "signal " + std::to_string(signal) + " "; }
 

@@ -77,7 +77,6 @@ class Images : public testing::Environment {
   void TearDown() override {
     // The last first: what others are made from stays until they are gone.
     for (const auto& tag : order_ | std::views::reverse) run_program({"docker", "rmi", "-f", tag});
-    run_program({"docker", "image", "prune", "-f", "--filter", "label=trainit.stage=build"});
   }
 
   std::string tag(Image image) {

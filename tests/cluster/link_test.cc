@@ -163,7 +163,7 @@ TEST_F(LinkTest, AContainerThatIsKilledInTheMeetingIsAwaitedAnew) {
 }
 
 TEST_F(LinkTest, ANodeThatDoesNotComeIsNamedByAllWhoHaveWaited) {
-  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=4s"});
+  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=15s"});
   start_node(0);
   start_node(2);
 
@@ -174,7 +174,7 @@ TEST_F(LinkTest, ANodeThatDoesNotComeIsNamedByAllWhoHaveWaited) {
 }
 
 TEST_F(LinkTest, WhoWaitsForNode0InVainEndsWithItsNameAndSaysOnceWhy) {
-  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=8s"});
+  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=20s"});
   start_node(0);
   start_node(1);
   ASSERT_TRUE(node(1).await_log("connected to node 0")) << logs();

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "tests/copy/mounts.h"
 #include "tests/copy/tree.h"
 #include "tests/rules/job.h"
 
@@ -25,19 +26,7 @@ using rules::Words;
 constexpr int kNoBtrfs = 77;
 constexpr std::size_t kMiB = 1 << 20;
 
-// 128 + n for a signal, 127 where there is no such program.
-child::Outcome run_program(Words words) {
-  return child::run([&words] {
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::execvp(argv[0], argv.data());
-    return 127;
-  });
-}
-
-bool succeeds(Words words) { return run_program(std::move(words)).code == 0; }
+bool succeeds(Words words) { return mounts::run_program(std::move(words)) == 0; }
 
 // Whether the first bytes of a file are those of another one, too, on the disk.
 bool is_shared(const std::string& file) {

@@ -31,7 +31,7 @@
 namespace {
 
 constexpr int kKills = 200;
-constexpr int kMostRuns = 2000;
+constexpr int kMaxRuns = 2000;
 constexpr int kFiles = 25;
 
 std::int64_t now_us() {
@@ -245,7 +245,7 @@ void CopyCrash::kill_at_random(int wanted_kills) {
   int kills = 0;
   std::string place;
   std::optional<Watcher> watcher;
-  for (int round = 0; kills < wanted_kills && runs_ < kMostRuns && !HasFailure(); ++round) {
+  for (int round = 0; kills < wanted_kills && runs_ < kMaxRuns && !HasFailure(); ++round) {
     constexpr int kRoundsOfAPlace = 6;
     if (round % kRoundsOfAPlace == 0) {
       watcher.reset();
@@ -328,7 +328,7 @@ TEST_P(LargeFile, IsTheWholeFileOrNotThereWheneverAnyProcessIsKilled) {
   make_large_file(source, GetParam());
   const std::int64_t usual_us = undisturbed_us(source);
   int kills = 0;
-  for (int round = 0; kills < kWanted && runs_ < kMostRuns && !HasFailure(); ++round) {
+  for (int round = 0; kills < kWanted && runs_ < kMaxRuns && !HasFailure(); ++round) {
     const std::string place = path("place-" + std::to_string(round) + ".tar");
     kills += kill_until_done(source, place, usual_us);
     EXPECT_EQ(first_difference(source, place), -1);
@@ -348,14 +348,14 @@ class OneFile : public Crash {};
 
 // What its parts hold is not copied a second time.
 TEST_F(OneFile, GoesOnWhereItWasKilled) {
-  constexpr int kMostTries = 40;
+  constexpr int kMaxTries = 40;
   const std::uint64_t seed = this->seed();
   SCOPED_TRACE("TRAINIT_SEED=" + std::to_string(seed));
   const std::string source = path("large.tar");
   make_large_file(source, 400'000'000);
   const std::int64_t usual_us = undisturbed_us(source);
   bool kept = false;
-  for (int left = kMostTries; !kept && left > 0; --left) {
+  for (int left = kMaxTries; !kept && left > 0; --left) {
     const std::string place = path("place-" + std::to_string(left) + ".tar");
     const auto after_us = static_cast<std::int64_t>(random_() % (usual_us + 1));
     if (run_and_kill(source, place, after_us) == Run::kDone) continue;
@@ -366,7 +366,7 @@ TEST_F(OneFile, GoesOnWhereItWasKilled) {
     kept = next.out.find("\"kept_bytes\": 0,") == std::string::npos;
     ASSERT_EQ(::unlink(place.c_str()), 0);
   }
-  EXPECT_TRUE(kept) << "of " << kMostTries;
+  EXPECT_TRUE(kept) << "of " << kMaxTries;
 }
 
 INSTANTIATE_TEST_SUITE_P(CopyCrash, LargeFile,

@@ -88,8 +88,8 @@ TEST_F(CopyUsers, HaveATrueCopyWhoeverIsKilledWhenever) {
       jobs.push_back(start(kUsers.at(random() % kUsers.size()), unheard.in.get()));
     }
     for (const pid_t job : jobs) {
-      constexpr std::uint64_t kMostUs = 12'000;
-      const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<long>(random() % kMostUs) * 1000};
+      constexpr std::uint64_t kMaxUs = 12'000;
+      const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<long>(random() % kMaxUs) * 1000};
       ::nanosleep(&nap, nullptr);
       ::kill(job, SIGKILL);
       child::wait_for(job);

@@ -6,7 +6,8 @@
 #   its own in private directories and in a network namespace of its own, and with these arguments.
 #   Prints the DOCKER_HOST to use and writes it to DIR/host. Without an engine: exit 1 with
 #   TRAINIT_DOCKER_MUST_WORK=1, else an empty DIR/host, and the tests skip.
-# stop: ends the engine that start started, by its own pid, and removes its directories.
+# stop: ends the engine that start started, by its own pid, and removes its directories. From an engine
+#   that was there, removes what builds of our Dockerfiles left: while tests run, other builds need it.
 set -eu
 
 action=${1:?start or stop}
@@ -75,7 +76,12 @@ start() {
 
 stop() {
   local dir pid
-  [ -e "$state_dir/private" ] || return 0
+  if [ ! -e "$state_dir/private" ]; then
+    if [ -s "$state_dir/host" ]; then
+      DOCKER_HOST=$(cat "$state_dir/host") docker image prune -f --filter label=trainit.stage=build >/dev/null || true
+    fi
+    return 0
+  fi
   dir=$(cat "$state_dir/private")
   if pid=$(cat "$dir/pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ]; then
     DOCKER_HOST=unix://$dir/docker.sock docker ps -aq 2>/dev/null |

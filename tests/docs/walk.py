@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-BLOCK_SECONDS = 60
+BLOCK_SECONDS = 300
 
 
 class Block:

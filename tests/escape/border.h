@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "tests/rules/job.h"
@@ -27,6 +29,19 @@ using rules::Words;
 
 inline constexpr uid_t kJob = 1000;
 inline constexpr uid_t kOther = 2000;  // another user of the node
+
+// How a container starts trainit, by the variable ESCAPE_AS: "pid1" or "child" (of a small init
+// that is PID 1), without CAP_SYS_PTRACE, as most engines do; "pid1-ptrace" or "child-ptrace" with
+// it. Each test holds for all four, unless it says which.
+struct Container {
+  bool pid1 = true;
+  bool ptrace = true;
+};
+inline Container container() {
+  const char* named = ::getenv("ESCAPE_AS");
+  const std::string as = named == nullptr ? "pid1-ptrace" : named;
+  return {.pid1 = as.starts_with("pid1"), .ptrace = as.ends_with("-ptrace")};
+}
 
 class Border : public rules::JobTest {
  protected:
@@ -57,8 +72,12 @@ class Border : public rules::JobTest {
 
   // trainit in a pid and a mount namespace of its own, where the test's directory is the only place
   // of the disk that can be written: an attack that succeeds costs nothing.
-  [[nodiscard]] Spec contained(Words args) const {
+  [[nodiscard]] Spec contained(Words args, bool below_init = !container().pid1) const {
     Spec spec{.args = std::move(args), .env = env()};
+    if (below_init) {
+      spec.program = rules::trainit();
+      spec.args = joined({"tini", "--", spec.program}, spec.args);
+    }
     spec.before = [here = path("")] { contain(here); };
     return spec;
   }
@@ -72,6 +91,7 @@ class Border : public rules::JobTest {
     must(::mount(here.c_str(), here.c_str(), nullptr, MS_BIND, nullptr) == 0);
     must(::mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0);
     must(::chdir(here.c_str()) == 0);
+    must(container().ptrace || ::prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0) == 0);
   }
 
   // Two names that a user exchanges without end, until it goes out of scope.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/xattr.h>
 
+#include <filesystem>
 #include <tuple>
 
 #include "tests/escape/border.h"
@@ -172,6 +173,134 @@ TEST_F(Hooks, HaveNothingOfTheJobsEnvironment) {
   EXPECT_THAT(read(path("out/env")), AllOf(Not(HasSubstr("evil")), Not(HasSubstr("home/conda"))));
 }
 
+// A directory of the job's user comes first in the image's PATH, as that of conda often does.
+class HooksInAnImage : public Hooks {
+ protected:
+  void SetUp() override {
+    Hooks::SetUp();
+    make("home/bin", kJob, 0755);
+    for (const char* name : {"cut", "timeout", "bash", "sh", "id"}) {
+      const std::string file = std::string("home/bin/") + name;
+      write(file, "#!/bin/sh\necho planted >>" + path("out/ran") + "\n");
+      give(file, kJob, 0755);
+    }
+  }
+  void script(const std::string& name, const std::string& text) const {
+    write("hooks/" + name, text);
+    give("hooks/" + name, 0, 0755);
+  }
+  [[nodiscard]] Result start(const Words& more = {}, const std::string& directory = "") const {
+    escape::Spec spec = contained({"--user", "1000:1000", "--hooks-dir", path("hooks"), "--",
+                                   "/bin/sh", "-c", "echo \"$PATH\" >>" + path("out/job")});
+    for (std::string& entry : spec.env) {
+      if (entry.starts_with("PATH=")) entry = "PATH=" + path("home/bin") + ":" + entry.substr(5);
+    }
+    for (const std::string& entry : more) spec.env.push_back(entry);
+    spec.before = [before = spec.before, at = path(directory)] {
+      before();
+      if (::chdir(at.c_str()) != 0) ::_exit(rules::kCannotStart);
+    };
+    return rules::run(spec);
+  }
+};
+
+TEST_F(HooksInAnImage, RunNoProgramOfTheJobs) {
+  script("pre-start.d/a",
+         "#!/bin/sh\necho a b | cut -d ' ' -f 2 >>out/said\ntimeout 9 id -u >>out/said\n");
+  script("pre-start.d/b", "#!/usr/bin/env bash\necho $BASH >>out/said\n");
+  script("pre-start.d/c", "#!/usr/bin/env -S bash -e\necho $BASH >>out/said\n");
+  const Result result = start();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_FALSE(exists("out/ran")) << read(path("out/ran"));
+  EXPECT_THAT(read(path("out/said")), testing::MatchesRegex("b\n0\n/.*bin/bash\n/.*bin/bash\n"));
+  EXPECT_THAT(read(path("out/job")), HasSubstr(path("home/bin") + ":"));
+}
+
+// env by another name, and a PATH of the first line's own, which env(1) searches.
+TEST_F(HooksInAnImage, WithAFirstLineThatLeadsToTheJobsEndTheStart) {
+  make("root/bin", 0, 0755);
+  ASSERT_EQ(::symlink("/usr/bin/env", path("root/bin/link").c_str()), 0);
+  std::filesystem::copy_file("/usr/bin/env", path("root/bin/copy"));
+  const std::string bin = path("home/bin");
+  make("root/x:y", kJob, 0755);
+  const std::string odd = path("root/x:y/bash");  // its parts at the colon do not exist
+  std::filesystem::copy_file(bin + "/bash", odd);
+  for (const std::string& line :
+       {"/usr/bin/env -S PATH=" + bin + " bash", "/usr/bin/env -SPATH=/bin:" + bin + " bash",
+        "/usr/bin/env -S PATH=" + path("home/later") + ":/bin bash",
+        "/usr/bin/env -S PATH='" + bin + "' bash",
+        std::string("/usr/bin/env -S PATH=${WHERE} bash"),
+        path("root/bin/link") + " " + bin + "/bash", path("root/bin/copy") + " " + bin + "/bash",
+        "/usr/bin/env -S --chdir=" + bin + " ./bash", "/bin/sh " + bin.substr(1) + "/bash",
+        "/usr/bin/env -S PATH=/bin:" + bin.substr(1) + " bash",
+        std::string("/usr/bin/env -S PATH=/bin: bash"), std::string("/usr/bin/env -S PATH=. bash"),
+        "/usr/bin/env -S BASH_ENV=" + bin.substr(1) + "/bash sh", "/bin/sh " + odd,
+        "/bin/sh " + std::string(300, ' ') + "-e"}) {
+    script("pre-start.d/a", "#!" + line + "\nid\n");
+    const Result result = start({"WHERE=" + bin});
+    EXPECT_EQ(result.code, 125) << line << result.err;
+    EXPECT_THAT(result.err, HasSubstr("hook a")) << line;
+    EXPECT_FALSE(exists("out/ran")) << line;
+  }
+  script("pre-start.d/a", "#!/usr/bin/env -S PATH=/usr/bin:/bin sh -e\nexit 0\n");
+  EXPECT_EQ(start().code, 0);
+}
+
+// What a hook exports for the job does not lead the next one.
+TEST_F(HooksInAnImage, RunNoProgramOfTheJobsForWhatAnotherOneExports) {
+  script("pre-start.d/a", "#!/bin/sh\necho \"PATH=" + path("home/bin") +
+                              ":/exported:/bin\" >>$TRAINIT_ENV\n"
+                              "echo LD_LIBRARY_PATH=" +
+                              path("home/bin") + " >>$TRAINIT_ENV\n");
+  script("pre-start.d/b", "#!/bin/sh\nid -u >/dev/null; env >out/env\n");
+  script("post-stop.d/b", "#!/bin/sh\nid -u >/dev/null; env >>out/env\n");
+  const Result result = start();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_FALSE(exists("out/ran")) << read(path("out/ran"));
+  EXPECT_THAT(read(path("out/env")), Not(HasSubstr(path("home/bin"))));
+  EXPECT_THAT(read(path("out/job")), HasSubstr(":/exported:"));
+}
+
+TEST_F(HooksInAnImage, HaveNoVariableThatLeadsToTheJobs) {
+  make("root/lib", 0, 0755);
+  script("pre-start.d/a",
+         "#!/bin/sh\nexec >" + path("out/env") +
+             "; env; pwd; : ${DATA_PLACE}\n"
+             "# PYTHONPATH=/a:$PYTHONPATH LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH PERL5OPT XPLACEX\n");
+  const Result result = start(
+      {"HOME=" + path("home"), "PYTHONPATH=" + path("home/not/yet"),
+       "LD_LIBRARY_PATH=" + path("home") + ":" + path("root/lib"), "PERL5OPT=-I" + path("home"),
+       "LD_PRELOAD_=" + path("root/lib") + " " + path("home/x.so"),
+       "http_proxy=http://proxy:3128/x", "PLACE=/not/there", "DATA_PLACE=" + path("home"),
+       "PLACEX=" + path("home"), "TRAINIT_OUTPUTS_DIR=" + path("home")},
+      "home");
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string env = "\n" + read(path("out/env"));
+  for (const char* name : {"PYTHONPATH=", "PERL5OPT=", "LD_PRELOAD_=", "PLACEX="}) {
+    EXPECT_THAT(env, Not(HasSubstr(std::string("\n") + name)));
+  }
+  for (const std::string& entry :
+       {std::string("HOME=/root"), "LD_LIBRARY_PATH=" + path("root/lib"),
+        std::string("PLACE=/not/there"), std::string("http_proxy=http://proxy:3128/x"),
+        "DATA_PLACE=" + path("home"), "TRAINIT_OUTPUTS_DIR=" + path("home"), std::string("/")}) {
+    EXPECT_THAT(env, HasSubstr("\n" + entry + "\n"));
+  }
+}
+
+TEST_F(HooksInAnImage, AreToldOfInThePlan) {
+  script("pre-start.d/a", "#!/bin/sh\n");
+  const auto plan = [this](const Words& options) {
+    return rules::run(contained(escape::joined(
+        escape::joined({"plan", "--hooks-dir", path("hooks")}, options), {"--", "/bin/true"})));
+  };
+  const char* path_line = "hooks have trainit's rights, and PATH=/usr/local/sbin:";
+  const char* no_border = "root's job may change them";
+  EXPECT_THAT(plan({"--user", "1000:1000", "--caps", "none"}).out,
+              AllOf(HasSubstr(path_line), Not(HasSubstr(no_border))));
+  EXPECT_THAT(plan({"--caps", "none"}).out, AllOf(HasSubstr(no_border), Not(HasSubstr(path_line))));
+  EXPECT_THAT(plan({}).out, Not(HasSubstr("hooks have")));
+}
+
 // Its directory is exchanged all the time with one of root's that is in order.
 TEST_F(Hooks, InADirectoryThatIsSwappedAllTheTimeDoNotRun) {
   make("home/hooks", kJob, 0755);
@@ -185,6 +314,28 @@ TEST_F(Hooks, InADirectoryThatIsSwappedAllTheTimeDoNotRun) {
     std::ignore = start({"--hooks-dir", path("home/hooks")});
     EXPECT_FALSE(exists("out/ran"));
   }
+}
+
+// A mount whose server never answers holds each look at a path in it.
+TEST_F(Hooks, AreKeptToTheirTimeWhileTheirVariablesAreLookedAt) {
+  hook("hooks/pre-start.d/a", 0, 0755);
+  const sys::Fd server(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  if (!server.valid()) rules::skip("needs /dev/fuse");
+  escape::Spec spec = contained({"--user", "1000:1000", "--hooks-dir", path("hooks"),
+                                 "--hook-timeout", "pre-start=500ms", "--", "/bin/true"});
+  spec.env.push_back("DEAD=" + path("home/lib"));
+  spec.before = [before = spec.before, place = path("home"), fd = server.get()] {
+    before();
+    const std::string options = "fd=" + std::to_string(fd) + ",rootmode=40000,user_id=0,group_id=0";
+    if (::mount("dead", place.c_str(), "fuse", 0, options.c_str()) != 0) {
+      ::_exit(rules::kCannotStart);
+    }
+  };
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 69) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("pre-start.d/a"), HasSubstr("no answer within 0.5 s"),
+                                HasSubstr("--hook-timeout")));
+  EXPECT_FALSE(exists("out/ran"));
 }
 
 TEST_F(Hooks, AfterTheStartAreAWarning) {

@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int kRuns = 10'000;
-constexpr std::size_t kMostSeedBytes = 4096;
+constexpr std::size_t kMostSeedBytes = 2048;
 
 std::vector<std::string> seeds() {
   // NOLINTBEGIN(bugprone-suspicious-missing-comma): texts of several lines

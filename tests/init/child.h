@@ -22,6 +22,7 @@
 
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "tests/test_timeout.h"
 
 namespace child {
 
@@ -38,12 +39,13 @@ inline Pipe make_pipe() {
 
 // A process that hangs is a failed test, not a hanging one: without `hung` that is only said.
 inline std::string read_to_end(int fd, bool* hung = nullptr) {
-  constexpr int kLimitMs = 180'000;
   std::string text;
   std::array<char, 4096> part;
   pollfd ready{fd, POLLIN, 0};
   while (true) {
-    if (::poll(&ready, 1, kLimitMs) == 0) {
+    TestTimeout timeout;
+    while (::poll(&ready, 1, TestTimeout::kLookMs) == 0) {
+      if (timeout.is_left()) continue;
       ADD_FAILURE() << "no end after three minutes";
       if (hung != nullptr) *hung = true;
       return text;

@@ -113,7 +113,7 @@ TEST(Expiry, DoesNotEndTheHold) {
   job.exited(0, 3);
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, cancel expire, set hold#1@60000");
   EXPECT_EQ(job.machine().expires_at(), 0);
-  EXPECT_EQ(job.step(event::ExtendBy{1000}), "");
+  EXPECT_EQ(job.step(event::ExpireIn{1000}), "");
 }
 
 TEST(Expiry, ByADuplicateOfTheStopIsStillTheLimits) {
@@ -125,31 +125,53 @@ TEST(Expiry, ByADuplicateOfTheStopIsStillTheLimits) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 124");
 }
 
-TEST(Extend, MovesTheEndAndNothingElse) {
+TEST(ExpireIn, MovesTheEndBothWaysAndNothingElse) {
   Script job(limited(1000));
   job.running(1);
   job.now = 900;
-  EXPECT_EQ(job.step(event::ExtendBy{5000}), "set expire#2@6000") << "of the end, not of now";
-  EXPECT_EQ(job.machine().expires_at(), 6000);
+  EXPECT_EQ(job.step(event::ExpireIn{5000}), "set expire#2@5900");
+  EXPECT_EQ(job.machine().expires_at(), 5900);
   job.now = 1000;
   EXPECT_EQ(job.fired(Timer::kExpire, 1), "");
   EXPECT_EQ(job.phase(), "running");
-  EXPECT_EQ(job.step(event::ExtendBy{-7}), "set expire#3@6000") << "never to an earlier one";
+  EXPECT_EQ(job.step(event::ExpireIn{500}), "set expire#3@1500");
+  EXPECT_EQ(job.step(event::ExpireIn{-7}), "set expire#4@1000") << "at once";
+  EXPECT_EQ(job.fired(Timer::kExpire, 4), "signal 0#1=15, set kill#1@8000");
+  EXPECT_TRUE(job.machine().expired());
 }
 
-TEST(Extend, OfAnEndThatIsOverdueSetsNoTimerInThePast) {
+TEST(ExpireIn, GivesALimitToAJobWithoutOne) {
+  Policy policy;
+  policy.max_restarts = 1;
+  Script job(policy);
+  EXPECT_EQ(job.step(event::ExpireIn{1000}), "") << "it has not begun";
+  job.running(1);
+  EXPECT_EQ(job.step(event::ExpireIn{1000}), "set expire#1@1000");
+  job.exited(0, 1);
+  job.nothing_left();
+  EXPECT_EQ(job.machine().expires_at(), 1000) << "restarts included";
+  EXPECT_EQ(job.step(event::ExpireIn{700}), "set expire#2@700") << "between two starts";
+  job.fired(Timer::kExpire, 2);
+  EXPECT_TRUE(job.machine().expired());
+}
+
+TEST(ExpireIn, OfAnEndThatIsOverdueSetsNoTimerInThePast) {
   Script job(limited(1000));
   job.running(1);
   job.now = 4000;  // and the timer fires after this
-  EXPECT_EQ(job.step(event::ExtendBy{500}), "set expire#2@4000");
+  EXPECT_EQ(job.step(event::ExpireIn{500}), "set expire#2@4500");
 }
 
-TEST(Extend, ComesTooLateOnceTheTimeIsOver) {
+TEST(ExpireIn, ComesTooLateOnceTheJobIsOnItsWayDown) {
   Script job(limited(1000));
   job.running(1);
   job.fired(Timer::kExpire);
-  EXPECT_EQ(job.step(event::ExtendBy{5000}), "");
+  EXPECT_EQ(job.step(event::ExpireIn{5000}), "");
   EXPECT_EQ(job.machine().expires_at(), 0);
+  Script stopped;
+  stopped.running(1);
+  stopped.stop();
+  EXPECT_EQ(stopped.step(event::ExpireIn{5000}), "");
 }
 
 // --- The stop signal ---

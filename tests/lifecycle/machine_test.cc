@@ -193,6 +193,24 @@ TEST(Machine, OrdinalsTellWhichTaskOfItsKindItIs) {
   EXPECT_EQ(places, "010001");
 }
 
+// A STOPSIGNAL that trainit only forwards, HUP, say.
+TEST(Machine, ASignalFromOutsideThatEndsTheJobIsAStop) {
+  Policy policy;
+  policy.max_restarts = 3;
+  Script job;
+  job.begin();
+  job.ready({kMain, kMain}, policy);
+  job.started(0);
+  job.started(1);
+  job.step(event::SignalReceived{SIGHUP});
+  event::TasksEnded ended{{{job.ref(0), {Ending::How::kSignaled, SIGHUP}}}, SIGHUP};
+  EXPECT_EQ(job.step(ended), "signal 1#1=15, set kill#1@7000");
+  EXPECT_TRUE(job.machine().stopped());
+  EXPECT_EQ(job.machine().cause(), nullptr);
+  job.signaled(1, SIGTERM);
+  EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 129");
+}
+
 TEST(Machine, ACommandMayEndBeforeItIsConfirmed) {
   Script job;
   job.begin();
@@ -330,7 +348,6 @@ TEST(Machine, LateEventsChangeNothing) {
   EXPECT_EQ(job.nothing_adopted(), "");
   EXPECT_EQ(job.step(event::Release{}), "");
   EXPECT_EQ(job.step(event::HoldFor{1000}), "");
-  EXPECT_EQ(job.step(event::ExtendBy{1000}), "") << "there is no limit";
   EXPECT_EQ(job.phase(), "running");
   EXPECT_EQ(job.machine().tasks().size(), 2U);
 }

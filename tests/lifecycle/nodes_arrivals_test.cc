@@ -506,6 +506,38 @@ TEST(Differing, FailsTheJobWhereItStays) {
   }
 }
 
+// Node 0 itself, where another machine is node 0: its text says what to do.
+TEST(Differing, FailsTheJobOfASecondNode0) {
+  Nodes job(2);
+  job.connect(0);
+  for (int i = 0; i < 2; ++i) {
+    job.coordinator().differs(0, "another machine is it: see --node-rank", job.now, true);
+    job.pass(kDiffersMs / 2);
+  }
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  job.coordinator().differs(0, "another machine is it: see --node-rank", job.now, true);
+  ASSERT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+  EXPECT_EQ(job.verdict(0).failure->message,
+            "node 0 (a) cannot take part: another machine is it: see --node-rank");
+}
+
+// Anybody may connect and say to be node 0.
+TEST(Differing, AStrangersWordsAreNoSecondNode0) {
+  Nodes job(2);
+  job.connect(0);
+  for (int i = 0; i < 3; ++i) {
+    job.coordinator().differs(0, "another machine is it: see --node-rank", job.now, true);
+    if (i < 2) job.pass(kDiffersMs / 2);
+    job.coordinator().differs(0, "x", job.now, false);
+  }
+  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+}
+
+TEST(Differing, GivesItsAdviceWhateverTheNodesAreCalled) {
+  EXPECT_THAT(difference_text("node 1 (gke-pool--a)", "it has another list than gke-pool--b"),
+              testing::EndsWith("give all nodes the same --slots, list of nodes and image"));
+}
+
 TEST(Differing, IsOverWhenItsNodeComes) {
   Nodes job(2);
   job.connect(0);

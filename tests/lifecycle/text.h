@@ -81,8 +81,8 @@ struct EventText {
     return std::string("Checkpoint") + (e.elsewhere ? " elsewhere" : "") +
            (e.keep_running ? " keep" : "");
   }
-  std::string operator()(const event::ExtendBy& e) const {
-    return "ExtendBy " + std::to_string(e.duration_ms);
+  std::string operator()(const event::ExpireIn& e) const {
+    return "ExpireIn " + std::to_string(e.duration_ms);
   }
   std::string operator()(const event::NobodySaves& /*e*/) const { return "NobodySaves"; }
   std::string operator()(const event::SaveKnown& /*e*/) const { return "SaveKnown"; }

@@ -108,18 +108,24 @@ rules::Spec PeerTest::peer(const std::string& verb, const Words& args,
   return spec;
 }
 
-std::unique_ptr<rules::Instance> PeerTest::worker(const Words& more) {
+std::unique_ptr<rules::Instance> PeerTest::started_worker(const Words& more) {
   Words args = {"--port", std::to_string(port()), "--key", key()};
   args.insert(args.end(), more.begin(), more.end());
   auto serve = std::make_unique<rules::Instance>(
       peer("serve", args, {"PLANNED=by the plan", "LD_LIBRARY_PATH=/job/lib"}));
+  return serve;
+}
+
+std::unique_ptr<rules::Instance> PeerTest::worker(const Words& more) {
+  auto serve = started_worker(more);
   await_answer(*serve);
   return serve;
 }
 
 void PeerTest::await_answer(rules::Instance& serve) const {
+  TestTimeout timeout;
   while (serve.alive() && ssh("trainit-peer-ping").code != 0) {
-    ASSERT_LT(serve.age_ms(), 60'000) << "no answer";
+    ASSERT_TRUE(timeout.is_left()) << "no answer";
   }
   ASSERT_TRUE(serve.alive()) << (serve.wait(), serve.err());
 }

@@ -48,6 +48,8 @@ class PeerTest : public child::Scratch, public testing::WithParamInterface<User>
                                  const rules::Words& variables = {}) const;
   // A worker that listens on port() and has answered.
   [[nodiscard]] std::unique_ptr<rules::Instance> worker(const rules::Words& more = {});
+  // Does not wait until it answers.
+  [[nodiscard]] std::unique_ptr<rules::Instance> started_worker(const rules::Words& more = {});
   void await_answer(rules::Instance& serve) const;
   // The ssh client, with `command` for the worker.
   [[nodiscard]] rules::Spec client(const std::string& command) const;

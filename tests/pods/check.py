@@ -89,6 +89,8 @@ def check_pod(pod, of_node=False):
             yield f'{container["name"]}: says nothing where trainit has no message'
     if len(pod['containers']) != 1:
         yield 'one container runs the job'
+    if pod.get('enableServiceLinks') is not False:
+        yield 'a Service of the namespace sets variables of the job'
     yield from check_probes(pod['containers'][0])
     yield from check_injection(pod, volumes)
     yield from check_grace(pod, of_node)

@@ -74,8 +74,9 @@ POD = {
     'hostNetwork': bool, 'hostIPC': bool, 'hostPID': bool, 'shareProcessNamespace': bool,
     'activeDeadlineSeconds': int, 'priorityClassName': str, 'runtimeClassName': str,
     'serviceAccountName': str, 'automountServiceAccountToken': bool, 'setHostnameAsFQDN': bool,
+    'enableServiceLinks': bool,
     **any_of('affinity tolerations topologySpreadConstraints imagePullSecrets hostAliases dnsPolicy '
-             'dnsConfig enableServiceLinks ephemeralContainers nodeName os overhead '
+             'dnsConfig ephemeralContainers nodeName os overhead '
              'preemptionPolicy priority readinessGates resourceClaims schedulingGates hostUsers')}
 POD_TEMPLATE = {'metadata': {**METADATA_FIELDS, 'name': str}, 'spec!': POD}
 

@@ -126,15 +126,29 @@ class Manifests(unittest.TestCase):
                 of_pod, main = pod['securityContext'], pod['containers'][0]
                 alike = {'the installer': pod['initContainers'],
                          'the pod': {key: of_pod[key] for key in of_pod
-                                     if key != 'supplementalGroups'},
+                                     if key not in ('supplementalGroups', 'fsGroup')},
                          'the container': main['securityContext'], 'the start': main['command'],
                          'the probe': main['readinessProbe']}
                 for what, value in alike.items():
                     self.assertEqual(said.setdefault(what, value), value, f'{name}: {what}')
                 for entry in [*pod['volumes'], *main['volumeMounts']]:
-                    if entry['name'] in ('trainit', 'workspace', 'data', 'tmp', 'shm'):
+                    if entry['name'] in ('trainit', 'workspace', 'data', 'tmp', 'shm', 'link'):
                         key = (entry['name'], 'mountPath' in entry)
                         self.assertEqual(said.setdefault(key, entry), entry, name)
+
+    def test_have_a_secret_on_the_link_of_several_nodes(self):
+        for name, (_, _, nodes, _, _) in EXPECTED.items():
+            for where, pod in manifests.templates_of(manifests.workload(name)):
+                env = {entry['name']: entry.get('value') for entry in pod['containers'][0]['env']}
+                path = env.get('TRAINIT_JOB_SECRET', env.get('TRAINIT_SSH_KEY'))
+                self.assertEqual(path is not None, nodes > 1, f'{name}: {where}')
+                if 'TRAINIT_JOB_SECRET' not in env:
+                    continue
+                volumes = {volume['name']: volume for volume in pod['volumes']}
+                mount = check.mounts_of(pod['containers'][0])[os.path.dirname(path)]
+                self.assertEqual(volumes[mount['name']]['secret']['defaultMode'], 0o440)
+                self.assertEqual(pod['securityContext']['fsGroup'],
+                                 pod['securityContext']['runAsGroup'])
 
     def test_name_options_that_exist(self):
         known = set(re.findall(r'TRAINIT_[A-Z_]+', subprocess.run(
@@ -225,6 +239,7 @@ MISTAKES = [
     (lambda pod, main, init: pod.update(restartPolicy='never'), 'is none of'),
     (lambda pod, main, init: main['resources']['limits'].update(memory='64 GB'), 'is no quantity'),
     (lambda pod, main, init: pod.update(terminationGracePeriodSeconds=30), 'the pod has 28 s'),
+    (lambda pod, main, init: pod.pop('enableServiceLinks'), 'a Service of the namespace sets'),
     (lambda pod, main, init: without(main['env'], name='TRAINIT_HOLD'), 'no debug window'),
     (lambda pod, main, init: without(pod['volumes'], name='cache'), 'volume cache is not there'),
     (lambda pod, main, init: without(main['volumeMounts'], name='cache'), 'mounted nowhere'),

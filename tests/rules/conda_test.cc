@@ -291,6 +291,15 @@ TEST_F(Ways, CondaRunIsUnwrapped) {
   EXPECT_NE(::stat(path("conda-was-called").c_str(), &status), 0);
 }
 
+TEST_F(Ways, AnImagesStartUpFileOfBashUndoesNone) {
+  const Words image = {"ANACONDA_DIR=" + root(), "DEFAULT_CONDA_ENV_NAME=train",
+                       "BASH_ENV=" + write("startup.sh", "export PATH=/usr/bin:/bin\n")};
+  activate_script("a.sh", "export FROM_SCRIPT=1\n");
+  const Variables job = job_of(image, {"--", "python", "train.py"});
+  EXPECT_EQ(job.at("FROM_SCRIPT"), "1");
+  EXPECT_EQ(job.at("BASH_ENV"), path("startup.sh")) << "the job's bash still reads it";
+}
+
 TEST_F(Ways, WithoutAnyOfThemTheEnvironmentStaysAsItIs) {
   Variables wanted;
   for (const std::string& entry : env()) {

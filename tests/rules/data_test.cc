@@ -141,7 +141,7 @@ TEST_P(Data, IsNotEvictedWhileTheJobLivesAndTheJobHasNoPartInThat) {
 // --- What the source is ---
 
 TEST_P(Data, OfASourceThatCanBeWrittenDrawsAWarning) {
-  const char* warning = "can be written: mount what jobs train on read-only";
+  const char* warning = "is writable: mount it read-only";
   EXPECT_THAT(rules::run(copying({}, {"true"})).err, HasSubstr(warning));
   if (!GetParam()) return;  // it has no mounts of its own
   rules::Spec spec = copying({}, {"true"});

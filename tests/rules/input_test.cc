@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "tests/rules/job.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -37,13 +38,13 @@ RULES_EITHER_WAY(Input);
 // --- 9. A resolver that hangs ---
 
 TEST_P(Input, ThatHangsDelaysNoStop) {
-  Instance instance(waiting());
+  Instance instance(waiting({"--grace", "5m"}));
   instance.await_err("waiting for");
   ASSERT_EQ(::kill(instance.only_child(), SIGSTOP), 0);  // as in a read of a dead mount
   const auto before = instance.age_ms();
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
-  EXPECT_LT(instance.age_ms() - before, 1500);
+  EXPECT_LT(instance.age_ms() - before, kAtOnceMs);
 }
 
 TEST_P(Input, ThatHangsIsGivenUpAtTheDeadline) {
@@ -57,12 +58,12 @@ TEST_P(Input, ThatHangsIsGivenUpAtTheDeadline) {
 }
 
 TEST_P(Input, ThatIsAwaitedEndsAtOnceOnAStop) {
-  Instance instance(waiting());
+  Instance instance(waiting({"--grace", "5m"}));
   instance.await_err("waiting for");
   const auto before = instance.age_ms();
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
-  EXPECT_LT(instance.age_ms() - before, 1500);
+  EXPECT_LT(instance.age_ms() - before, kAtOnceMs);
 }
 
 TEST_P(Input, ThatNeverComesEndsWith69) {
@@ -73,7 +74,7 @@ TEST_P(Input, ThatNeverComesEndsWith69) {
 }
 
 TEST_P(Input, ThatComesLaterStartsTheJob) {
-  Instance instance(waiting());
+  Instance instance(waiting({"--grace", "5m"}));
   instance.await_err("waiting for");
   write("new", rules::rank_table(2));
   std::filesystem::rename(path("new"), path("table.json"));
@@ -85,7 +86,7 @@ TEST_P(Input, ThatComesLaterStartsTheJob) {
 // --- 10. A resolver that dies, a table that is bad ---
 
 TEST_P(Input, ThatCrashesTheResolverIsAnErrorOfOurs) {
-  Instance instance(waiting());
+  Instance instance(waiting({"--grace", "5m"}));
   instance.await_err("waiting for");
   ASSERT_EQ(::kill(instance.only_child(), SIGSEGV), 0);
   EXPECT_EQ(instance.wait(), 125);
@@ -203,7 +204,7 @@ TEST_P(Input, ThatIsFarTooLargeLeavesPid1Small) {
 
 TEST_P(Input, ThatIsAwaitedEndsAlsoOnAHangUpAndAQuit) {
   for (const int signal : {SIGHUP, SIGQUIT}) {
-    Instance instance(waiting());
+    Instance instance(waiting({"--grace", "5m"}));
     instance.await_err("waiting for");
     instance.signal(signal);
     EXPECT_EQ(instance.wait(), 128 + signal);

@@ -23,8 +23,6 @@
 namespace rules {
 namespace {
 
-constexpr std::int64_t kPatienceMs = 180'000;
-
 struct Pipe {
   sys::Fd out;
   sys::Fd in;
@@ -147,7 +145,7 @@ bool Instance::alive() const {
   return ::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
-bool Instance::read_more(std::int64_t deadline_ms) {
+bool Instance::read_more(TestTimeout& timeout) {
   const ChildWatch watch;
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) == pid_) {
@@ -156,10 +154,12 @@ bool Instance::read_more(std::int64_t deadline_ms) {
     return true;
   }
   std::array<pollfd, 2> sources{{{out_end_.get(), POLLIN, 0}, {err_end_.get(), POLLIN, 0}}};
-  const std::int64_t left = deadline_ms - sys::monotonic_ms();
-  if (left <= 0) return false;
-  const int ready = watch.wait(sources, left);
-  if (ready <= 0) return ready < 0 && errno == EINTR;
+  int ready = 0;
+  while (ready == 0) {
+    if (!timeout.is_left()) return false;
+    ready = watch.wait(sources, TestTimeout::kLookMs);
+  }
+  if (ready < 0) return errno == EINTR;
   if (sources[0].revents != 0) take(out_end_.get(), out_);
   if (sources[1].revents != 0) take(err_end_.get(), err_);
   // A pipe at its end would be ready for ever.
@@ -179,9 +179,9 @@ void Instance::drain() {
 }
 
 bool Instance::await(const std::string& stream, std::string_view text) {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
+  TestTimeout timeout;
   while (stream.find(text) == std::string::npos) {
-    if (code_ || !read_more(deadline)) {
+    if (code_ || !read_more(timeout)) {
       ADD_FAILURE() << "no \"" << text << "\" came; stdout: " << out_ << "\nstderr: " << err_;
       return false;
     }
@@ -189,11 +189,14 @@ bool Instance::await(const std::string& stream, std::string_view text) {
   return true;
 }
 
-bool Instance::await_more() { return !code_ && read_more(sys::monotonic_ms() + kPatienceMs); }
+bool Instance::await_more() {
+  TestTimeout timeout;
+  return !code_ && read_more(timeout);
+}
 
 int Instance::wait() {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
-  while (!code_ && read_more(deadline)) {
+  TestTimeout timeout;
+  while (!code_ && read_more(timeout)) {
   }
   if (code_) return *code_;
   ADD_FAILURE() << "it did not end; stdout: " << out_ << "\nstderr: " << err_;

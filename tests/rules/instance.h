@@ -13,6 +13,7 @@
 
 #include "init/sys/fd.h"
 #include "tests/rules/isolation.h"
+#include "tests/test_timeout.h"
 
 namespace rules {
 
@@ -66,8 +67,8 @@ class Instance {
 
  private:
   bool await(const std::string& stream, std::string_view text);
-  // Reads what is there, waiting for it, or for the end. False at the deadline.
-  bool read_more(std::int64_t deadline_ms);
+  // Reads what is there, waiting for it, or for the end. False at the time-out.
+  bool read_more(TestTimeout& timeout);
   void drain();
 
   pid_t pid_ = -1;

@@ -41,16 +41,15 @@ Words JobTest::ranks(int count, const Words& command, const Words& options) cons
 }
 
 void JobTest::await_file(const std::string& directory, const std::string& name) const {
-  constexpr int kPatienceMs = 180'000;
   const sys::Fd watch(::inotify_init1(IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), path(directory).c_str(), IN_MOVED_TO | IN_CLOSE_WRITE),
             0);
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
+  TestTimeout timeout;
   struct stat status{};
   while (::stat(path(directory + "/" + name).c_str(), &status) != 0) {
     pollfd ready{watch.get(), POLLIN, 0};
-    const auto left = static_cast<int>(deadline - sys::monotonic_ms());
-    ASSERT_TRUE(left > 0 && ::poll(&ready, 1, left) == 1) << name << " did not come";
+    ASSERT_TRUE(timeout.is_left()) << name << " did not come";
+    if (::poll(&ready, 1, TestTimeout::kLookMs) != 1) continue;
     std::array<char, 4096> events;
     ASSERT_GT(::read(watch.get(), events.data(), events.size()), 0);
   }

@@ -35,6 +35,21 @@ class RunDir : public rules::JobTest {
   }
 };
 
+// Hooks and ranks may have another working directory than trainit.
+TEST_F(RunDir, ThatIsMissingHasItsLogsBelowTheWorkingDirectory) {
+  fs::create_directories(path("hooks/pre-start.d"));
+  write("hooks/pre-start.d/a", "#!/bin/sh\necho logs: $TRAINIT_LOG_DIR\n", 0755);
+  Spec spec = this->spec({"--framework", "pytorch", "--slots", "2", "--hooks-dir", path("hooks"),
+                          "--output", "files", "--", "echo", "said"});
+  spec.env = {"PATH=/usr/bin:/bin", "TRAINIT_RUN_DIR=/proc/none"};
+  spec.before = [here = path("")] {
+    if (::chdir(here.c_str()) != 0) ::_exit(rules::kCannotStart);
+  };
+  const Result result = rules::run(spec);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("logs: " + path("logs") + "\n"));
+}
+
 // --- status ---
 
 TEST_F(RunDir, WithoutAnInstanceIsStatus2) {
@@ -216,15 +231,38 @@ TEST_F(RunDir, InUseIsLeftToItsInstance) {
   EXPECT_EQ(second.code, 6);
   EXPECT_THAT(second.err, HasSubstr("in use"));
   EXPECT_EQ(read(path("run/state.json")), state);
-  // It had one of its own, in which it has left nothing.
-  for (const auto& entry : std::filesystem::directory_iterator(path("run"))) {
-    EXPECT_FALSE(entry.path().filename().string().starts_with("instance-")) << entry.path();
-  }
+  EXPECT_THAT(read(path("run/2/state.json")), HasSubstr("\"exit_code\": 6"));
   const Result job = rules::run(spec(ranks(2, rules::shell("echo $RANK_TABLE_FILE"))));
   EXPECT_EQ(job.code, 0);
-  EXPECT_THAT(job.out,
-              testing::MatchesRegex(path("run/instance-") + "[0-9A-Za-z]+/rank_table/.*json\n"));
+  EXPECT_THAT(job.out, testing::MatchesRegex(path("run/2/rank_table/") + ".*json\n"));
   EXPECT_EQ(tool({"release"}).code, 1);  // the first one's socket still answers
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 143);
+}
+
+// Under Slurm, or with a /tmp of the host, a user's jobs share the directory.
+TEST_F(RunDir, OfTheJobThatAsksAnswers) {
+  Instance first(spec(ranks(2, {rules::payload(), "sleep-forever"})));
+  await_told("ready-0");
+  await_told("ready-1");
+  const std::string ask = rules::trainit() + " status; " + rules::trainit() +
+                          " checkpoint --keep-running; echo code $?; exec sleep 1000";
+  for (const bool pid1 : {true, false}) {
+    Spec spec = this->spec(joined({"--fan-out", "--slots", "1", "--"}, rules::shell(ask)));
+    spec.pid1 = pid1;
+    Instance second(spec);
+    ASSERT_TRUE(second.await_out("code "));
+    EXPECT_THAT(second.out(), HasSubstr("world size 1"));
+    // Nothing tells a third process which one it means.
+    const Result third = tool({"status"});
+    EXPECT_EQ(third.code, 125);
+    EXPECT_THAT(third.err, AllOf(HasSubstr("2 instances: " + path("run") + " "),
+                                 HasSubstr(path("run/2")), HasSubstr("--run-dir")));
+    EXPECT_THAT(tool({"status", "--run-dir", path("run")}).out, HasSubstr("world size 2"));
+    EXPECT_THAT(tool({"status", "--run-dir", path("run/2")}).out, HasSubstr("world size 1"));
+    second.signal(SIGTERM);
+    second.wait();
+  }
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait(), 143);
 }

@@ -88,6 +88,25 @@ class SandboxJob : public rules::JobTest {
   }
 };
 
+// Docker's --group-add, Kubernetes' fsGroup: those of the platform, not root's own in the image.
+TEST_F(SandboxJob, OfAnotherUserKeepsThePlatformsGroups) {
+  for (const std::string user : {"bob", "bob:1001", "4321"}) {
+    Spec spec = image({"--user", user, "--", "/bin/sh", "-c", "grep Groups: /proc/self/status"});
+    spec.before = [before = spec.before] {
+      const std::array<gid_t, 4> groups = {0, 44, 2000, 3000};
+      before();
+      if (::setgroups(groups.size(), groups.data()) != 0) ::_exit(rules::kCannotStart);
+    };
+    const Result result = rules::run(spec);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, user == "bob"    ? "Groups:\t44 1001 2000 3000 \n"
+                          : user == "4321" ? "Groups:\t0 2000 3000 \n"
+                                           : "Groups:\t1001 2000 3000 \n");
+    spec.args.insert(spec.args.begin(), "plan");
+    EXPECT_THAT(rules::run(spec).out, HasSubstr("2000, 3000"));
+  }
+}
+
 // --- The matrix ---
 
 std::string number(std::uint64_t set) {

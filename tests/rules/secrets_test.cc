@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "tests/rules/job.h"
+#include "tests/rules/shell.h"
 
 namespace {
 
@@ -25,30 +26,40 @@ class Secrets : public rules::JobTest {
   // The environment of a job that logs in everywhere.
   [[nodiscard]] Words env_with_secrets() const {
     const std::string canary = kCanary;
-    return joined(env(),
-                  {"HF_TOKEN=" + canary,
-                   "WANDB_API_KEY=" + canary,
-                   "AWS_SECRET_ACCESS_KEY=" + canary,
-                   "AWS_ACCESS_KEY_ID=" + canary,
-                   "MA_SECURITY_TOKEN=" + canary,
-                   "OBS_SK=" + canary,
-                   "MLFLOW_TRACKING_PASSWORD=" + canary,
-                   "DB_URL=mysql://bob:" + canary + "@db/x",
-                   "http_proxy=http://bob:" + canary + "@proxy:3128",
-                   "DATA=https://bucket/x?Signature=" + canary,
-                   "EXTRA_ARGS=--lr 1 --token " + canary,
-                   "DOCKER_AUTH_CONFIG={\"auths\":{\"r\":{\"auth\":\"" + canary + "\"}}}",
-                   "TRAIN_CONFIG={\"hub\": {\"api_key\": \"" + canary + "\"}}",
-                   "ftp_proxy=bob:" + canary + "@proxy:3128",
-                   "AUTHORIZATION=Bearer " + canary,
-                   "TOKEN_1=" + canary,
-                   "REGISTRY_CREDS=" + canary,
-                   "DBPASS=" + canary,
-                   "ID_RSA=" + canary,
-                   "DOCKERCONFIGJSON=" + canary,
-                   "DB=Server=db;Uid=bob;Pwd=" + canary + ";Database=x",
-                   "NOTIFY=https://hooks.slack.com/services/T0/B0/" + canary,
-                   "SETUP=wandb login \"" + canary + "\"; sshpass -p " + canary + " ssh host"});
+    return joined(
+        env(),
+        {"HF_TOKEN=" + canary,
+         "WANDB_API_KEY=" + canary,
+         "AWS_SECRET_ACCESS_KEY=" + canary,
+         "AWS_ACCESS_KEY_ID=" + canary,
+         "MA_SECURITY_TOKEN=" + canary,
+         "OBS_SK=" + canary,
+         "MLFLOW_TRACKING_PASSWORD=" + canary,
+         "DB_URL=mysql://bob:" + canary + "@db/x",
+         "http_proxy=http://bob:" + canary + "@proxy:3128",
+         "DATA=https://bucket/x?Signature=" + canary,
+         "EXTRA_ARGS=--lr 1 --token " + canary,
+         "DOCKER_AUTH_CONFIG={\"auths\":{\"r\":{\"auth\":\"" + canary + "\"}}}",
+         "TRAIN_CONFIG={\"hub\": {\"api_key\": \"" + canary + "\"}}",
+         "ftp_proxy=bob:" + canary + "@proxy:3128",
+         "AUTHORIZATION=Bearer " + canary,
+         "TOKEN_1=" + canary,
+         "REGISTRY_CREDS=" + canary,
+         "DBPASS=" + canary,
+         "ID_RSA=" + canary,
+         "DOCKERCONFIGJSON=" + canary,
+         "DB=Server=db;Uid=bob;Pwd=" + canary + ";Database=x",
+         "NOTIFY=https://hooks.slack.com/services/T0/B0/" + canary,
+         "TOKENS=" + canary,
+         "MFA_OTP=" + canary,
+         "TLS_PEM=" + canary,
+         "KUBECONFIG_DATA=" + canary,
+         "TOKEN_V2=" + canary,
+         "HEADERS={'Authorization': 'Basic " + canary + "', 'X-Auth-Token': '" + canary + "'}",
+         "TOKEN_LIST={\"tokens\": [\"" + canary + "\"]}",
+         "PAIR=('password', '" + canary + "')",
+         "NOTE=log in with password: " + canary + " as bob",
+         "SETUP=wandb login \"" + canary + "\"; sshpass -p " + canary + " ssh host"});
   }
 
   // A command that is given them as well; they are arguments that the payload passes by.
@@ -61,6 +72,10 @@ class Secrets : public rules::JobTest {
                    "HUB_TOKEN=" + canary,
                    "https://bob:" + canary + "@host/data",
                    "+hub.password=" + canary,
+                   "+a={api_key:" + canary + ",lr:1}",
+                   "{password: " + canary + "}",
+                   "passwd:" + canary,
+                   "{'X-Auth-Token': '" + canary + "'}",
                    "export HF_TOKEN=" + canary + "; python a.py --secret " + canary,
                    "(wandb login " + canary + ")",
                    "obsutil config -i=" + canary + " -k=" + canary,
@@ -123,6 +138,107 @@ TEST_F(Secrets, AreInNoLogStateOrSavedEnvironmentOfRanksThatFail) {
   EXPECT_THAT(read(path("run/state.json")), HasSubstr("rank-0"));
   expect_none(result);
   expect_no_file_with_canary();
+}
+
+// What a rank prints of them, as the cause and as its last lines.
+TEST_F(Secrets, ThatARankPrintsAreInNoStateEventReportOrTerminationMessage) {
+  if (!rules::may_unshare()) GTEST_SKIP() << "needs a mount namespace";
+  for (const std::string line :
+       {"RuntimeError: log in with password: % as bob", "ValueError: {'Authorization': 'Basic %'}",
+        "RuntimeError: {'X-Auth-Token': '%'}", "KeyError: ('passwd', '%')",
+        "RuntimeError: {\\\"tokens\\\": [\\\"%\\\"]}", "RuntimeError: bad a={api_key:%}",
+        "RuntimeError: the api key 0123456789abcdef0123456789abcdef01234567 is not known"}) {
+    std::string printed = line;
+    if (const std::size_t at = printed.find('%'); at != std::string::npos) {
+      printed.replace(at, 1, kCanary);
+    }
+    const std::string script = "echo \"" + printed + "\" >&2; exit 3";
+    // The mounts are the namespace's own.
+    const std::string all =
+        "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && : > /dev/termination-log && "
+        "\"$0\" --output files --log-format json -- /bin/sh -c \"$1\"; "
+        "cat /dev/termination-log; cd \"$TRAINIT_RUN_DIR\" && "
+        "cat state.json events.jsonl plan.txt metrics.prom; "
+        "\"$0\" status; \"$0\" report; \"$0\" report --format html; true";
+    const Result result = rules::run(
+        {.args = {"sh", "-c", all, rules::trainit(), script}, .env = env(), .program = "/bin/sh"});
+    EXPECT_THAT(result.out, HasSubstr("***")) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("first_failure"));
+    EXPECT_THAT(result.out, Not(HasSubstr("0123456789abcdef0123456789abcdef01234567")));
+    expect_none(result);
+  }
+}
+
+// Forty secrets in as many notations as logs have; NAME and VALUE stand for those of a row.
+constexpr const char* kPlanted[] = {"NAME=VALUE",
+                                    "NAME[]=VALUE",
+                                    "NAME[0]=VALUE",
+                                    "a=1&NAME%3DVALUE",
+                                    "{\"NAME\"\\u003a \"VALUE\"}",
+                                    "{\"name\":\"NAME\",\"value\":\"VALUE\"}",
+                                    "{\"value\":\"VALUE\",\"key\":\"NAME\"}",
+                                    "<add key=\"NAME\" value=\"VALUE\"/>",
+                                    "- name: NAME value: VALUE",
+                                    "setenv NAME VALUE",
+                                    "export NAME VALUE",
+                                    "\"NAME\" \"VALUE\"",
+                                    "NAME('VALUE')",
+                                    "NAME ~ VALUE",
+                                    "[NAME] VALUE",
+                                    "the NAME was set to VALUE",
+                                    "{&quot;NAME&quot;: &quot;VALUE&quot;}",
+                                    "run --NAME VALUE",
+                                    "('NAME', 'VALUE')",
+                                    "NAME: !!str VALUE"};
+constexpr const char* kNamesOfPlanted[] = {"DB_PASSWORD", "API_KEY"};
+
+Words planted() {
+  Words texts;
+  for (const char* name : kNamesOfPlanted) {
+    for (std::string text : kPlanted) {
+      text.replace(text.find("NAME"), 4, name);
+      text.replace(text.find("VALUE"), 5, "c4nary" + std::to_string(100 + texts.size()) + "x");
+      texts.push_back(std::move(text));
+    }
+  }
+  return texts;
+}
+
+int planted_in(std::string_view text) {
+  int count = 0;
+  for (int i = 0; i < 40; ++i) count += text.contains("c4nary" + std::to_string(100 + i) + "x");
+  return count;
+}
+
+TEST_F(Secrets, InTwentyNotationsAreInNothingThatAJobLeaves) {
+  if (!rules::may_unshare()) GTEST_SKIP() << "needs a mount namespace";
+  const Words texts = planted();
+  constexpr std::size_t kLines = 5;  // as many as the last lines of a rank have
+  for (std::size_t first = 0; first < texts.size(); first += kLines) {
+    Words env_of_job = env();
+    std::string lines;
+    for (std::size_t i = first; i < first + kLines; ++i) {
+      env_of_job.push_back("ENTRY_" + std::to_string(i) + "=" + texts[i]);
+      lines += texts[i] + "\n";
+    }
+    lines += "RuntimeError: " + texts[first] + "\n";
+    const std::string all =
+        "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && : > /dev/termination-log && "
+        "script='cat \"$LINES_FILE\" >&2; exit 3 # '\"$1\"; "
+        "\"$0\" plan -- sh -c \"$script\" \"$@\"; \"$0\" snapshot -- sh -c \"$script\" \"$@\"; "
+        "\"$0\" --output files --log-level debug -- sh -c \"$script\" \"$@\"; "
+        "cat /dev/termination-log; cd \"$TRAINIT_RUN_DIR\" && "
+        "cat state.json events.jsonl plan.txt metrics.prom logs/*.env; "
+        "\"$0\" status; \"$0\" report; \"$0\" report --format html; true";
+    env_of_job.push_back("LINES_FILE=" + write("lines", lines));
+    Words args = {"sh", "-c", all, rules::trainit()};
+    args.insert(args.end(), texts.begin() + static_cast<std::ptrdiff_t>(first),
+                texts.begin() + static_cast<std::ptrdiff_t>(first + kLines));
+    const Result result = rules::run({.args = args, .env = env_of_job, .program = "/bin/sh"});
+    EXPECT_THAT(result.out, HasSubstr("first_failure")) << result.err;
+    EXPECT_EQ(planted_in(result.out), 0) << result.out;
+    EXPECT_EQ(planted_in(result.err), 0) << result.err;
+  }
 }
 
 TEST_F(Secrets, AreInNoMessageAboutWhatCannotBeStarted) {

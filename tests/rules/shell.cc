@@ -20,8 +20,6 @@
 namespace rules {
 namespace {
 
-constexpr std::int64_t kPatienceMs = 180'000;
-
 [[noreturn]] void become(const Words& argv, const Words& env) {
   std::vector<char*> arguments;
   std::vector<char*> environment;
@@ -64,10 +62,14 @@ void Screen::type(std::string_view keys) const {
   EXPECT_EQ(::write(keyboard_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
 }
 
-bool Screen::read_more(std::int64_t deadline_ms) {
-  const std::int64_t left = deadline_ms - sys::monotonic_ms();
+bool Screen::read_more(TestTimeout& timeout) {
   pollfd ready{keyboard_.get(), POLLIN, 0};
-  if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0) return false;
+  int count_ready = 0;
+  while (count_ready == 0) {
+    if (!timeout.is_left()) return false;
+    count_ready = ::poll(&ready, 1, TestTimeout::kLookMs);
+  }
+  if (count_ready < 0) return false;
   std::array<char, 4096> part;
   const ssize_t count = ::read(keyboard_.get(), part.data(), part.size());
   if (count <= 0) return false;  // EIO: nobody has the terminal any more
@@ -76,10 +78,10 @@ bool Screen::read_more(std::int64_t deadline_ms) {
 }
 
 bool Screen::await(std::string_view text) {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
+  TestTimeout timeout;
   std::size_t at = 0;
   while ((at = shown_.find(text, seen_)) == std::string::npos) {
-    if (!read_more(deadline)) {
+    if (!read_more(timeout)) {
       ADD_FAILURE() << "no \"" << text << "\" came; the screen shows:\n" << shown_;
       return false;
     }
@@ -91,10 +93,10 @@ bool Screen::await(std::string_view text) {
 pid_t Screen::foreground() const { return ::tcgetpgrp(keyboard_.get()); }
 
 int Screen::wait() {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
-  while (read_more(deadline)) {
+  TestTimeout timeout;
+  while (read_more(timeout)) {
   }
-  if (sys::monotonic_ms() >= deadline) {
+  if (!timeout.is_left()) {
     ADD_FAILURE() << "it did not end; the screen shows:\n" << shown_;
     if (pid_ > 0) ::kill(pid_, SIGKILL);
   }
@@ -117,7 +119,7 @@ void Shell::suspend() {
 }
 
 void Shell::await_job(std::string_view program) const {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
+  TestTimeout timeout;
   auto name = [this] {
     std::ifstream file("/proc/" + std::to_string(screen_.foreground()) + "/comm");
     std::string text;
@@ -125,15 +127,15 @@ void Shell::await_job(std::string_view program) const {
     return text;
   };
   while (name() != program) {
-    ASSERT_LT(sys::monotonic_ms(), deadline);
+    ASSERT_TRUE(timeout.is_left());
     ::sched_yield();
   }
 }
 
 void Shell::await_foreground(pid_t pid) const {
-  const std::int64_t deadline = sys::monotonic_ms() + kPatienceMs;
+  TestTimeout timeout;
   while (screen_.foreground() == screen_.pid() || state_of(pid) == 'T') {
-    ASSERT_LT(sys::monotonic_ms(), deadline);
+    ASSERT_TRUE(timeout.is_left());
     ::sched_yield();
   }
 }

@@ -39,7 +39,7 @@ class Screen {
   [[nodiscard]] const std::string& shown() const { return shown_; }
 
  private:
-  bool read_more(std::int64_t deadline_ms);
+  bool read_more(TestTimeout& timeout);
 
   pid_t pid_ = -1;
   sys::Fd keyboard_;

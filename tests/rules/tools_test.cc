@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "tests/rules/job.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -59,6 +60,49 @@ TEST_F(Tools, PlanToAFullDiskIsAnError) {
   const Result result = rules::run(full);
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.err, HasSubstr("ENOSPC"));
+}
+
+// Rank 0 of a table is the same device in the file that `convert` writes and in a plan.
+TEST_F(Tools, ConvertOrdersATableAsAPlanDoes) {
+  const std::string table =
+      write("jobstart_hccl.json",
+            R"({"status":"completed","group_count":"1","group_list":[{"group_name":"worker",)"
+            R"("device_count":"2","instance_count":"2","instance_list":[)"
+            R"({"pod_name":"job-worker-0","server_id":"10.0.0.9","devices":[)"
+            R"({"device_id":"0","device_ip":"10.1.0.9"}]},)"
+            R"({"pod_name":"job-worker-1","server_id":"10.0.0.10","devices":[)"
+            R"({"device_id":"0","device_ip":"10.1.0.10"}]}]}]})");
+  const auto first_server = [](const std::string& text) {
+    const std::size_t at = text.find("\"10.0.0.");
+    return at == std::string::npos ? text : text.substr(at, text.find('"', at + 1) + 1 - at);
+  };
+  const auto converted = [&](const Words& variables, const Words& flags) {
+    const Result result =
+        rules::run({.args = joined(joined({"ranktable", "convert"}, flags), {table}),
+                    .env = joined(env(), variables),
+                    .pid1 = false});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return first_server(result.out);
+  };
+  const auto planned = [&](const Words& variables, const Words& flags) {
+    const Result result = rules::run(
+        {.args = joined(joined({"plan", "--json"}, flags), {"--node-rank", "0", "--", "true"}),
+         .env = joined(env(), variables),
+         .pid1 = false});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return first_server(result.out.substr(result.out.find("\"cluster\"")));
+  };
+  const Words bare = {"RANK_TABLE_FILE=" + table};
+  const Words modelarts = {"RANK_TABLE_FILE=" + path(""), "MA_VJ_NAME=job",
+                           "MA_CURRENT_INSTANCE_NAME=job-worker-0"};
+  EXPECT_EQ(converted(bare, {}), "\"10.0.0.10\"");
+  EXPECT_EQ(planned(bare, {}), "\"10.0.0.10\"");
+  EXPECT_EQ(converted(modelarts, {}), "\"10.0.0.9\"");
+  EXPECT_EQ(planned(modelarts, {}), "\"10.0.0.9\"");
+  EXPECT_EQ(converted({}, {}), "\"10.0.0.10\"") << "HCCL's own order";
+  EXPECT_EQ(converted({}, {"--platform", "modelarts"}), "\"10.0.0.9\"");
+  EXPECT_EQ(converted(modelarts, {"--rank-order", "server-id"}), "\"10.0.0.10\"");
+  EXPECT_EQ(planned(modelarts, {"--rank-order", "server-id"}), "\"10.0.0.10\"");
 }
 
 TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
@@ -295,13 +339,13 @@ TEST_F(Hccn, ToolThatHangsIsGivenUp) {
                            .env = {"PATH=" + path("bin") + ":/usr/bin:/bin"},
                            .pid1 = false});
   EXPECT_EQ(hanging.wait(), 125);
-  EXPECT_EQ(hanging.lines_with("no answer in"), 1) << hanging.err();
-  EXPECT_LT(hanging.age_ms(), 15'000);
+  EXPECT_EQ(hanging.lines_with("no answer within"), 1) << hanging.err();
+  EXPECT_LT(hanging.age_ms(), kAtOnceMs);
 }
 
 TEST_F(Hccn, ToolThatClosesItsOutputAndStaysIsNotAwaited) {
   if (std::filesystem::exists("/etc/hccn.conf")) GTEST_SKIP() << "this host has one";
-  put_tool("echo ipaddr:10.1.0.7; exec >&-; sleep 1000");
+  put_tool("echo ipaddr:10.1.0.7; exec >&- 2>&-; sleep 1000");
   const Result result = generate({"--devices", "0"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("10.1.0.7"));

@@ -144,6 +144,7 @@ std::vector<Fault> faults_of_lists() {
        [](Container& one, int, std::mt19937&) { one.snapshot.facts.host_name = "elsewhere"; }},
       {"host unknown to the list", "sagemaker-toolkit", set("SM_CURRENT_HOST", "algo-99")},
       {"python instead of JSON", "sagemaker-toolkit", set("SM_HOSTS", "['algo-1','algo-2']")},
+      {"torn list", "determined-pytorch", cut_file("/run/determined/info/rendezvous.json")},
       {"torn list", "sagemaker-pytorch", cut_file("/opt/ml/input/config/resourceconfig.json")},
       {"rank beyond the nodes", "azureml-pytorch", set("NODE_RANK", "64")},
       {"world is no multiple", "azureml-tasks-pytorch", set("WORLD_SIZE", "511")},

@@ -160,9 +160,10 @@ void Referee::believe_request(const Event& event, TimeMs now) {
   } else if (std::holds_alternative<event::NobodySaves>(event)) {
     quiet_ = !saving_;
     signal_saves_ = false;
-  } else if (const auto* extend = std::get_if<event::ExtendBy>(&event)) {
-    quiet_ = expires_at_ == 0;
-    if (!quiet_) expires_at_ += not_less_than_0(extend->duration_ms);
+  } else if (const auto* limit = std::get_if<event::ExpireIn>(&event)) {
+    const bool awaits = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
+    quiet_ = !begun_ || (!runs && !awaits && expires_at_ == 0);
+    if (!quiet_) expires_at_ = std::max<TimeMs>(now + not_less_than_0(limit->duration_ms), 1);
   } else if (const auto* changed = std::get_if<event::MembershipChanged>(&event)) {
     if (changed->elsewhere) return believe_changed_elsewhere();
     const bool ends = runs || start_granted();
@@ -1004,10 +1005,11 @@ void Referee::check_checkpoint(const Machine& after, TimeMs now) {
 
 void Referee::check_limit(const Event& event, const std::vector<Action>& actions,
                           const Machine& after) {
-  if (std::holds_alternative<event::ExtendBy>(event) && !quiet_) {
+  if (std::holds_alternative<event::ExpireIn>(event) && !quiet_) {
     const auto* timer = actions.size() == 1 ? std::get_if<action::SetTimer>(&actions[0]) : nullptr;
-    require(timer != nullptr && timer->timer == Timer::kExpire, "more time does something else");
-    require(after.phase() == phase_, "more time changes the phase");
+    require(timer != nullptr && timer->timer == Timer::kExpire,
+            "another limit does something else");
+    require(after.phase() == phase_, "another limit changes the phase");
   }
   if (after.phase() == Phase::kHold) expires_at_ = 0;
   require(after.expires_at() == expires_at_, "when the job's time is over");

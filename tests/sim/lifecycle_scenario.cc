@@ -87,7 +87,7 @@ Input make_input(Random& random, TimeMs span) {
   if (input.what == What::kStop)
     input.notified = static_cast<int>(random.pick({0, 0, SIGINT, SIGQUIT}));
   if (input.what == What::kCheckpoint) input.value = random.pick({0, 0, 1, 2, 3});
-  if (input.what == What::kExtend) input.value = random.pick({-5, 0, 10, 5000});
+  if (input.what == What::kExpireIn) input.value = random.pick({-5, 0, 10, 5000});
   if (input.what == What::kSignal) input.value = random.pick({SIGUSR1, SIGHUP, SIGCONT});
   if (input.what == What::kHoldFor) input.value = random.pick({-5, 0, 10, 5000});
   if (input.what == What::kLinked) input.value = random.pick({0, 1, 1});

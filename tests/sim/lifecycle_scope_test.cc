@@ -219,7 +219,7 @@ TEST(LifecycleScope, EverySequenceUntilTheTimeIsOver) {
   job.policy.max_duration_ms = 1500;
   job.policy.max_restarts = 1;
   job.policy.restart_delay_ms = 400;
-  job.asks = {event::ExtendBy{500}};
+  job.asks = {event::ExpireIn{500}};
   const std::string ready = "ClusterReady success=all main on-failure";
   EXPECT_GT(explore_after(job, {}, 6), 10'000U);
   EXPECT_GT(explore_after(job, {"Begin", ready, "Ended 0#1(exit 0)", "Started 1#1"}, 7), 10'000U);
@@ -390,7 +390,7 @@ WalkedJob random_job(std::mt19937_64& random) {
     some(hook, 2, &job.cluster);
   }
   job.asks = {event::CheckpointRequested{},  event::CheckpointRequested{true},
-              event::ExtendBy{100},          event::MembershipChanged{},
+              event::ExpireIn{100},          event::MembershipChanged{},
               event::NobodySaves{},          event::StopRequested{SIGTERM, SIGINT},
               event::MembershipChanged{true}};
   job.stalls = random() % 4 == 0;

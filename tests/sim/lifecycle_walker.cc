@@ -190,7 +190,9 @@ std::vector<Event> Walker::noise() const {
   if (!runs && phase != Phase::kPreparing && phase != Phase::kAutoRestart) {
     out.emplace_back(event::CheckpointRequested{});
   }
-  if (machine_.expires_at() == 0) out.emplace_back(event::ExtendBy{5});
+  const bool ends = phase != Phase::kPreparing && phase != Phase::kAutoRestart &&
+                    phase != Phase::kStarting && phase != Phase::kRunning;
+  if (ends && machine_.expires_at() == 0) out.emplace_back(event::ExpireIn{5});
   if (phase != Phase::kHold) {
     out.emplace_back(event::Release{});
     out.emplace_back(event::HoldFor{1});

@@ -406,8 +406,8 @@ void World::give_input(const Input& input) {
     case What::kCheckpoint:
       return deliver(event::CheckpointRequested{.keep_running = (input.value & 1) != 0,
                                                 .elsewhere = (input.value & 2) != 0});
-    case What::kExtend:
-      return deliver(event::ExtendBy{input.value});
+    case What::kExpireIn:
+      return deliver(event::ExpireIn{input.value});
     case What::kNobodySaves:
       return deliver(event::NobodySaves{});
     case What::kMembership:

@@ -24,7 +24,7 @@ struct Input {
     kRelease,      //
     kHoldFor,      // value: milliseconds
     kCheckpoint,   // value: whether the job goes on, + 2: asked for elsewhere
-    kExtend,       // value: milliseconds
+    kExpireIn,     // value: milliseconds
     kMembership,   //
     kNobodySaves,  // when it may not have been asked
     kLateEnd,      // a death that was already told, of this or an earlier incarnation

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 
 #include "envgen/platform/cluster_signs.h"
@@ -143,6 +144,11 @@ TEST(NeverAlone, WhatSaysOneIsNoSign) {
                                  Words{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"},
                                  Words{"MASTER_ADDR=pod-1"},
                                  Words{"NNODES=1", "NODE_RANK=0"},
+                                 Words{"NUM_NODES=1", "NODE_RANK=0", "MASTER_ADDR=10.9.0.1"},
+                                 Words{"NNODES=1", "WORLD_SIZE=8"},
+                                 Words{"NUM_NODES=1", "NODE_RANK=0", "WORLD_SIZE=8"},
+                                 Words{"X_NNODES=1", "X_NODELIST=pod-[0-2]"},
+                                 Words{"SLURM_NNODES=1", "SLURM_NODELIST=pod-[0-2]"},
                                  Words{"SLURM_NNODES=1"},
                                  Words{"RANK="},
                                  Words{"WORLD_SIZE=auto"},
@@ -170,21 +176,146 @@ TEST(NeverAlone, WhatSaysOneIsNoSign) {
 // Variables that no row names: by what they look like, on the first node and on the second.
 INSTANTIATE_TEST_SUITE_P(
     ByShape, Signs,
-    testing::Values(Words{"NODE_NUM=2", "INDEX=0", "CHIEF_IP=10.0.0.9"},  // TI-ONE
-                    Words{"NODE_LIST=10.0.0.9:8,pod-1:8"},
-                    Words{"ARNOLD_WORKER_NUM=2", "ARNOLD_ID=0"},
-                    Words{"ARNOLD_WORKER_HOSTS=[pod-0]:9000,pod-1:9001"},
-                    Words{"SENSECORE_PYTORCH_NNODES=2", "SENSECORE_PYTORCH_NODE_RANK=0"},
-                    Words{"SENSECORE_PYTORCH_NODE_RANK=1"},
-                    Words{"BATCH_NODE_COUNT=2", "BATCH_MAIN_NODE_HOSTNAME=a"},
-                    Words{"NODE_COUNT=2", "NODE_RANK=0"}, Words{"X_HOST_NUM=4", "X_HOST_INDEX=0"},
-                    Words{"SITE_NUM_MACHINES=2", "SITE_MACHINE_ID=0"},
-                    Words{"SITE_REPLICAS_COUNT=2", "SITE_LEADER_ADDRESS=a"}, Words{"PALS_NODEID=1"},
-                    Words{"X_WORLD_SIZE=2", "X_RANK=0"}, Words{"PEERS=pod-0 pod-1"},
-                    Words{"NODES=2", "NODE_RANK=0"}, Words{"HOST_NUM=2", "HOST_ID=0"},
-                    Words{"WORKER_NUM=2", "WORKER_INDEX=0"},
-                    Words{"BT_GROUP_SIZE=2", "BT_NODE_RANK=0", "BT_LEADER_ADDR=10.0.0.1"},
-                    Words{"PEERS=[\"pod-0.svc\", \"pod-1.svc\"]"}));
+    testing::Values(
+        Words{"NODE_NUM=2", "INDEX=0", "CHIEF_IP=10.0.0.9"},  // TI-ONE
+        Words{"NODE_LIST=10.0.0.9:8,pod-1:8"}, Words{"ARNOLD_WORKER_NUM=2", "ARNOLD_ID=0"},
+        Words{"ARNOLD_WORKER_HOSTS=[pod-0]:9000,pod-1:9001"},
+        Words{"SENSECORE_PYTORCH_NNODES=2", "SENSECORE_PYTORCH_NODE_RANK=0"},
+        Words{"SENSECORE_PYTORCH_NODE_RANK=1"},
+        Words{"BATCH_NODE_COUNT=2", "BATCH_MAIN_NODE_HOSTNAME=a"},
+        Words{"NODE_COUNT=2", "NODE_RANK=0"}, Words{"X_HOST_NUM=4", "X_HOST_INDEX=0"},
+        Words{"SITE_NUM_MACHINES=2", "SITE_MACHINE_ID=0"},
+        Words{"SITE_REPLICAS_COUNT=2", "SITE_LEADER_ADDRESS=pod-1"},
+        Words{"SITE_REPLICAS_COUNT=2", "SITE_REPLICA_INDEX=1", "SITE_LEADER_ADDRESS=a"},
+        Words{"X_NODELIST=pod-[0-2]"}, Words{"X_NODE_IP_LIST=pod-0,pod-1"}, Words{"PALS_NODEID=1"},
+        Words{"X_NODE_NAME_LIST=pod-0,pod-1"}, Words{"IPS_LIST=pod-0,pod-1"},
+        Words{"TJ_REPLICA_COUNT=2", "TJ_MASTER_ADDR=svc", "TJ_REPLICA_IDX=1"},
+        Words{"TJ_REPLICA_COUNT=2", "TJ_MASTER_ADDR=pod-master-0"},
+        Words{"NUM_REPLICAS=2", "LEADER_ADDRESS=n1"},
+        Words{"NNODES=1", "WORLD_SIZE=2", "MASTER_ADDR=train-0.train"},
+        Words{"X_WORLD_SIZE=2", "X_RANK=0"}, Words{"PEERS=pod-0 pod-1"},
+        Words{"NODES=2", "NODE_RANK=0"}, Words{"HOST_NUM=2", "HOST_ID=0"},
+        Words{"WORKER_NUM=2", "WORKER_INDEX=0"},
+        Words{"XT_GROUP_SIZE=2", "XT_NODE_RANK=0", "XT_LEADER_ADDR=10.0.0.1"},
+        Words{"PEERS=[\"pod-0.svc\", \"pod-1.svc\"]"},
+        Words{"X_WORKER_0_HOST=pod-0", "X_WORKER_1_HOST=pod-1"},
+        Words{"X_WORKER_0_IP=pod-1", "X_WORKER_1_IP=pod-2"},
+        Words{"ARNOLD_NUM=2", "ARNOLD_ID=0", "ARNOLD_WORKER_0_HOST=a"},
+        Words{"CCP_NODES=2 pod-0 8 pod-1 8"}, Words{"WORKER_NUM=2", "WORKER_ID=0"},
+        Words{"X_NUM_PODS=2", "X_POD_INDEX=0"}, Words{"X_NODE_INDEX=1", "X_MAIN_NODE_IP=10.0.0.9"},
+        Words{"X_ID=1", "X_WORKER_0_HOST=pod-0:9000"}, Words{"X_RANK=8", "X_LOCAL_RANK=0"},
+        Words{"X_SIZE=16", "X_RANK=0", "X_LOCAL_SIZE=8"}, Words{"X_NNODES=2"},
+        Words{"MACHINE_RANK=1"},
+        Words{R"(X_SPEC={"role":"w","w":["pod-0:1,2","pod-1:1"],"index":1})"},
+        Words{R"(X_SPEC={"index":1,"c":{"chief":["pod-0:1"],"w":["pod-1:1"]}})"},
+        Words{"X_NNODES=4096", "X_NODE_RANK=0"}, Words{"X_ROLE_ID=1", "X_MASTER_HOST=pod-0"},
+        Words{"X_RANK=1", "X_MASTER_HOST=pod-0"}));
+
+// A host in a JSON text beside others may be a service, and a file of nodes a graph's.
+TEST(NeverAlone, WhatMayBeASignIsWarnedOf) {
+  const auto warnings = [](const char* variable, const PathState& file) {
+    const Outcome outcome = outcome_of({{variable}, kPyTorch, {{"/data/nodes", file}}});
+    const auto* planned = std::get_if<Planned>(&outcome);
+    return planned == nullptr ? Words{"refused"} : planned->plan.warnings;
+  };
+  EXPECT_THAT(warnings(R"(X={"metrics":"pod-1:9090","db":"db-1:5432"})", {}),
+              testing::Contains(HasSubstr("X names this host and others; trainit plans")));
+  EXPECT_THAT(warnings("CORS_ORIGIN_LIST=pod-0,pod-1", {}),
+              testing::Contains(HasSubstr("CORS_ORIGIN_LIST names this host and others")));
+  PathState file{.kind = PathState::Kind::kError, .error = EACCES};
+  EXPECT_THAT(warnings("NODES_FILE=/data/nodes", file),
+              testing::Contains(HasSubstr("cannot be read (Permission denied)")));
+  EXPECT_THAT(warnings("NODES_FILE=/data/nodes", {}), testing::Contains(HasSubstr("does not see")));
+  file = {.kind = PathState::Kind::kError, .error = EFBIG, .size_bytes = 1U << 30};
+  EXPECT_THAT(warnings("NODES_FILE=/data/nodes", file), testing::IsEmpty());
+}
+
+// Every node would find itself alone there, whoever says so.
+TEST(NeverAlone, ARendezvousAtLocalhostOfSeveralNodesIsAnError) {
+  const Words typed = {"--framework", "pytorch", "--slots", "1", "--", "torchrun"};
+  const Words flags = {"--nnodes",    "2",   "--rdzv_backend", "c10d", "--rdzv_endpoint",
+                       "localhost:0", "t.py"};
+  const auto with = [](Words some, const Words& more) {
+    some.insert(some.end(), more.begin(), more.end());
+    return some;
+  };
+  const Words bare = {"--nodes", "2", "--node-rank", "1", "--master-addr", "a"};
+  const Words slurm = {"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=pod-[0-1]",
+                       "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"};
+  const Words c10d = {"PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=localhost:29400"};
+  const Words kubeflow = with({"KUBERNETES_SERVICE_HOST=1", "PET_NNODES=1:2",
+                               "PET_NPROC_PER_NODE=1", "PET_NODE_RANK=1", "PET_MASTER_ADDR=a"},
+                              c10d);
+  for (const auto& [variables, argv] :
+       {std::pair(slurm, with(typed, flags)),
+        std::pair(with({}, c10d), with(bare, with(typed, {"t.py"}))),
+        std::pair(with(slurm, c10d), with(typed, {"t.py"})), std::pair(kubeflow, kPyTorch),
+        std::pair(Words{"KUBERNETES_SERVICE_HOST=1", "PET_NNODES=2", "PET_NPROC_PER_NODE=1",
+                        c10d[0], c10d[1]},
+                  kPyTorch)}) {
+    const Outcome outcome = outcome_of({variables, argv});
+    const auto* error = std::get_if<Error>(&outcome);
+    ASSERT_NE(error, nullptr) << variables[0];
+    EXPECT_THAT(to_line(*error), HasSubstr("localhost:")) << variables[0];
+  }
+}
+
+TEST(NeverAlone, APyTorchJobOfOnePodIsAlone) {
+  const Words pod = {"KUBERNETES_SERVICE_HOST=1",
+                     "PET_NNODES=1",
+                     "PET_NPROC_PER_NODE=8",
+                     "WORLD_SIZE=8",
+                     "RANK=0",
+                     "PET_NODE_RANK=0",
+                     "MASTER_ADDR=pod-1"};
+  EXPECT_EQ(said({pod, {"--", "python", "train.py"}}), "kubeflow pytorch, world size 8");
+}
+
+// An image has it.
+TEST(NeverAlone, APetNnodesOfOneHidesNoOtherPlatform) {
+  const Words image = {"PET_NNODES=1", "PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=localhost:0"};
+  const auto with = [&image](Words more) {
+    more.insert(more.end(), image.begin(), image.end());
+    return more;
+  };
+  EXPECT_EQ(said({image, kPyTorch}), "local pytorch, world size 1");
+  for (const Words& variables : {Words{"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=n1"},
+                                 Words{"X_NNODES=2", "X_NODE_RANK=1"}, Words{"PBS_NUM_NODES=2"}}) {
+    for (const bool kubernetes : {false, true}) {
+      Words all = with(variables);
+      if (kubernetes) all.insert(all.end(), {"KUBERNETES_SERVICE_HOST=1", "PET_NPROC_PER_NODE=1"});
+      EXPECT_THAT(said({all, kPyTorch}), testing::Not(HasSubstr("world size 1"))) << variables[0];
+    }
+  }
+}
+
+TEST(NeverAlone, AServicesReplicasAreWarnedOf) {
+  const Outcome outcome = outcome_of({{"DB_INSTANCE_COUNT=3", "DB_MASTER_HOST=db-0.db"}, kPyTorch});
+  const auto* planned = std::get_if<Planned>(&outcome);
+  ASSERT_NE(planned, nullptr);
+  EXPECT_THAT(planned->plan.warnings, testing::Contains(HasSubstr("DB_INSTANCE_COUNT counts")));
+}
+
+TEST(NeverAlone, ALargeFileOfNodesIsNotRead) {
+  Snapshot snapshot;
+  snapshot.env = Environ(Words{"NODES_FILE=/data/nodes.csv"});
+  snapshot.facts.cwd = "/srv";
+  auto options = cli::parse_options(kPyTorch, snapshot.env);
+  ASSERT_TRUE(options);
+  for (int round = 0; round < 20; ++round) {
+    Answer answer = resolve(snapshot, options->request);
+    if (answer.wants.empty()) return;
+    for (const Want& want : answer.wants) {
+      EXPECT_FALSE(want.content && want.path == "/data/nodes.csv");
+      PathState state;
+      if (want.path == "/data/nodes.csv") {
+        state = {.kind = PathState::Kind::kFile, .size_bytes = 2U << 20};
+      }
+      snapshot.paths[want.path] = state;
+    }
+  }
+  FAIL() << "no answer after many rounds";
+}
 
 TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
   for (const Words& variables :
@@ -220,6 +351,30 @@ TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
         Words{"GROUP_SIZE=2"},
         Words{"CI_NODE_INDEX=2", "CI_NODE_TOTAL=4"},
         Words{"MY_CORP_NODEID=17"},
+        Words{"KNOWN_HOSTS_FILE=/root/.ssh/known_hosts", "NODE_CONFIG_FILE=/etc/node.yaml"},
+        Words{"WINDOW_SIZE=64", "WINDOW_LOCAL_SIZE=8"},
+        Words{R"(X_CONFIG={"kafka":["kafka-0:9092","kafka-1:9092"],"url":"http://pod-1:80/"})"},
+        Words{R"(X_CONFIG={"me":"pod-1:80"})", "Y_CONFIG={\"a"},
+        Words{R"(X_CONFIG={"a":{"metrics":"pod-1:9090","db":"db-1:5432"}})"},
+        Words{R"(X_CONFIG={"a":["pod-1:9090"],"b":["db-1:5432"]})"},
+        Words{"TRAIN_ID=17", "TRAIN_MASTER_PORT_23456_TCP_ADDR=10.96.0.7"},
+        Words{"TRAIN_RANK=17", "TRAIN_MASTER_PORT_53_UDP_ADDR=10.96.0.7"},
+        Words{"REDIS_INDEX=1", "REDIS_MASTER_HOST=redis-0"},
+        Words{"NUM_NODES=500", "REDIS_MASTER_PORT_6379_TCP_ADDR=10.96.0.4"},
+        Words{"GRAPH_NNODES=4096"},
+        Words{"REDIS_DB_INDEX=1", "REDIS_MASTER_HOST=redis-0"},
+        Words{"SPARK_EXECUTOR_ID=3", "SPARK_MASTER_HOST=10.0.0.3"},
+        Words{"X_NODE_INDEX=0", "X_LEADER_ADDR=10.0.0.9"},
+        Words{"X_NODE_INDEX=1", "X_LEADER_ADDR=pod-1"},
+        Words{"X_RANK=0", "X_LOCAL_RANK=0", "X_SIZE=1", "X_LOCAL_SIZE=1"},
+        Words{"SHARD_0_HOST=db-0", "SHARD_1_HOST=db-1"},
+        Words{"SHARD_0_SERVICE_HOST=10.0.0.7", "SHARD_1_SERVICE_HOST=10.0.0.8"},
+        Words{"WORKER_0_HOST=pod-1"},
+        Words{"REDIS_NUM=3", "REDIS_MASTER_HOST=a"},
+        Words{"WORKER_NUM=1", "WORKER_ID=0"},
+        Words{"NODE_PATH=/usr/lib/node_modules", "NODE_EXTRA_CA_CERTS=/etc/ssl/ca.pem"},
+        Words{"HOSTFILE=hosts.txt"},
+        Words{"POD_ID=3", "POD_IP=10.0.0.3"},
         Words{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1", "MS_NODE_ID=0"}}) {
     EXPECT_EQ(said({variables, kPyTorch}), "local pytorch, world size 1") << variables[0];
   }
@@ -229,7 +384,11 @@ TEST(NeverAlone, AShapeThatNothingConfirmsIsNoSign) {
 TEST(NeverAlone, TheNameOfAReplicaIsASign) {
   const Words kubernetes = {"KUBERNETES_SERVICE_HOST=10.0.0.1", "PYTHONUNBUFFERED=1"};
   for (const char* name : {"train-poc-worker-1", "train-1", "a-b-replica-12"}) {
-    EXPECT_THAT(said({kubernetes, kPyTorch, {}, name}),
+    PathState hosts;
+    hosts.kind = PathState::Kind::kFile;
+    hosts.content =
+        "10.1.2.3\t" + std::string(name) + ".train.ml.svc.cluster.local\t" + name + "\n";
+    EXPECT_THAT(said({kubernetes, kPyTorch, {{"/etc/hosts", hosts}}, name}),
                 AllOf(HasSubstr(name), HasSubstr("a sign of several"), HasSubstr("--nodes 1")));
     EXPECT_EQ(said({{}, kPyTorch, {}, name}), "local pytorch, world size 1") << name;
     EXPECT_EQ(said({kubernetes, kPlain, {}, name}), "local single, world size 1") << name;
@@ -244,7 +403,8 @@ TEST(NeverAlone, TheNameOfAReplicaIsASign) {
   for (const char* one : {"NNODES=1", "WORLD_SIZE=1"}) {
     EXPECT_EQ(said({{kubernetes[0], one}, kPyTorch, {}, "train-1"}), "local pytorch, world size 1");
   }
-  for (const char* name : {"train-0", "job-worker-0"}) {
+  EXPECT_THAT(said({kubernetes, kPyTorch, {}, "train-poc-worker-1"}), HasSubstr("a sign of"));
+  for (const char* name : {"train-0", "job-worker-0", "train-1", "llama-2", "gpt-4"}) {
     const Outcome first = outcome_of({kubernetes, kPyTorch, {}, name});
     ASSERT_TRUE(std::holds_alternative<Planned>(first));
     EXPECT_THAT(std::get<Planned>(first).plan.warnings,

@@ -146,6 +146,50 @@ Job lws(int nodes, int slots) {
   });
 }
 
+Job dstack(int nodes, int slots) {
+  const std::string addresses = join(names(nodes, address_of), "\n");
+  return job_of("dstack", nodes, slots, [=](int node) {
+    return plain(kPyTorch,
+                 {"DSTACK_NODES_NUM=" + number(nodes), "DSTACK_NODE_RANK=" + number(node),
+                  "DSTACK_MASTER_NODE_IP=" + address_of(0), "DSTACK_NODES_IPS=" + addresses,
+                  "DSTACK_GPUS_PER_NODE=" + number(slots), "DSTACK_RUN_NAME=train"},
+                 "ip-" + number(node));
+  });
+}
+
+Job beaker(int nodes, int slots) {
+  return job_of("beaker", nodes, slots, [=](int node) {
+    Container one =
+        plain(kPyTorch,
+              {"BEAKER_REPLICA_COUNT=" + number(nodes), "BEAKER_REPLICA_RANK=" + number(node),
+               "BEAKER_LEADER_REPLICA_HOSTNAME=gpu-cluster-7.site"},
+              "gpu-cluster-" + number(node + 7));
+    add_gpus(one, slots);
+    return one;
+  });
+}
+
+Job baseten(int nodes, int slots) {
+  return job_of("baseten", nodes, slots, [=](int node) {
+    return plain(kPyTorch,
+                 {"BT_GROUP_SIZE=" + number(nodes), "BT_NODE_RANK=" + number(node),
+                  "BT_LEADER_ADDR=" + address_of(0), "BT_NUM_GPUS=" + number(slots)},
+                 "training-" + number(node));
+  });
+}
+
+Job metaflow(int nodes, int slots) {
+  return job_of("metaflow", nodes, slots, [=](int node) {
+    Container one =
+        plain(kPyTorch,
+              {"MF_PARALLEL_NUM_NODES=" + number(nodes), "MF_PARALLEL_NODE_INDEX=" + number(node),
+               "MF_PARALLEL_MAIN_IP=" + address_of(0)},
+              "step-" + number(node));
+    add_gpus(one, slots);
+    return one;
+  });
+}
+
 Job openpai(int nodes, int slots) {
   auto variables = std::make_shared<Words>(
       names(nodes, [](int i) { return "PAI_HOST_IP_worker_" + number(i) + "=" + address_of(i); }));
@@ -226,6 +270,37 @@ Job env_by_nodes(int nodes, int slots) {
   return job;
 }
 
+// RunPod's Instant Clusters, by "Configuration reference".
+Job env_runpod(int nodes, int slots) {
+  Job job = job_of("env", nodes, slots, [=](int node) {
+    Container one = plain(
+        kPyTorch,
+        {"MASTER_ADDR=10.65.0.2", "MASTER_PORT=29400", "PRIMARY_ADDR=10.65.0.2",
+         "NUM_NODES=" + number(nodes), "NODE_RANK=" + number(node), "NODE_ADDR=" + address_of(node),
+         "NUM_TRAINERS=" + number(slots), "WORLD_SIZE=" + number(nodes * slots)},
+        "9f1c" + number(node));
+    add_gpus(one, slots);
+    return one;
+  });
+  job.name = "env-runpod-pytorch";
+  return job;
+}
+
+Job determined(int nodes, int slots) {
+  const std::string addresses = json_list(names(nodes, address_of));
+  const std::string each = "[" + join(Words(static_cast<std::size_t>(nodes), number(slots))) + "]";
+  return job_of("determined", nodes, slots, [=](int node) {
+    Container one = plain(kPyTorch,
+                          {"DET_CLUSTER_ID=c", "DET_ALLOCATION_ID=17.0.1", "DET_TASK_TYPE=TRIAL",
+                           "DET_AGENT_ID=a" + number(node)},
+                          "trial-" + number(node));
+    one.paths["/run/determined/info/rendezvous.json"] =
+        file_of(R"({"container_addrs": )" + addresses + R"(, "container_rank": )" + number(node) +
+                R"(, "container_slot_counts": )" + each + "}");
+    return one;
+  });
+}
+
 Job env_tasks(int nodes, int slots) {
   return tasks_of("env", nodes, slots, [=](int task) {
     return plain(kPyTorch,
@@ -261,7 +336,10 @@ std::vector<Job> told_jobs(int nodes, int slots) {
       pbs("mpi", nodes, slots),  tfconfig(nodes, slots),
       env(nodes, slots),         env_by_nodes(nodes, slots),
       env_tasks(nodes, slots),   counted(nodes, slots),
-      vertex(nodes, slots),
+      vertex(nodes, slots),      dstack(nodes, slots),
+      beaker(nodes, slots),      baseten(nodes, slots),
+      metaflow(nodes, slots),    env_runpod(nodes, slots),
+      determined(nodes, slots),
   };
   return jobs;
 }

@@ -78,11 +78,11 @@ envgen::Status wait(DatasetWork& work, int turn) {
   if (counters) work.waited = true;
   say(work, counters ? &counters->get() : nullptr, true);
   constexpr int kFirstMs = 2;
-  constexpr int kMostMs = 100;
+  constexpr int kMaxMs = 100;
   constexpr int kLastDoubling = 6;
   // Apart from others that wait: of two that ask at the same time both may be refused.
   const int spread = static_cast<int>(::getpid() % 7);
-  ::poll(nullptr, 0, std::min(kFirstMs << std::min(turn, kLastDoubling), kMostMs) + spread);
+  ::poll(nullptr, 0, std::min(kFirstMs << std::min(turn, kLastDoubling), kMaxMs) + spread);
   return {};
 }
 
@@ -122,11 +122,15 @@ std::optional<Prepared> borrow(DatasetWork& work) {
 }
 
 envgen::Result<Prepared> obtain(DatasetWork& work) {
-  constexpr int kMostCopies = 5;
+  constexpr int kMaxCopies = 5;
   int copies = 0;
+  int spoiled = 0;
+  int used_turns = 0;  // in a row in which others only used what is there
   for (int turn = 0;; ++turn) {
     TRY_ASSIGN(auto shared, try_lock(work.cache_entry, Hold::kShared));
-    const bool others_only_use_it = shared.valid();
+    // If there is no copy, a job that looks for one holds the shared lock, as this job does.
+    const bool is_used = shared.valid() && is_there(work.cache_entry.published());
+    used_turns = is_used ? used_turns + 1 : 0;
     if (shared.valid()) {
       TRY_ASSIGN(auto prepared, take(work, std::move(shared)));
       if (prepared) return std::move(*prepared);
@@ -134,34 +138,46 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
     TRY_ASSIGN(auto exclusive, try_lock(work.cache_entry, Hold::kExclusive));
     if (!exclusive.valid()) {
       // Those that use it may do so for weeks.
-      constexpr int kPatience = 20;
-      work.as_it_is = others_only_use_it && turn >= kPatience;
+      constexpr int kMaxTurns = 20;
+      work.as_it_is = used_turns > kMaxTurns;
+      const bool is_enough = used_turns > kMaxTurns + 1;
       // Neither to be used nor to be mended: another entry for the same.
-      constexpr int kMostVariants = 3;
-      if (work.as_it_is && turn > kPatience && work.variant >= kMostVariants &&
-          !work.changed.empty()) {
+      constexpr int kMaxVariants = 3;
+      if (is_enough && work.variant >= kMaxVariants && !work.changed.empty()) {
         return envgen::fail(kWhat, work.cache_entry.data(),
                             "copies that jobs have changed and use, " +
                                 std::to_string(work.variant + 1) + " of them",
                             "let jobs not write to their data, or name a place with "
                             "--data SRC=DST for each");
       }
-      if (work.as_it_is && turn > kPatience && work.variant < kMostVariants) {
+      if (is_enough && work.variant < kMaxVariants) {
         ++work.variant;
         work.warnings.push_back((work.changed.empty() ? work.cache_entry.data() : work.changed) +
                                 ", and another job uses it: copying it anew beside it");
         work.as_it_is = false;
         TRY(choose_entry(work));
-        turn = 0;
+        turn = used_turns = 0;
         continue;
       }
       TRY(wait(work, turn));
       continue;
     }
-    if (++copies > kMostCopies) {
-      return envgen::fail(kWhat, work.cache_entry.published(),
-                          "a copy that others remove each time",
-                          "raise --cache-ttl and --cache-max-size of the jobs of this node");
+    // No other job held the copy since: its file system changed it.
+    if (work.copied && !work.changed.empty() && ++spoiled > 1) {
+      return envgen::fail(kWhat, work.changed, "changed as soon as it was copied, twice",
+                          "look at its file system, or name another --data-root");
+    }
+    if (++copies > kMaxCopies && !work.begun.key.empty()) {
+      return envgen::fail(kWhat, work.source.path, "that it changes each time it is copied",
+                          "copy when nothing writes to it, or leave out what is written with "
+                          "--exclude");
+    }
+    if (copies > kMaxCopies) {
+      return envgen::fail(
+          kWhat, work.cache_entry.published(),
+          "no copy there right after it was made, " + std::to_string(kMaxCopies) + " times",
+          "raise --cache-ttl and --cache-max-size if other jobs of this node "
+          "remove it, else look at its file system");
     }
     auto made = make_ready(work, std::move(exclusive));
     if (made && work.begun_lock.valid()) {
@@ -196,12 +212,12 @@ envgen::Result<Options> options_of(const Preparation& order) {
 }
 
 envgen::Result<Prepared> prepare_at_destination(const Preparation& order, Options options) {
-  TRY_ASSIGN(auto source, locate_source(order.dataset.source, options.deadline_ms, order.job_user));
+  TRY_ASSIGN(auto source, locate_source(order.dataset.source, options));
   std::vector<std::string> warnings;
   options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
   TRY_ASSIGN(auto copied, copy_tree(source.path, order.dataset.destination, options));
   if (!copied.replaced.empty()) {
-    warnings.push_back(order.dataset.destination + ": " + kept_line(copied.replaced, copied.why));
+    warnings.push_back(kept_line(order.dataset.destination, copied.replaced, copied.why));
   }
   Prepared prepared{.path = std::move(copied.path),
                     .lease = std::move(copied.lease),
@@ -231,8 +247,7 @@ envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
                    .changed = "",
                    .warnings = {}};
   work.options.warn = [&work](const std::string& line) { work.warnings.push_back(line); };
-  TRY_ASSIGN(work.source,
-             locate_source(order.dataset.source, work.options.deadline_ms, order.job_user));
+  TRY_ASSIGN(work.source, locate_source(order.dataset.source, work.options));
   work.wanted.source = work.source.path;
   work.wanted.version = order.request.version;
   work.wanted.options = to_text(work.options);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/content_hash.h"
+#include "init/copy/tree/contents.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -110,8 +111,8 @@ bool may_stand_in_a_key(char c) {
 }
 
 std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant) {
-  constexpr std::size_t kMostOfAName = 100;
-  std::string key = name.substr(0, kMostOfAName);
+  constexpr std::size_t kMaxNameBytes = 100;
+  std::string key = name.substr(0, kMaxNameBytes);
   for (char& c : key) {
     if (!may_stand_in_a_key(c)) c = '_';
   }
@@ -154,7 +155,7 @@ bool is_held(const CacheEntry& cache_entry) {
 void touch(const sys::Fd& lock) { ::futimens(lock.get(), nullptr); }
 
 envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& cache_entry) {
-  const envgen::PathState file = sys::inspect(cache_entry.record(), true);
+  const envgen::PathState file = read_kept_file(cache_entry.record());
   if (file.kind == envgen::PathState::Kind::kAbsent) return std::nullopt;
   if (file.kind != envgen::PathState::Kind::kFile) {
     return fail_on(cache_entry.record(), file.error != 0 ? file.error : EISDIR);
@@ -165,7 +166,7 @@ envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& 
 
 std::string source_of(const CacheEntry& cache_entry) {
   for (const std::string& path : {cache_entry.record(), cache_entry.was()}) {
-    const envgen::PathState file = sys::inspect(path, true);
+    const envgen::PathState file = read_kept_file(path);
     auto record = envgen::parse_record(file.content, path);
     if (record) return std::move(record->source);
   }

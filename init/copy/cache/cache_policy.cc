@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/stable_sort.h"
+
 namespace envgen {
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
@@ -20,7 +22,7 @@ std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
   };
   std::erase_if(entries, [](const CachedDataset& entry) { return entry.in_use; });
   // The least recently used first: those whose time is over are in front.
-  std::ranges::sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
+  envgen::stable_sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
     return std::tuple(used(a), std::string_view(a.key)) <
            std::tuple(used(b), std::string_view(b.key));
   });

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "init/copy/tree/standing.h"
+#include "init/copy/tree/copy_check.h"
 #include "init/sys/boot.h"
 #include "init/sys/files.h"
 
@@ -46,14 +46,14 @@ EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecor
     counters->get().total_entries = state.record.entries;
     counters->get().total_bytes = state.record.bytes;
   }
-  const envgen::Status standing =
+  const envgen::Status unmodified =
       !counters ? std::unexpected(counters.error())
-                : check_standing({cache_entry.data(), cache_entry.manifest(), cache_entry.record()},
-                                 {.hashed = state.record.hashed, .source = wanted.source}, options,
-                                 *counters);
-  if (standing) return state;
+                : check_unmodified(
+                      {cache_entry.data(), cache_entry.manifest(), cache_entry.record()},
+                      {.hashed = state.record.hashed, .source = wanted.source}, options, *counters);
+  if (unmodified) return state;
   state.found = Found::kChanged;
-  state.why = standing.error().where + ": " + standing.error().found;
+  state.why = unmodified.error().where + ": " + unmodified.error().found;
   return state;
 }
 

@@ -27,7 +27,7 @@ struct EntryState {
 EntryState check_state(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
                        bool verify);
 
-// The same, and a walk over the copy (standing.h): jobs may have written to it.
+// The same, and a walk over the copy (copy_check.h): jobs may have written to it.
 EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
                           const Options& options);
 

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/stable_sort.h"
 #include "init/copy/cache/cache_entry.h"
 #include "init/copy/cache/user_cache.h"
 #include "init/copy/progress.h"
@@ -34,10 +35,10 @@ constexpr std::string_view kPartial = ".partial";
 std::int64_t mtime_ms(const std::string& path) {
   constexpr std::int64_t kMsPerSecond = 1000;
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  constexpr std::int64_t kMostSeconds = 1'000'000'000'000;  // whoever owns it sets it as they like
+  constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;  // whoever owns it sets it as they like
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return 0;
-  const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMostSeconds);
+  const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMaxSeconds);
   return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
 }
 
@@ -63,8 +64,8 @@ bool is_in_use(const CacheEntry& cache_entry) {
 
 // What no file system holds is no number.
 std::uint64_t credible(std::uint64_t number) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 60U;
-  return number > kMost ? 0 : number;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 60U;
+  return number > kMax ? 0 : number;
 }
 
 // Of an unfinished one, as much as its copiers say.
@@ -142,7 +143,7 @@ void forget_old_sources(const std::string& cache, std::int64_t now_ms) {
 
 envgen::Status list_user_cache(const std::string& cache,
                                std::vector<envgen::CachedDataset>& entries) {
-  constexpr std::size_t kMost = 100'000;
+  constexpr std::size_t kMax = 100'000;
   const AsOwner owner(cache);
   if (!owner.may()) return {};
   const sys::Dir directory(::opendir(cache.c_str()));
@@ -155,9 +156,9 @@ envgen::Status list_user_cache(const std::string& cache,
   while (const dirent* entry = ::readdir(directory.get())) {
     const std::string_view name = entry->d_name;
     const std::string key = key_in(name);
-    if (!key.empty() && found.size() < kMost) found.emplace_back(key, name.ends_with(kPartial));
+    if (!key.empty() && found.size() < kMax) found.emplace_back(key, name.ends_with(kPartial));
   }
-  std::ranges::sort(found);
+  envgen::stable_sort(found, std::less());
   entries.reserve(entries.size() + found.size());
   for (const auto& [key, partial] : found) {
     entries.push_back(describe({.cache = cache, .key = key}, partial));

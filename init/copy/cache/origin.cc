@@ -30,20 +30,19 @@ std::string origin_of_link(const std::string& path) {
 
 }  // namespace
 
-envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
-                                     const envgen::Identity* job_user) {
-  constexpr int kMostLinks = 8;
-  auto source = find_source(path, deadline_ms, job_user);
+envgen::Result<Source> locate_source(const std::string& path, const Options& options) {
+  constexpr int kMaxLinks = 8;
+  auto source = find_source(path, options);
   // One that did not answer would hang this process, too.
-  const bool late = deadline_ms != 0 && sys::monotonic_ms() >= deadline_ms;
+  const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
   if (!source && !late) {
     const std::string origin = origin_of_link(path);
-    if (!origin.empty()) source = find_source(origin, deadline_ms, job_user);
+    if (!origin.empty()) source = find_source(origin, options);
   }
-  for (int left = kMostLinks; source && left > 0; --left) {
+  for (int left = kMaxLinks; source && left > 0; --left) {
     const std::string origin = origin_of(source->path);
     if (origin.empty()) break;
-    source = find_source(origin, deadline_ms, job_user);
+    source = find_source(origin, options);
   }
   return source;
 }

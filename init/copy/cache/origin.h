@@ -12,7 +12,6 @@
 namespace copy {
 
 // find_source of destination.h, but for such links.
-envgen::Result<Source> locate_source(const std::string& path, std::int64_t deadline_ms,
-                                     const envgen::Identity* job_user = nullptr);
+envgen::Result<Source> locate_source(const std::string& path, const Options& options);
 
 }  // namespace copy

@@ -10,9 +10,11 @@
 #include <string_view>
 
 #include "base/content_hash.h"
+#include "init/copy/tree/directory.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 
 namespace copy {
 namespace {
@@ -39,25 +41,42 @@ bool is_name(std::string_view name) {
   return name == kName || (name.starts_with(kName) && name[kName.size()] == '-');
 }
 
-// Whoever may use the root may use what is in it: its group is the cache's, where we may say so.
+// Returns the mode of a cache in `root`: users of the root can use the cache.
+mode_t mode_below(const struct stat& root) {
+  constexpr mode_t kMaxMode = 0755;
+  return (root.st_mode & kMaxMode) | S_IRWXU;
+}
+
+// The root's group is the cache's, where we may say so.
 envgen::Status give_mode(const std::string& cache, const struct stat& root) {
-  constexpr mode_t kMost = 0755;
-  mode_t mode = (root.st_mode & kMost) | S_IRWXU;
+  mode_t mode = mode_below(root);
   // By its descriptor: the root's owner may put something else in its place.
   const sys::Fd made(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!made.valid() || ::fstat(made.get(), &status) != 0) {
     return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
+  const std::string system = "that its file system (" + sys::file_system_of(made.get()) + ") ";
+  constexpr const char* kFix = "name a directory of a local file system with --data-root";
   if (status.st_uid != ::geteuid()) {
-    return envgen::fail(kWhat, cache, "a file system that makes it another user's",
-                        "name a directory of a local file system with --data-root");
+    return envgen::fail(kWhat, cache,
+                        system + "shows user " + std::to_string(status.st_uid) +
+                            " as the owner of what user " + std::to_string(::geteuid()) + " makes",
+                        kFix);
+  }
+  if (!drop_inherited(made.get())) {
+    return envgen::fail(kWhat, cache, "an access control list that cannot be removed",
+                        "name another --data-root");
   }
   // Else our own group gets what all get.
   const bool same = ::fchown(made.get(), static_cast<uid_t>(-1), root.st_gid) == 0;
   if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
-  if (::fchmod(made.get(), mode) == 0) return {};
-  return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
+  // A file system without permissions refuses it: the directory stays as it was made.
+  std::ignore = ::fchmod(made.get(), mode);
+  if (::fstat(made.get(), &status) != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return envgen::fail(kWhat, cache, system + "lets others write all that is made there", kFix);
+  }
+  return {};
 }
 
 }  // namespace
@@ -65,11 +84,11 @@ envgen::Status give_mode(const std::string& cache, const struct stat& root) {
 bool UserCache::is_ours() const { return safe && owner == ::geteuid(); }
 
 std::vector<UserCache> user_caches(const std::string& root) {
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMax = 10'000;
   std::vector<std::string> names;
   const sys::Dir directory(::opendir(root.c_str()));
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    if (is_name(entry->d_name) && names.size() < kMost) names.push_back(root + "/" + entry->d_name);
+    if (is_name(entry->d_name) && names.size() < kMax) names.push_back(root + "/" + entry->d_name);
   }
   if (!directory) names = {root + "/" + std::string(kName), own_name(root)};
   std::ranges::sort(names);
@@ -104,9 +123,11 @@ envgen::Result<std::string> make_own_cache(const std::string& root) {
   std::string cache;
   for (const std::string& name : {root + "/" + std::string(kName), own_name(root), any}) {
     cache = name;
-    if (::mkdir(name.c_str(), S_IRWXU) == 0) {
-      TRY(give_mode(name, above));
-      return cache;
+    if (::mkdir(name.c_str(), mode_below(above)) == 0) {
+      const auto given = give_mode(name, above);
+      if (given) return cache;
+      ::rmdir(name.c_str());
+      return std::unexpected(given.error());
     }
     if (errno != EEXIST) break;
     // Another process of ours may just have made it.

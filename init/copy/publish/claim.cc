@@ -12,6 +12,7 @@
 
 #include "base/content_hash.h"
 #include "init/copy/progress.h"
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/tree_digest.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -25,6 +26,7 @@ constexpr int kLookMs = 100;
 
 struct Seen {
   bool there = false;
+  int error = 0;  // the errno of reading what is there
   std::string text;
   std::int64_t touched_ns = 0;
 
@@ -38,8 +40,9 @@ Seen read_claim(const std::string& path) {
   struct stat status{};
   std::array<char, 256> text{};
   const bool known = ::fstat(fd.get(), &status) == 0;
-  const ssize_t size = ::read(fd.get(), text.data(), text.size());
+  const ssize_t size = read_kept(fd.get(), text.data(), text.size(), 0);
   return {.there = true,
+          .error = size < 0 ? errno : 0,
           .text = std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0),
           .touched_ns = known ? to_ns(status.st_mtim) : 0};
 }
@@ -69,14 +72,14 @@ bool make(const std::string& path, const std::string& own, const std::string& te
 }  // namespace
 
 envgen::Result<Claim> Claim::take(const std::string& state, const Options& options,
-                                  const std::string& boot_id, const Patience& patience) {
+                                  const std::string& boot_id, const ClaimTimeouts& timeouts) {
   const std::string path = state + "/claim";
   if (boot_id.empty()) return Claim(path, "", 0);
   const std::string own = path + "-" + std::to_string(envgen::hash_of(boot_id));
   Claim claim(
       path,
       boot_id + " " + std::to_string(::getpid()) + " " + std::to_string(sys::monotonic_ms()) + "\n",
-      patience.beat_ms);
+      timeouts.beat_ms);
   Seen before;
   std::int64_t since_ms = sys::monotonic_ms();
   for (;;) {
@@ -90,14 +93,14 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
     before = seen;
     const bool killed = seen.text.starts_with(boot_id + " ");
     // Gone between the two: the next turn makes it. One that cannot be read may stay so.
-    if (killed || (seen.there && now_ms - since_ms >= patience.stale_ms)) {
+    if (killed || (seen.there && now_ms - since_ms >= timeouts.stale_ms)) {
       if (!write_text(own, claim.text_, O_TRUNC) || ::rename(own.c_str(), path.c_str()) != 0) {
         if (killed && (errno == ENOSPC || errno == EDQUOT)) return Claim(path, "", 0);
         return cannot_write(path, errno);
       }
       if (killed) return claim;
       claim.abandoned_ = true;
-      ::poll(nullptr, 0, static_cast<int>(patience.settle_ms));
+      ::poll(nullptr, 0, static_cast<int>(timeouts.settle_ms));
       if (claim.check()) return claim;
       claim.abandoned_ = false;
       continue;
@@ -124,7 +127,12 @@ Claim::~Claim() {
 }
 
 envgen::Status Claim::check() const {
-  if (text_.empty() || read_claim(path_).text == text_) return {};
+  if (text_.empty()) return {};
+  const Seen seen = read_claim(path_);
+  if (seen.text == text_) return {};
+  if (seen.error != 0) {
+    return envgen::fail(kWhat, path_, sys::errno_text(seen.error), "see that it may be read");
+  }
   return envgen::fail(kWhat, path_, "that another machine has taken over the place",
                       "let one machine copy to a place that several share");
 }

@@ -1,15 +1,16 @@
 #pragma once
-// A claim says which machine works at a destination, where machines share its file system but no
-// locks: a file in the state directory that one machine makes, touches every few seconds, and
-// removes. Processes of one machine keep each other out by a lock; whoever takes a claim has that
-// lock.
+// A claim says which machine works at a destination whose file system machines share without
+// sharing locks: a file in the state directory that one machine creates, touches every few seconds,
+// and removes. Processes of one machine exclude each other by a lock, which the holder of a claim
+// has.
 //
 //   <state>/claim   "<boot id> <pid> <a number>\n"
 //
-// One of this boot is of a process that was killed: it had the lock. One of another boot that
-// nobody has touched for `patience_ms`, by our own clock, is of a machine that has gone. Whoever
-// was only asleep so long finds its claim taken, and ends. It is no proof on a file system that
-// shows names late to others: what is at the destination is still complete, but of either.
+// A claim of this boot belongs to a killed process, as this process has the lock now. A claim of
+// another boot that has not been touched for `stale_ms`, by this machine's clock, is abandoned. A
+// machine that only slept so long finds its claim taken, and gives up. On a file system that shows
+// names late to other machines two can hold a claim: the destination is then a complete copy of
+// one.
 
 #include <cstdint>
 #include <string>
@@ -19,26 +20,27 @@
 
 namespace copy {
 
-struct Patience {
+struct ClaimTimeouts {
   std::int64_t stale_ms = 30'000;
   std::int64_t beat_ms = 3'000;
-  std::int64_t settle_ms = 1'000;  // others may take what is abandoned at the same time
+  std::int64_t settle_ms = 1'000;  // between taking an abandoned claim and checking for a rival
 };
 
 class Claim {
  public:
-  // Waits for another machine's. Without a boot id nothing can be told, and on a full disk nothing
-  // be written: it is not valid then, and holds nobody up.
+  // Blocks while another machine has a claim. Without a boot id, or on a full disk, the claim is
+  // not valid and excludes no other machine.
   static envgen::Result<Claim> take(const std::string& state, const Options& options,
-                                    const std::string& boot_id, const Patience& patience = {});
+                                    const std::string& boot_id, const ClaimTimeouts& timeouts = {});
   Claim(Claim&& other) noexcept;
   Claim& operator=(Claim&&) = delete;
   ~Claim();
 
-  // To be called often. An error: another machine has taken it.
+  // Touches the claim when it is due. Call it several times a second. An error: another machine has
+  // taken the claim.
   envgen::Status keep();
   envgen::Status check() const;
-  // It was another machine's, of which processes may still write to what is there.
+  // Returns whether the claim was taken from another machine, whose processes may still write.
   [[nodiscard]] bool abandoned() const { return abandoned_; }
 
  private:

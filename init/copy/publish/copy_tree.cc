@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "init/copy/copy_record.h"
@@ -16,12 +17,14 @@
 #include "init/copy/publish/publication_journal.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/copy.h"
 #include "init/copy/tree/pass.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/path_state.h"
 
 namespace copy {
 namespace {
@@ -79,19 +82,20 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
                                                      const Options& options,
                                                      const SharedCounters& counters,
                                                      std::optional<Scan>& scan) {
-  const envgen::PathState file = sys::inspect(record_of(destination), true);
+  const envgen::PathState file = read_kept_file(record_of(destination));
   const auto record = envgen::parse_record(file.content, record_of(destination));
   if (!record || !is_of(*record, source, destination, options)) return std::nullopt;
   TRY_ASSIGN(scan, scan_tree(root_of(source.path, source.directory), options, counters));
   if (to_text(scan->digest) != record->digest) return std::nullopt;
-  auto standing = check_published(destination, source.path, options, counters);
-  if (standing && (options.verify || !can_be_trusted(*record, sys::boot_id()))) {
-    standing = verify_tree(destination.data() + (destination.mount_point ? "/" : ""),
-                           destination.state + "/manifest", options, counters);
+  auto unmodified = check_published(destination, source.path, options, counters);
+  if (unmodified && (options.verify || !can_be_trusted(*record, sys::boot_id()))) {
+    unmodified = verify_tree(destination.data() + (destination.mount_point ? "/" : ""),
+                             destination.state + "/manifest", options, counters);
   }
-  if (!standing) {
+  if (!unmodified) {
     if (options.warn && destination.exists) {
-      options.warn(standing.error().where + ": " + standing.error().found + "; copying it anew");
+      options.warn(unmodified.error().where + ": " + unmodified.error().found +
+                   "; copying it anew");
     }
     return std::nullopt;
   }
@@ -141,7 +145,7 @@ envgen::Status begin_filling(const Source& source, const Destination& destinatio
   const std::string filling = filling_of(destination);
   const std::string note = filling + "/source";
   const std::string text = std::to_string(source.inode) + " " + source.path + "\n";
-  if (sys::inspect(note, true).content == text) return {};
+  if (read_kept_file(note).content == text) return {};
   auto status = remove_tree(tree_of(destination), keep);
   if (status) status = remove_tree(filling, keep);
   if (status) status = sys::make_directories(filling, 0755);
@@ -176,9 +180,11 @@ envgen::Result<Copied> copy_anew(const Source& source, const Destination& destin
 
 }  // namespace
 
-std::string kept_line(const std::string& where, const std::string& why) {
-  return "what was there before is in " + where + (why.empty() ? "" : " (" + why + ")") +
-         ", look at it before you remove it";
+std::string kept_line(const std::string& destination, const std::string& where,
+                      const std::string& why) {
+  return "kept the previous content of " + destination + " in " + where + ": " +
+         (why.empty() ? "trainit did not copy it" : "it was modified (" + why + ")") +
+         "; review it, then delete it";
 }
 
 namespace {
@@ -191,11 +197,11 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
   const Keep keep = [&claim] { return claim->keep(); };
   TRY_ASSIGN(auto settled, settle(destination, keep));
   if (!settled.replaced.empty() && asked.warn) {
-    asked.warn(kept_line(settled.replaced, settled.why));
+    asked.warn(kept_line(destination.real, settled.replaced, settled.why));
   }
   envgen::Status status;
   if (claim->abandoned()) {
-    // What the other machine may still write to goes away under it.
+    // The other machine may still be writing to its tree.
     status = remove_tree(tree_of(destination), keep);
     if (status) status = remove_tree(filling_of(destination), keep);
   }
@@ -215,7 +221,8 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
   options.lock_fd = locked.get();
   std::optional<Scan> scan;
   TRY_ASSIGN(auto found, find_unchanged(source, destination, options, counters, scan));
-  if (!found) status = check_room_for(source, destination, options, counters, scan);
+  if (!found) status = check_replaceable(destination);
+  if (!found && status) status = check_room_for(source, destination, options, counters, scan);
   if (!status) return std::unexpected(status.error());
   auto copied = found ? envgen::Result<Copied>(std::move(*found))
                       : copy_anew(source, destination, options, counters);
@@ -230,7 +237,7 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
 
 envgen::Result<Copied> copy_tree(const std::string& source_path,
                                  const std::string& destination_path, const Options& asked) {
-  TRY_ASSIGN(auto source, find_source(source_path, asked.deadline_ms, asked.job_user));
+  TRY_ASSIGN(auto source, find_source(source_path, asked));
   // Before anything is made.
   TRY_ASSIGN(const auto destination, find_destination(destination_path));
   TRY(check_apart(source, destination));
@@ -248,6 +255,33 @@ envgen::Result<Copied> copy_tree(const std::string& source_path,
   }
   copied->replaced = held.with_named_paths(std::move(copied->replaced));
   return copied;
+}
+
+envgen::Result<Preview> preview_copy(const std::string& source_path,
+                                     const std::string& destination_path, const Options& asked) {
+  TRY_ASSIGN(const auto source, find_source(source_path, asked));
+  TRY_ASSIGN(const auto destination, find_destination(destination_path));
+  TRY(check_apart(source, destination));
+  TRY(check_publishable(destination));
+  TRY_ASSIGN(auto counters, SharedCounters::anonymous());
+  counters.get().started_ms = sys::wall_ms();
+  Options options = asked;
+  options.dry_run = true;
+  TRY_ASSIGN(const auto scan, scan_tree(root_of(source.path, source.directory), options, counters));
+  Preview preview{.path = destination.real_data(), .size = scan.size};
+  const envgen::PathState file = read_kept_file(record_of(destination));
+  const auto record = envgen::parse_record(file.content, record_of(destination));
+  preview.up_to_date = record && destination.exists &&
+                       is_of(*record, source, destination, options) &&
+                       record->digest == to_text(scan.digest);
+  auto space = space_of(sys::present_part(destination.state), options.headroom);
+  // Some file systems do not report their space.
+  if (space && space->available_bytes != UINT64_MAX) preview.space = *space;
+  if (preview.up_to_date || !preview.space) return preview;
+  const Need need =
+      need_of(scan.size, *space, {tree_of(destination), filling_of(destination)}, options);
+  if (has_room(*space, need)) return preview;
+  return std::unexpected(room_error(destination, *space, need));
 }
 
 }  // namespace copy

@@ -1,33 +1,51 @@
 #pragma once
-// A copy that appears at its destination complete or not at all: `trainit copy`.
+// `trainit copy`: a copy that appears at its destination complete or not at all.
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "init/copy/publish/publish.h"
+#include "init/copy/space.h"
 #include "init/copy/tree/options.h"
 #include "init/sys/fd.h"
 
 namespace copy {
 
 struct Copied {
-  std::string path;  // where the data is
+  std::string path;  // of the data
   Published how = Published::kRenamed;
   TreeSize size;
-  TreeSize kept;  // of it, what was there from an earlier run
+  TreeSize kept;  // the part of `size` that an earlier run had copied
   std::string
-      replaced;     // where what was at the destination is kept; "" = nothing, or a copy of ours
-  std::string why;  // what had become of it, where it was one
-  sys::Fd lease;    // nobody replaces what is there while this is open
+      replaced;     // the path of the destination's previous content, if that was kept; else ""
+  std::string why;  // the change of that content, if it was a copy; else ""
+  sys::Fd lease;    // while it is open, no other copy replaces the destination's content
 };
-// For a person: where what was there before is.
-std::string kept_line(const std::string& where, const std::string& why);
+// Returns the message about the previous content of `destination`, kept at `where`; `why`: as in
+// Copied.
+std::string kept_line(const std::string& destination, const std::string& where,
+                      const std::string& why);
 
-// `trainit copy`: a copy of `source` at `destination`. The record, the manifest and what is not
-// finished lie beside it, in `<parent>/.trainit-copy.<name>` (of a mount point: in
-// `<destination>/.trainit-copy`). Two at once wait for one another. A copy in use is not replaced:
-// an error.
+// Copies `source` to `destination`. The record, the manifest and unfinished files lie in the state
+// directory `<parent>/.trainit-copy.<name>` (of a mount point: `<destination>/.trainit-copy`).
+// Blocks while another copy to the same destination runs. Errors: as run_copy_job(); a copy that a
+// job uses is at the destination; no room.
 envgen::Result<Copied> copy_tree(const std::string& source, const std::string& destination,
                                  const Options& options);
+
+// The result of `trainit copy --dry-run`.
+struct Preview {
+  std::string path;  // of the data, after a copy
+  TreeSize size;
+  bool up_to_date = false;     // a copy of this state of the source is published
+  std::optional<Space> space;  // of the destination's file system; nullopt: unknown
+};
+
+// Checks the source and the destination for copy_tree(), and writes nothing. Errors: an unreadable
+// source, an unsuitable destination, too little room. Two things only a copy can find out: whether
+// the copy can share blocks with the source, and whether existing content can be moved.
+envgen::Result<Preview> preview_copy(const std::string& source, const std::string& destination,
+                                     const Options& options);
 
 }  // namespace copy

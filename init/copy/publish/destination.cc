@@ -5,17 +5,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "base/content_hash.h"
 #include "envgen/plan/inputs.h"
-#include "init/proc/spawn.h"
+#include "init/copy/stall.h"
+#include "init/copy/storage_call.h"
+#include "init/proc/child_run.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
@@ -66,10 +68,7 @@ bool is_mount_point(const std::string& path, const struct stat& status) {
 
 // The links of what is there of it resolved; the rest is still to be made.
 envgen::Result<std::string> resolved_by_parents(const std::string& path) {
-  std::string above = sys::parent_of(path);
-  while (above != "/" && ::access(above.c_str(), F_OK) != 0 && errno == ENOENT) {
-    above = sys::parent_of(above);
-  }
+  const std::string above = sys::present_part(sys::parent_of(path));
   const std::string real = resolved(above);
   const std::string rest = path.substr(above == "/" ? 0 : above.size());
   if (real.empty()) return envgen::fail(kWhatPlace, above, sys::errno_text(errno), kAnotherPlace);
@@ -103,6 +102,7 @@ envgen::Result<std::string> resolve_destination(const std::string& destination_p
 // What the process that looks tells.
 struct Answer {
   int error = 0;
+  bool link = false;  // of an error: the path is a symbolic link
   bool directory = false;
   bool refused = false;  // `path` is why
   std::uint64_t device = 0;
@@ -115,7 +115,12 @@ struct Answer {
 // but as the job's user or another one has made it, is the job's only where that one may read it.
 bool is_for(const envgen::Identity* job_user, const std::string& path, std::string* why,
             bool* weak) {
-  const auto reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+  envgen::Result<sys::Reached> reached = sys::Reached();
+  ask_source(nullptr, [&] {
+    errno = 0;
+    reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+    return reached.has_value();
+  });
   if (!reached) {
     *why = reached.error().found;
     *weak = true;
@@ -154,9 +159,13 @@ int inspect_and_send(const std::string& path, const envgen::Identity* job_user, 
   bool weak = false;
   if (job_user != nullptr && job_user->uid == 0) job_user = nullptr;
   if (::geteuid() == 0 && !is_for(job_user, path, &why, &weak)) return refuse(answer, why, fd);
-  if (::realpath(path.c_str(), answer.path.data()) == nullptr ||
-      ::stat(answer.path.data(), &status) != 0) {
+  const auto look = [&] {
+    return ::realpath(path.c_str(), answer.path.data()) != nullptr &&
+           ::stat(answer.path.data(), &status) == 0;
+  };
+  if (!ask_source(nullptr, look)) {
     answer.error = errno;
+    answer.link = ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
   } else if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
     answer.error = EINVAL;
   }
@@ -168,24 +177,6 @@ int inspect_and_send(const std::string& path, const envgen::Identity* job_user, 
   answer.inode = status.st_ino;
   answer.owner = status.st_uid;
   return ::write(fd, &answer, sizeof answer) == ssize_t{sizeof answer} ? 0 : 1;
-}
-
-// Whether all of it came. PATH_MAX is the size of an atomic write to a pipe: it comes in parts.
-bool read_answer(int fd, std::int64_t deadline_ms, Answer* answer) {
-  auto* bytes = reinterpret_cast<char*>(answer);
-  std::size_t had = 0;
-  while (had < sizeof *answer) {
-    const std::int64_t left =
-        deadline_ms == 0 ? -1 : std::max<std::int64_t>(deadline_ms - sys::monotonic_ms(), 0);
-    pollfd ready{fd, POLLIN, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, INT_MAX)));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    const ssize_t part = ::read(fd, bytes + had, sizeof *answer - had);
-    if (part <= 0) return false;
-    had += static_cast<std::size_t>(part);
-  }
-  return true;
 }
 
 bool lies_in(const std::string& path, const std::string& directory) {
@@ -254,32 +245,56 @@ envgen::Result<Destination> find_destination(const std::string& destination_path
   return destination;
 }
 
-envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms,
-                                   const envgen::Identity* job_user) {
+namespace {
+
+void await_look(proc::ChildRun& child, const Options& options) {
+  constexpr std::int64_t kReportMs = 200;
+  Counters counters{};
+  envgen::StallWatch watch;
+  std::int64_t next_ms = sys::monotonic_ms() + kReportMs;
+  while (!child.step()) {
+    const std::int64_t left_ms = child.next_look_ms() - sys::monotonic_ms();
+    pollfd ready{child.fd(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kReportMs)));
+    const std::int64_t now_ms = sys::monotonic_ms();
+    const envgen::Stall stall = watch.look(now_ms, 0, CopySide::kSource);
+    counters.stalled_side = stall.side;
+    counters.stalled_ms = stall.for_ms;
+    if (now_ms < next_ms || !options.report) continue;
+    next_ms = now_ms + kReportMs;
+    options.report(counters);
+  }
+}
+
+const char* fix_of_source(const Answer& answer) {
+  if (answer.error == EACCES) return "let this user read it, or run as its owner";
+  if (is_storage_error(answer.error)) return kCheckStorage;
+  return answer.link ? "it is a symbolic link: let it lead to a directory or a file that is there"
+                     : "name a directory or a file that is there";
+}
+
+}  // namespace
+
+envgen::Result<Source> find_source(const std::string& path, const Options& options) {
   if (path.empty()) {
     return envgen::fail(kWhatSource, path, "no name", "name a directory or a file");
   }
-  std::array<int, 2> ends{-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail(kWhatSource, path, sys::errno_text(errno), "raise the limit on open files");
-  }
-  const sys::Fd out(ends[0]);
-  sys::Fd in(ends[1]);
+  constexpr std::int64_t kNoLimitMs = 1'000'000'000'000;
   const std::string name = absolute(path);
-  auto child =
-      proc::fork_worker({}, in.get(), [&] { return inspect_and_send(name, job_user, in.get()); });
-  if (!child) return std::unexpected(child.error());
-  in.reset();
+  const std::int64_t left_ms =
+      options.deadline_ms == 0 ? kNoLimitMs : options.deadline_ms - sys::monotonic_ms();
+  TRY_ASSIGN(auto child, proc::ChildRun::start({.time_ms = left_ms}, [&](int fd) {
+               return inspect_and_send(name, options.job_user, fd);
+             }));
+  await_look(child, options);
+  child.end();
   Answer answer;
-  const bool answered = read_answer(out.get(), deadline_ms, &answer);
-  ::kill(*child, SIGKILL);
-  if (!answered) {
-    // One that hangs in the kernel cannot be waited for; it is init's when we are gone.
-    ::waitpid(*child, nullptr, WNOHANG);
-    return envgen::fail(kWhatSource, path, "no answer in time",
+  if (child.output().size() != sizeof answer) {
+    const std::string why = child.cut_short();
+    return envgen::fail(kWhatSource, path, why.empty() ? "no answer" : why,
                         "see whether its file system's server is there");
   }
-  ::waitpid(*child, nullptr, 0);
+  std::memcpy(&answer, child.output().data(), sizeof answer);
   if (answer.refused) {
     return envgen::fail(kWhatSource, path, answer.path.data(),
                         "name the place itself; with --user, let that user read it");
@@ -289,9 +304,7 @@ envgen::Result<Source> find_source(const std::string& path, std::int64_t deadlin
                         "name one of these");
   }
   if (answer.error != 0) {
-    const char* fix = answer.error == EACCES ? "let this user read it, or run as its owner"
-                                             : "name a directory or a file that is there";
-    return envgen::fail(kWhatSource, path, sys::errno_text(answer.error), fix);
+    return envgen::fail(kWhatSource, path, tried_text(answer.error), fix_of_source(answer));
   }
   return Source{.path = answer.path.data(),
                 .directory = answer.directory,
@@ -316,9 +329,11 @@ envgen::Status check_apart(const Source& source, const Destination& destination)
   }
   if (destination.exists && source.directory != destination.directory) {
     return envgen::fail(kWhat, both,
-                        source.directory ? "a directory and a file" : "a file and a directory",
+                        source.directory ? "a directory to be copied to a file"
+                                         : "a file to be copied to a directory",
                         source.directory ? "remove the file, or name another place"
-                                         : "name the file in that directory");
+                                         : "name the place of the file: " + destination.real + "/" +
+                                               name_of(source.path));
   }
   return {};
 }

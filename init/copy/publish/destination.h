@@ -1,6 +1,6 @@
 #pragma once
-// The destination of a copy, and where what is kept beside it lies. Only local file systems are
-// touched here; a copy's source is not.
+// The destination of a copy, and its state directory. The functions block on the destination's file
+// system, which must be local; only find_source() accesses the source.
 
 #include <cstdint>
 #include <string>
@@ -8,13 +8,14 @@
 
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
+#include "init/copy/tree/options.h"
 #include "init/sys/fd.h"
 
 namespace copy {
 
-// What names of state directories begin with; all of it at a mount point.
+// The prefix of the names of state directories; at a mount point, the whole name.
 inline constexpr std::string_view kStateName = ".trainit-copy";
-// Of the destination of that name in the same directory.
+// Returns the name of the state directory of the destination `name`, which lies beside it.
 std::string state_name(const std::string& name);
 
 struct Destination {
@@ -25,47 +26,46 @@ struct Destination {
   std::string state;
   // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
   bool mount_point = false;
-  // What is there now.
-  bool exists = false;
+  bool exists = false;  // this and the following fields describe the current content
   bool directory = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
 
   [[nodiscard]] std::string parent() const;
   [[nodiscard]] std::string named_parent() const;
-  // Where the data is to be read.
+  // Return the path of the data.
   [[nodiscard]] std::string data() const { return mount_point ? path + "/current" : path; }
   [[nodiscard]] std::string real_data() const { return mount_point ? real + "/current" : real; }
 };
 
-// Makes nothing; parents may be missing. Follows a link. Errors: the root directory, a link to
-// nothing, a device, the working directory: whoever is in it would stay in what is replaced.
+// Describes a destination, whose parents may be missing, and follows a symbolic link. Writes
+// nothing. Errors: the root directory, a dangling link, a device, a directory that contains the
+// working directory: this process would stay in the replaced directory.
 envgen::Result<Destination> find_destination(const std::string& destination_path);
 
-// A destination that is worked at: its parents and its state directory are made, and the latter is
-// ours alone. Where somebody else may change what the path means, as a job's user in its home, the
-// paths lead through descriptors (/proc/self/fd/N), and nothing that is swapped later has any
-// effect.
+// A destination with open descriptors. Its parents and its state directory exist; only this user
+// can write to the state directory. If another user can change what the path means, as in a job
+// user's home, the paths lead through descriptors (/proc/self/fd/N): a later change has no effect.
 struct HeldDestination {
   Destination destination;
-  sys::Fd directory;  // that the destination lies in; of a mount point itself
+  sys::Fd directory;  // the destination's parent; of a mount point, the destination
   sys::Fd state;
 
-  // A text with the paths as they were named.
+  // Replaces paths through descriptors in a text by the paths that the user gave.
   [[nodiscard]] std::string with_named_paths(std::string text) const;
 };
 
-// `job_user`: the user that the destination is for, where that is another one: it is reached as
-// that user would. Errors: a link that leads to where the user may not write, or one of somebody
-// else; a state directory that is another user's.
+// Opens a destination. `job_user`: the user that the destination is for, whose rights decide about
+// symbolic links; nullptr: this process's. Errors: a link to a directory that the user cannot
+// write, a link that another user could have created, a state directory of another user.
 envgen::Result<HeldDestination> hold_destination(const std::string& destination_path,
                                                  const envgen::Identity* job_user);
-// Of a destination whose paths are known: what is there, and where its state directory lies.
+// Fills the fields of a destination whose paths are known.
 envgen::Status describe_destination(Destination& destination);
-// What is there by now.
+// Reads the fields of a destination again.
 envgen::Status refresh(HeldDestination& held);
 
-// What is copied, as a process that looked at it said.
+// The source of a copy.
 struct Source {
   std::string path;  // absolute, links resolved
   bool directory = false;
@@ -74,12 +74,13 @@ struct Source {
   std::uint32_t owner = 0;
 };
 
-// Looks at it in a process of its own, which is left behind at the deadline (sys::monotonic_ms; 0 =
-// none): a dead mount hangs whoever touches it.
-envgen::Result<Source> find_source(const std::string& path, std::int64_t deadline_ms,
-                                   const envgen::Identity* job_user = nullptr);
+// Describes a source, by a child process that is abandoned at the deadline of `options`: a process
+// that accesses a dead mount cannot be killed. Until the child answers, calls options.report
+// several times a second.
+envgen::Result<Source> find_source(const std::string& path, const Options& options);
 
-// One may be copied to the other: neither lies inside the other, and both are of one kind.
+// Fails if the source and the destination are the same, or one lies inside the other, or one is a
+// file and the other one a directory.
 envgen::Status check_apart(const Source& source, const Destination& destination);
 
 }  // namespace copy

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kWhat = "looking at the place of a copy";
 constexpr mode_t kParents = 0755;
-constexpr int kMostLinks = 8;
+constexpr int kMaxLinks = 8;
 
 std::string path_of(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
@@ -65,7 +65,7 @@ envgen::Result<sys::Reached> reach_destination(const std::string& destination_pa
   auto reached = switches ? sys::reach_as(*job_user, destination_path, rule)
                           : sys::reach(destination_path, rule);
   std::string path = destination_path;
-  for (int left = kMostLinks; reached && switches && left > 0; --left) {
+  for (int left = kMaxLinks; reached && switches && left > 0; --left) {
     const std::string target = link_at(reached->directory.get(), reached->name);
     if (target.empty()) return reached;
     const std::string next = envgen::join_path(real_path_of(reached->directory), target);

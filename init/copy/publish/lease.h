@@ -1,7 +1,7 @@
 #pragma once
-// Leases: whoever uses what is at a destination has a shared lock on `<state directory>/lease` for
-// as long as it does, and nobody replaces what is there meanwhile. Only locks of root and of us
-// count: another user's would keep us waiting.
+// Leases: a job that uses the copy at a destination holds a shared lock on `<state
+// directory>/lease`, and no other copy replaces the content meanwhile. Only leases of root and of
+// this user count: another user could block this one by a lock.
 
 #include <vector>
 
@@ -12,16 +12,16 @@
 
 namespace copy {
 
-// For whoever uses the copy. Not valid, which options.warn is told, where it is just being
-// replaced.
+// Returns a lease on the copy. Not valid if the copy is just being replaced: calls options.warn.
 envgen::Result<sys::Fd> take_lease(const Destination& destination, const Options& options);
 
-// What is at the destination may be replaced as long as these are open: nobody uses it, nor a copy
-// that lies below it. An error says that somebody does, or that it cannot be told.
+// Returns locks that exclude leases on the destination and on all copies below it: the content can
+// be replaced while the locks are open. Errors: a job holds such a lease; the copies below the
+// destination cannot be listed.
 envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& destination,
                                                  const Keep& keep = {});
-// Nor is the destination in a copy that somebody uses, just now: several copy into one side by
-// side.
+// Fails if the destination lies inside a copy on which a job holds a lease. Holds no lock: several
+// processes can copy into one directory side by side.
 envgen::Status check_above(const Destination& destination);
 
 }  // namespace copy

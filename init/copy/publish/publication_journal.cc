@@ -12,6 +12,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "init/copy/tree/contents.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 
@@ -37,7 +38,7 @@ std::uint64_t next_number(std::string_view& text) {
 PublicationJournal read_journal(const Destination& destination) {
   const sys::Fd fd(::open(journal_of(destination).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::array<char, 256> buffer{};
-  const ssize_t count = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : -1;
+  const ssize_t count = fd.valid() ? read_kept(fd.get(), buffer.data(), buffer.size(), 0) : -1;
   std::string_view text(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
   PublicationJournal journal;
   journal.torn = fd.valid() && !text.ends_with('\n');

@@ -1,6 +1,6 @@
 #pragma once
-// The journal of the last publication at a destination, for whoever comes after a kill: one line,
-// "publishing" or "published" and numbers, in the file `journal` of the state directory.
+// The journal of the last publication at a destination, for the run after a kill: one line in the
+// file `journal` of the state directory, "publishing" or "published" and numbers.
 
 #include <cstdint>
 #include <string>
@@ -12,26 +12,26 @@
 namespace copy {
 
 struct PublicationJournal {
-  bool torn = false;  // the machine crashed: nothing is known
+  bool torn = false;  // incomplete after a crash of the machine: nothing is known
   bool publishing = false;
-  std::uint64_t tree = 0;  // its inode; 0 = nothing was published yet
-  std::uint64_t old = 0;   // of what is replaced
+  std::uint64_t tree = 0;  // the inode of the published tree; 0 = nothing was published yet
+  std::uint64_t old = 0;   // the inode of the replaced content
   std::uint64_t mode = 0;  // of the tree's root
 };
 
-// One that is torn, after the machine crashed, says nothing.
+// Reads the journal; the default value if there is none.
 PublicationJournal read_journal(const Destination& destination);
 envgen::Status write_journal(const Destination& destination, const PublicationJournal& journal);
 
-// A file of the state directory, by rename; `durable`: its contents are on the disk before.
+// Writes a file of the state directory, by rename. `durable`: after an fsync of its contents.
 envgen::Status write_state(const std::string& path, std::string_view text, bool durable);
 
-// No directory stands where one of these files is to be: said before hours of copying.
+// Fails if a path of these files is not a regular file. Call it before a copy begins.
 envgen::Status check_state_files(const Destination& destination);
 
-// What an errno of bringing a copy to its destination means for whoever reads it.
+// Makes the error of a publication at `where`, with the advice for this errno.
 envgen::Status cannot_publish(const std::string& where, int error);
-// The same of a file that is kept beside it.
+// Makes the error of a file of the state directory.
 std::unexpected<envgen::Error> fail_on(const std::string& path, int error);
 
 }  // namespace copy

@@ -2,21 +2,27 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "init/copy/publish/publication_journal.h"
+#include "init/copy/tree/contents.h"
+#include "init/copy/tree/copy_check.h"
+#include "init/copy/tree/directory.h"
 #include "init/copy/tree/pass.h"
-#include "init/copy/tree/standing.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
@@ -37,6 +43,12 @@ std::string next_record_of(const Destination& destination) {
 std::uint64_t inode_of(const std::string& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+// Some file systems give one inode number to all that is there (FUSE): then only names tell what is
+// what, and nothing is exchanged.
+bool tells_inodes_apart(const Destination& destination) {
+  return inode_of(destination.state + "/.") != inode_of(destination.state + "/lock");
 }
 
 // The link of a mount point is followed.
@@ -110,7 +122,7 @@ envgen::Status check_tree(const Destination& destination, const PublicationJourn
                       "let one machine copy to a place that several share; run it again");
 }
 
-Standee copy_at(const Destination& destination, const std::string& path) {
+PublishedCopy copy_at(const Destination& destination, const std::string& path) {
   return {
       .tree = path, .manifest = destination.state + "/manifest", .record = record_of(destination)};
 }
@@ -153,6 +165,25 @@ void restore_mode(const std::string& path, const PublicationJournal& journal) {
   }
 }
 
+// The version that <destination>/current of a mount point points to.
+std::string current_version(const Destination& destination) {
+  std::array<char, NAME_MAX> target{};
+  const ssize_t size = ::readlink(destination.data().c_str(), target.data(), target.size());
+  const std::string_view text(target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return destination.state + "/" + std::string(text.substr(text.rfind('/') + 1));
+}
+
+// Returns whether the tree has come to its destination.
+bool is_brought(const Destination& destination, const PublicationJournal& journal) {
+  if (!journal.publishing || journal.tree == 0 || inode_at(destination) != journal.tree)
+    return false;
+  if (tells_inodes_apart(destination)) return true;
+  if (inode_of(tree_of(destination)) != 0) return false;
+  if (!destination.mount_point) return true;
+  const std::vector<std::string> versions = names_of(destination, "v-");
+  return !versions.empty() && *std::ranges::max_element(versions) == current_version(destination);
+}
+
 // After the data has come to its destination.
 envgen::Status finish(const Destination& destination, const PublicationJournal& journal,
                       bool durable, Publication* publication, const Keep& keep) {
@@ -165,7 +196,7 @@ envgen::Status finish(const Destination& destination, const PublicationJournal& 
     TRY(put_away(destination, path, publication, keep));
   }
   for (const std::string& version : names_of(destination, "v-")) {
-    if (inode_of(version) == journal.tree) continue;
+    if (version == current_version(destination)) continue;
     TRY(put_away(destination, version, publication, keep));
   }
   if (durable) {
@@ -204,6 +235,7 @@ envgen::Result<Published> replace_by_two(const Destination& destination) {
 
 envgen::Result<Published> bring(const Destination& destination) {
   const std::string tree = tree_of(destination);
+  const bool by_names = !tells_inodes_apart(destination);
   if (rename_with(tree, destination.path, kNoReplace) == 0) return Published::kRenamed;
   if (!is_refused(errno) && errno != EEXIST) {
     return std::unexpected(cannot_publish(destination.path, errno).error());
@@ -215,14 +247,16 @@ envgen::Result<Published> bring(const Destination& destination) {
     if (errno != ENOTEMPTY && errno != EEXIST) {
       return std::unexpected(cannot_publish(destination.path, errno).error());
     }
-  } else if (::link(tree.c_str(), destination.path.c_str()) == 0) {
+  } else if (!by_names && ::link(tree.c_str(), destination.path.c_str()) == 0) {
     ::unlink(tree.c_str());
     return Published::kRenamed;
   } else if (inode_at(destination) == 0 && ::rename(tree.c_str(), destination.path.c_str()) == 0) {
     return Published::kRenamed;  // its file system has no links either
   }
-  if (rename_with(tree, destination.path, kExchange) == 0) return Published::kExchanged;
-  if (is_refused(errno)) return replace_by_two(destination);
+  if (!by_names && rename_with(tree, destination.path, kExchange) == 0) {
+    return Published::kExchanged;
+  }
+  if (by_names || is_refused(errno)) return replace_by_two(destination);
   return std::unexpected(cannot_publish(destination.path, errno).error());
 }
 
@@ -244,7 +278,7 @@ void take_back_version(const Destination& destination, const PublicationJournal&
   if (!journal.publishing || inode_of(tree_of(destination)) != 0) return;
   for (const std::string& version : names_of(destination, "v-")) {
     const std::uint64_t inode = inode_of(version);
-    if (inode != journal.tree || inode == inode_at(destination)) continue;
+    if (inode != journal.tree || version == current_version(destination)) continue;
     ::rename(version.c_str(), tree_of(destination).c_str());
     return;
   }
@@ -290,7 +324,7 @@ envgen::Result<Publication> settle(const Destination& destination, const Keep& k
     journal = {};
   }
   TRY(end_two_renames(destination, journal));
-  if (journal.publishing && journal.tree != 0 && inode_at(destination) == journal.tree) {
+  if (is_brought(destination, journal)) {
     TRY(finish(destination, journal, true, &publication, keep));
     return publication;
   }
@@ -319,12 +353,12 @@ envgen::Status check_published(const Destination& destination, const std::string
   if (read_journal(destination).publishing || inode_at(destination) == 0) {
     return envgen::fail(kWhat, destination.data(), "no copy that was published", "copy it again");
   }
-  const envgen::PathState file = sys::inspect(record_of(destination), true);
+  const envgen::PathState file = read_kept_file(record_of(destination));
   TRY_ASSIGN(const auto record, envgen::parse_record(file.content, record_of(destination)));
   // A slash: the link of a mount point is followed.
   const std::string tree = destination.data() + (destination.mount_point ? "/" : "");
-  return check_standing(copy_at(destination, tree), {.hashed = record.hashed, .source = source},
-                        options, counters);
+  return check_unmodified(copy_at(destination, tree), {.hashed = record.hashed, .source = source},
+                          options, counters);
 }
 
 envgen::Status check_publishable(const Destination& destination) {
@@ -341,9 +375,40 @@ envgen::Status check_publishable(const Destination& destination) {
       !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with(kVersions)) {
     return envgen::fail(kWhat, data, "a link that is not ours", "remove it, or name another place");
   }
-  const std::string into = destination.mount_point ? destination.path : destination.parent();
+  const std::string into =
+      sys::present_part(destination.mount_point ? destination.path : destination.parent());
   if (::access(into.c_str(), W_OK | X_OK) != 0) return cannot_publish(into, errno);
   return {};
+}
+
+envgen::Status check_replaceable(const Destination& destination) {
+  if (destination.mount_point) return {};
+  const sys::Fd there(
+      ::open(destination.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  DirectoryReader reader;
+  std::vector<Name> names;
+  // An empty one is replaced without a rename of its own.
+  if (!there.valid() || !reader.read(there.get(), names) || names.empty()) return {};
+  struct statfs system{};
+  if (::fstatfs(there.get(), &system) != 0 || system.f_type != OVERLAYFS_SUPER_MAGIC) return {};
+  // A name that is never deleted, should the directory stay there.
+  const std::string taken = destination.state + "/replaced-probe";
+  const std::string inside = taken + "/inside";
+  // A rename onto a directory that is not empty does not succeed. overlayfs says first that a
+  // directory of an image's layer cannot be renamed.
+  ::mkdir(taken.c_str(), S_IRWXU);
+  ::mkdir(inside.c_str(), S_IRWXU);
+  int error = errno;
+  if (is_directory(inside)) {
+    error = ::rename(destination.path.c_str(), taken.c_str()) == 0 ? 0 : errno;
+    if (error == 0 && ::rename(taken.c_str(), destination.path.c_str()) != 0) {
+      return cannot_publish(destination.path, errno);
+    }
+  }
+  ::rmdir(inside.c_str());
+  ::rmdir(taken.c_str());
+  return error == EXDEV || error == EBUSY ? cannot_publish(destination.path, error)
+                                          : envgen::Status();
 }
 
 namespace {
@@ -372,11 +437,11 @@ envgen::Result<Publication> publish(const Destination& destination,
                                    .old = inode_at(destination),
                                    .mode = status.st_mode & 07777};
   Publication publication;
-  const envgen::Status standing = check_present(destination, keep);
+  const envgen::Status unmodified = check_present(destination, keep);
   // Its error may be that the destination is another machine's.
   TRY(check_tree(destination, journal, keep));
-  if (!standing) {
-    publication.why = standing.error().found;
+  if (!unmodified) {
+    publication.why = unmodified.error().found;
     // So it is nobody's copy for whoever puts it away, also after a kill.
     ::unlink(record_of(destination).c_str());
   }

@@ -1,16 +1,15 @@
 #pragma once
-// Publication: it brings a finished copy to its destination, so that whoever looks sees what was
-// there before or all of the new one. It may be killed at any instant: settle() of the next run
-// ends what was begun.
+// Publication of a finished copy at its destination: readers see the previous content or the whole
+// new copy. The publication can be killed at any instant; settle() of the next run completes it.
 //
-// In the state directory (destination.h), which whoever calls has locked:
-//   tree         what is being filled; right after an exchange the old copy
-//   filling/     the scratch space of who fills it, and its manifest
-//   journal      "publishing", or "published", and which inodes these were
+// Files in the state directory (destination.h), which the caller has locked:
+//   tree         the unfinished copy; right after an exchange, the previous content
+//   filling/     the scratch space of the copying processes, and their manifest
+//   journal      see publication_journal.h
 //   record.next, record.json, manifest
-//   old          what two renames have taken away, undecided
-//   gone-*       a copy of ours that a walk has proven to be nothing else, to be removed
-//   replaced-*   what was there and was not, or was changed: kept
+//   old          the previous content between two renames
+//   gone-*       an unmodified copy by trainit, to be deleted
+//   replaced-*   previous content that is modified, or not a copy by trainit: kept
 //   v-*          of a mount point: the versions that <destination>/current points to
 
 #include <cstdint>
@@ -23,38 +22,40 @@
 
 namespace copy {
 
-// How a copy came to its destination.
+// The means of a publication.
 enum class Published : unsigned char {
-  kRenamed,    // there was nothing
-  kExchanged,  // with the directory that was there; removed where it was a copy of ours
-  kReplaced,   // the same by two renames: the file system cannot exchange
-  kVersioned,  // it is a mount point: <destination>/current is a link to a version below it
-  kUnchanged,  // it was there already
+  kRenamed,    // to a path that did not exist
+  kExchanged,  // with the previous content (RENAME_EXCHANGE)
+  kReplaced,   // with the previous content by two renames: the file system cannot exchange
+  kVersioned,  // as a version of a mount point: <destination>/current is a link to it
+  kUnchanged,  // none: the copy was there already
 };
 const char* published_name(Published published);  // "renamed"
 
 struct Publication {
   Published how = Published::kRenamed;
-  std::string replaced;  // where what was there before is kept; "" = nothing was, or it was ours
-  std::string why;       // it is, and was a copy of ours once
+  std::string replaced;  // the path of the previous content, if that was kept; else ""
+  std::string why;       // the change of that content, if it was a copy by trainit; else ""
 };
 
 std::string tree_of(const Destination& destination);
 std::string filling_of(const Destination& destination);
 std::string record_of(const Destination& destination);
 
-// Ends what a killed run has begun, and removes what it left; the tree stays. What it has put away:
-// `replaced` of it.
+// Recovers from a run that was killed during publication: completes the publication and deletes its
+// temporary files, but not `tree`. Publication::replaced is the path of kept previous content.
 envgen::Result<Publication> settle(const Destination& destination, const Keep& keep = {});
-// What is at the destination is the tree that was brought there last, unchanged (standing.h);
-// `source` may be asked where it was touched. The error says what is not as it was.
+// Fails if the destination's content is not the copy that was published last, unmodified
+// (copy_check.h). `source`: for the comparison of files with a later ctime; "" = not available.
 envgen::Status check_published(const Destination& destination, const std::string& source,
                                const Options& options, const SharedCounters& counters);
-// Nothing is known to be in the way; said before hours of copying.
+// Fails if a publication would fail, as far as that can be known. Call it before a copy begins.
 envgen::Status check_publishable(const Destination& destination);
-// The tree to its destination, then `record`. A record that says `synced` goes after an fsync. An
-// error of `keep`, or another tree than it began with, ends it: another machine has the
-// destination.
+// Returns an error if the destination cannot be moved aside, as a directory of an image's layer
+// (EXDEV). Call before a copy begins.
+envgen::Status check_replaceable(const Destination& destination);
+// Publishes `tree`, then `record`; after an fsync if the record says `synced`. Errors: one of
+// `keep` or a replaced `tree`, because another machine has taken the destination.
 envgen::Result<Publication> publish(const Destination& destination,
                                     const envgen::CopyRecord& record, const Keep& keep = {});
 

@@ -54,6 +54,11 @@ Need need_of(const TreeSize& size, const Space& space, const std::vector<std::st
   return need;
 }
 
+envgen::Error room_error(const Destination& destination, const Space& space, const Need& need) {
+  return {"looking for room for a copy", destination.real, shortage(space, need),
+          "make room there, name another place, or lower the headroom"};
+}
+
 envgen::Status check_room_for(const TreeSize& size, const Source& source,
                               const Destination& destination, const Options& options) {
   const auto space = space_of(destination.state, options.headroom);
@@ -65,8 +70,7 @@ envgen::Status check_room_for(const TreeSize& size, const Source& source,
   const bool near = ::stat(destination.state.c_str(), &status) == 0 &&
                     may_be_one(status.st_dev, static_cast<dev_t>(source.device));
   if (near && !options.verify && shares_blocks(destination.state)) return {};
-  return envgen::fail("looking for room for a copy", destination.path, shortage(*space, need),
-                      "make room there, name another place, or lower the headroom");
+  return std::unexpected(room_error(destination, *space, need));
 }
 
 }  // namespace copy

@@ -1,6 +1,7 @@
 #pragma once
-// The check for room, before anything of a copy is written.
+// The check for free space, before a copy begins.
 
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -10,12 +11,15 @@
 
 namespace copy {
 
-// What a copy of this size takes on a file system that has `space`. What an unfinished run left in
-// `begun` counts; it is looked at only where it matters, as it may be large.
+// Returns the space that a copy of this size needs on a file system with `space`, less the space of
+// the unfinished copies `begun`. These are only measured if the result depends on them.
 Need need_of(const TreeSize& size, const Space& space, const std::vector<std::string>& begun,
              const Options& options);
 
-// For a copy by itself. One that shares its blocks with the source takes none.
+// Makes the error of a copy that has no room at the destination.
+envgen::Error room_error(const Destination& destination, const Space& space, const Need& need);
+
+// Fails if a copy has no room. A copy that shares its blocks with the source needs none.
 envgen::Status check_room_for(const TreeSize& size, const Source& source,
                               const Destination& destination, const Options& options);
 

@@ -8,11 +8,15 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <optional>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/directory.h"
 #include "init/sys/files.h"
+#include "init/sys/mounts.h"
 
 namespace copy {
 namespace {
@@ -31,25 +35,38 @@ bool is_known(std::string_view name) {
       std::to_array({"mark", "lock", "lease", "tree", "filling", "old", "manifest", "progress",
                      "journal", "record.json", "record.next", "journal.new", "current.new",
                      "share.from", "share.to", "record.json.new", "record.next.new"});
-  constexpr auto kStarts = std::to_array({"gone-", "replaced-", "v-", "claim"});
+  constexpr auto kStarts = std::to_array({"gone-", "replaced-", "v-", "claim", "probe-"});
   return std::ranges::find(kNames, name) != kNames.end() ||
          std::ranges::any_of(kStarts,
                              [name](const char* start) { return name.starts_with(start); });
 }
 
-bool is_our_file(int directory, const char* name) {
+bool is_file_of(uid_t owner, int directory, const char* name) {
   struct stat status{};
   return ::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-         status.st_uid == ::geteuid();
+         status.st_uid == owner;
+}
+
+// Returns what the file system shows of a private file of ours: many a mount shows one owner, or
+// one mode, of all files.
+std::optional<struct stat> look_at_new_file(int directory) {
+  const std::string name = "probe-" + std::to_string(::getpid());
+  const sys::Fd file(::openat(directory, name.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return std::nullopt;
+  ::unlinkat(directory, name.c_str(), 0);
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return std::nullopt;
+  return status;
 }
 
 // Nothing is in it yet, or what an earlier version kept.
-bool may_be_marked(int directory) {
+bool may_be_marked(int directory, uid_t owner) {
   DirectoryReader reader;
   std::vector<Name> names;
   bool empty = true;
   while (reader.read(directory, names)) {
-    if (names.empty()) return empty || is_our_file(directory, "lock");
+    if (names.empty()) return empty || is_file_of(owner, directory, "lock");
     for (const Name& name : names) {
       if (!is_known(name.text)) return false;
       empty = empty && name.text == kMark;
@@ -58,13 +75,13 @@ bool may_be_marked(int directory) {
   return false;
 }
 
-envgen::Status check_mark(int directory, const std::string& shown) {
+envgen::Status check_mark(int directory, uid_t owner, const std::string& shown) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string mark = mark_of(shown);
   std::array<char, NAME_MAX + 32> text{};
-  if (is_our_file(directory, kMark)) {
+  if (is_file_of(owner, directory, kMark)) {
     const sys::Fd there(::openat(directory, kMark, O_RDONLY | kFlags));
-    const ssize_t size = ::read(there.get(), text.data(), text.size());
+    const ssize_t size = read_kept(there.get(), text.data(), text.size(), 0);
     if (size > 0 && std::string_view(text.data(), static_cast<std::size_t>(size)) == mark) {
       return {};
     }
@@ -76,7 +93,7 @@ envgen::Status check_mark(int directory, const std::string& shown) {
                           "look at what is in it, and remove it, or name another place");
     }
   }
-  if (!may_be_marked(directory)) {
+  if (!may_be_marked(directory, owner)) {
     return envgen::fail(kWhat, shown, "a directory that is not trainit's",
                         "look at what is in it, and remove it, or name another place");
   }
@@ -87,10 +104,33 @@ envgen::Status check_mark(int directory, const std::string& shown) {
   return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
 }
 
+// Returns the user that the file system shows as the owner of what we make in `state`.
+envgen::Result<uid_t> owner_in(const sys::Fd& state, const struct stat& status,
+                               const std::string& shown) {
+  constexpr mode_t kWrittenByOthers = S_IWGRP | S_IWOTH;
+  constexpr const char* kFix = "remove it, or name another place";
+  const bool open = (status.st_mode & kWrittenByOthers) != 0;
+  if (status.st_uid == ::geteuid() && !open) return status.st_uid;
+  const auto made = look_at_new_file(state.get());
+  const uid_t owner = made ? made->st_uid : ::geteuid();
+  if (status.st_uid != owner) {
+    return envgen::fail(kWhat, shown, "a directory of user " + std::to_string(status.st_uid), kFix);
+  }
+  if (!open) return owner;
+  if (made && (made->st_mode & kWrittenByOthers) != 0) {
+    return envgen::fail(kWhat, shown,
+                        "that its file system (" + sys::file_system_of(state.get()) +
+                            ") lets others write all that is made there",
+                        "mount it with a mode that does not, or name another place");
+  }
+  return envgen::fail(kWhat, shown, "a directory that others may write", kFix);
+}
+
 }  // namespace
 
 envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& shown) {
-  if (::mkdir(path.c_str(), kState) != 0 && errno != EEXIST) {
+  const bool made = ::mkdir(path.c_str(), kState) == 0;
+  if (!made && errno != EEXIST) {
     return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
   }
   sys::Fd state(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -99,16 +139,16 @@ envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& s
     const bool other = errno == ENOTDIR || errno == ELOOP;
     return envgen::fail(kWhat, shown, other ? "no directory" : sys::errno_text(errno), "remove it");
   }
-  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return envgen::fail(kWhat, shown,
-                        status.st_uid != ::geteuid()
-                            ? "a directory of user " + std::to_string(status.st_uid)
-                            : "a directory that others may write",
-                        "remove it, or name another place");
+  const auto owner = owner_in(state, status, shown);
+  if (!owner) {
+    if (made) ::rmdir(path.c_str());
+    return std::unexpected(owner.error());
   }
-  TRY(check_mark(state.get(), shown));
+  TRY(check_mark(state.get(), *owner, shown));
+  // Best effort: what is kept here that matters has a mode of its own.
+  if (made) std::ignore = drop_inherited(state.get());
   // Whatever the umask.
-  if ((status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
+  if (made || (status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
   return state;
 }
 

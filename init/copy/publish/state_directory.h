@@ -1,7 +1,7 @@
 #pragma once
-// The directory beside the destination of a copy in which all that is kept of it lies. Whoever owns
-// the directory that it is in can give its name to another one of ours, whose files would then be
-// written and removed: so it has a mark, which says what its name is.
+// The state directory beside a copy's destination. Another user who owns the parent directory could
+// rename a different directory of this user to this name, and trainit would write and delete files
+// in it. So the state directory contains a file "mark" with its own name.
 
 #include <string>
 
@@ -10,10 +10,11 @@
 
 namespace copy {
 
-// Made where it is not there; whatever it is, it is not followed. `told`: the path for a message.
-// Errors: another user's, one that others may write, one that is not marked as this one. One
-// without a mark, of an earlier version, counts where it holds that version's lock and nothing but
-// what trainit keeps.
+// Opens the state directory `path`, which is created if needed. Symbolic links are not followed.
+// `shown`: the path for messages. Errors: a directory of another user, a directory that others can
+// write, a wrong mark. If the file system shows one owner of all files, that owner is accepted. A
+// directory of an earlier version, without a mark, is accepted if it contains that version's lock
+// and only files of trainit.
 envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& shown);
 
 }  // namespace copy

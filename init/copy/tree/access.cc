@@ -1,13 +1,17 @@
 #include "init/copy/tree/access.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <string>
 #include <string_view>
 
-#include "init/copy/tree/posix_acl.h"
+#include "init/copy/posix_acl.h"
 
 namespace copy {
 namespace {
@@ -19,22 +23,22 @@ constexpr unsigned kGroupShift = 3;
 // Of `size` bytes, or -1 with errno, as getxattr has given it.
 mode_t without_acl(mode_t mode, std::string_view buffer, ssize_t size) {
   // Lists that are not there are the rule, and those that cannot be had are no reason to fail.
-  if (size < 0 && errno != ERANGE) return mode;
+  // But a list that the storage does not give may shut out anybody.
+  if (size < 0 && errno != ERANGE && !is_storage_error(errno)) return mode;
   return envgen::without_acl(mode, buffer.substr(0, size < 0 ? 0 : static_cast<std::size_t>(size)));
 }
 
 // The bits that the way to the root lets the copy's group and the others have.
-mode_t passed_on_the_way(Worker& worker, gid_t group) {
-  const CopyJob& job = worker.job;
-  const auto above = [](const std::string& path) {
-    return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-  };
+mode_t passed_on_the_way(Worker& worker, gid_t group, std::string path) {
   mode_t passed = S_IRWXG | S_IRWXO;
-  std::string path = job.only.empty() ? above(job.source) : job.source;
-  for (;; path = above(path)) {
+  while (true) {
+    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
     struct stat status{};
-    if (::stat(path.c_str(), &status) != 0) return 0;
-    const ssize_t size = ::getxattr(path.c_str(), kAcl, worker.acl.data(), worker.acl.size());
+    const auto look = [&] { return ::stat(path.c_str(), &status); };
+    if (ask_source(worker.waiting, look) != 0) return 0;
+    const ssize_t size = ask_source(worker.waiting, [&] {
+      return ::getxattr(path.c_str(), kAcl, worker.acl.data(), worker.acl.size());
+    });
     const mode_t mode = without_acl(status.st_mode, worker.acl, size);
     // Who is of its group may be one of the copy's others, and the other way round.
     const bool others = (mode & S_IXGRP) != 0 && (mode & S_IXOTH) != 0;
@@ -53,9 +57,19 @@ bool keeps_owners(const Worker& worker) {
 }
 
 Owner owner_for(const Worker& worker, const struct stat& status) {
+  if (!keeps_owners(worker)) return worker.job.header->kept.owner;
   if (worker.job.options->owner) return *worker.job.options->owner;
-  if (keeps_owners(worker)) return {status.st_uid, status.st_gid};
-  return {worker.uid, worker.gid};
+  return {status.st_uid, status.st_gid};
+}
+
+bool set_mode(const Worker& worker, int file, mode_t mode) {
+  return ::fchmod(file, mode) == 0 || !worker.job.header->kept.modes;
+}
+
+bool set_times(const Worker& worker, int file, const struct stat& status) {
+  // Both: libfuse 2 takes both or none, and answers that it has set the one.
+  const timespec times[2] = {status.st_atim, status.st_mtim};
+  return ::futimens(file, times) == 0 || worker.job.header->kept.time_step_ns == 0;
 }
 
 void narrow(Worker& worker, int file, struct stat& status) {
@@ -63,18 +77,33 @@ void narrow(Worker& worker, int file, struct stat& status) {
   const Owner owner = owner_for(worker, status);
   const bool shared = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
   if (shared && worker.no_acls != status.st_dev) {
-    const ssize_t size = ::fgetxattr(file, kAcl, worker.acl.data(), worker.acl.size());
+    const auto read = [&] { return ::fgetxattr(file, kAcl, worker.acl.data(), worker.acl.size()); };
+    const bool fails = worker.failing_acls == status.st_dev;
+    const ssize_t size = fails ? read() : ask_source(worker.waiting, read);
+    if (size < 0 && is_storage_error(errno)) worker.failing_acls = status.st_dev;
     // A file system without them is not asked for each file.
     if (size < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) worker.no_acls = status.st_dev;
     status.st_mode = without_acl(status.st_mode, worker.acl, size);
   }
-  if (!options.owner && owner.gid != status.st_gid) {
+  if ((!options.owner || !keeps_owners(worker)) && owner.gid != status.st_gid) {
     const mode_t others = (status.st_mode & S_IRWXO) << kGroupShift;
     status.st_mode &= ~mode_t{S_IRWXG} | others;
   }
   const bool root = worker.path.empty() || !worker.job.only.empty();
   if (root && options.shared) {
-    status.st_mode &= ~mode_t{S_IRWXG | S_IRWXO} | passed_on_the_way(worker, owner.gid);
+    const std::string entry = worker.job.source + (worker.job.only.empty() ? "" : "/.");
+    status.st_mode &= ~mode_t{S_IRWXG | S_IRWXO} | passed_on_the_way(worker, owner.gid, entry);
+  }
+  // A user who can reach the link may not be allowed to reach its target.
+  std::array<char, PATH_MAX> real{};
+  if (!worker.linked.empty()) {
+    status.st_mode &=
+        ~mode_t{S_IRWXG | S_IRWXO} | passed_on_the_way(worker, owner.gid, worker.linked);
+  } else if (worker.in_linked && S_ISDIR(status.st_mode)) {
+    const bool known =
+        ::realpath(shown(worker.job.source, worker.path).c_str(), real.data()) != nullptr;
+    status.st_mode &= ~mode_t{S_IRWXG | S_IRWXO} |
+                      (known ? passed_on_the_way(worker, owner.gid, real.data()) : 0U);
   }
   const bool same = owner.uid == status.st_uid && owner.gid == status.st_gid;
   if (!same || !options.set_ids) status.st_mode &= ~kSetIds;

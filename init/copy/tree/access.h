@@ -1,5 +1,5 @@
 #pragma once
-// The access that a copy gives others: never more than its source did.
+// The access rights of a copy: never more than those of its source.
 
 #include <sys/stat.h>
 
@@ -7,17 +7,20 @@
 
 namespace copy {
 
-// Whoever the copy of an entry shall belong to. The same uid and gid as ours where owners are not
-// kept.
+// Returns the owner of an entry's copy: this process's uid and gid where owners are not kept.
 Owner owner_for(const Worker& worker, const struct stat& status);
 bool keeps_owners(const Worker& worker);
+// Call fchmod and futimens, unless the file system does not keep what they set. False: errno says
+// why.
+bool set_mode(const Worker& worker, int file, mode_t mode);
+bool set_times(const Worker& worker, int file, const struct stat& status);
 
 // Narrows the source's mode in `status` to the one that its copy, `worker.path`, gets:
-//   - an access control list is dropped, and with it what only its mask gave;
-//   - who comes to be of the file's group without being asked for gets what the others get;
-//   - in the cache the root carries the access of the way to the source;
-//   - set-ID bits stay only where the owner and the group stay, and never in a dataset.
-// `file`: of the source, open for reading.
+//   - an access control list is dropped, with the permissions that only its mask gave;
+//   - if the copy's group differs from the source's, the group gets what others get;
+//   - in the cache, the root's mode includes the permissions of the directories above the source;
+//   - set-ID bits are kept only with owner and group, and never in a dataset.
+// `file`: the source's, open for reading.
 void narrow(Worker& worker, int file, struct stat& status);
 
 }  // namespace copy

@@ -1,10 +1,11 @@
 #pragma once
-// A copy of a directory tree (or one file) by several processes, which can be killed at any instant
+// Copies a directory tree (or one file) by several processes. The copy can be killed at any instant
 // and continued.
 //
 // Kept: contents, permissions, mtimes, owners (as root), symbolic and hard links, holes, empty
 // directories, names of any bytes, paths of any length. Not kept: extended attributes, ACLs,
-// atimes, set-ID bits where the owner changes. Refused by name: devices, FIFOs, sockets.
+// atimes, set-ID bits if the owner changes. Errors: devices, FIFOs, sockets. A symbolic link that
+// leads out of the source is replaced by a copy of its target.
 
 #include <cstdint>
 #include <string>
@@ -15,37 +16,37 @@
 
 namespace copy {
 
-// What a tree holds, by several processes.
+// Returns the digest and the size of a tree, by several processes.
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters);
 
-// How many entries it holds, with its root. Of files it asks nothing but their names.
+// Counts the entries of a tree, with its root, without a stat() of files.
 envgen::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
                                             const SharedCounters& counters);
 
-// Makes `tree`, which is nobody else's and may be what an earlier run left, a copy of `source`.
-// `state_dir`, on the same file system, is its scratch space, and gets the manifest ("manifest",
-// see init/copy/manifest.h). What is proven of an earlier run is kept. Processes that it starts die
-// with the caller; it may be killed at any instant. Errors: the source changes all the time, a
-// special file, no space, no permission; each names the file and what to do.
+// Makes `tree` a copy of `source`. `tree` can be the unfinished copy of an earlier run, whose
+// proven entries are kept. `state_dir`, on the same file system, is the scratch space, and gets the
+// file "manifest" (init/copy/manifest.h). The caller must have locked both. The worker processes
+// die with the caller, at any instant. Errors: the source changes all the time, a special file, no
+// space, no permission; each names the file and what to do.
 envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
                                   const std::string& state_dir, const Options& options,
                                   const SharedCounters& counters);
 
-// What verify_tree is to ask.
-struct Standing {
-  std::int64_t published_ns = 0;
-  bool hashed = false;
-  std::string source;    // "" = not to be asked
-  bool moved = false;    // the root was renamed since: its ctime says nothing
-  bool touched = false;  // the answer: something was, and its bytes are what they were
+// The scope of verify_tree() for an integrity check (copy_check.h).
+struct CheckScope {
+  std::int64_t published_ns = 0;  // files with a later ctime are compared by content
+  bool hashed = false;            // the manifest has hashes
+  std::string source;             // to compare contents with; "" = not available
+  bool moved = false;             // the root was renamed: its ctime is ignored
+  bool touched = false;  // set by verify_tree(): a file had a later ctime and equal content
 };
 
-// Whether `tree` is what `manifest` says, by several processes: entries, sizes, modes, targets of
-// links, and contents where the manifest has their hashes. The error names what is not. For a copy
-// that a crash of the machine may have harmed. With `standing` no more than that asks.
+// Compares `tree` with `manifest`, by several processes: entries, sizes, modes, targets of links,
+// and contents for which the manifest has hashes. The error names the first difference. With
+// `scope`, only files with a later ctime are read.
 envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
                            const Options& options, const SharedCounters& counters,
-                           Standing* standing = nullptr);
+                           CheckScope* scope = nullptr);
 
 }  // namespace copy

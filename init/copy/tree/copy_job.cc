@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "init/copy/space.h"
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/copy.h"
+#include "init/copy/tree/destination_probe.h"
 #include "init/copy/tree/finalize.h"
 #include "init/copy/tree/pass.h"
 #include "init/copy/tree/walk.h"
@@ -36,7 +38,7 @@ envgen::Status read_beginning(CopyJob& job) {
   const std::string path = job.state + "/boot";
   struct stat status{};
   const bool tree = ::lstat(job.tree.c_str(), &status) == 0;
-  const envgen::PathState found = sys::inspect(path, true);
+  const envgen::PathState found = read_kept_file(path);
   const std::string boot = sys::boot_id();
   job.rules.begun_ns = now_ns();
   if (found.kind == envgen::PathState::Kind::kFile) {
@@ -53,7 +55,7 @@ envgen::Status read_beginning(CopyJob& job) {
     job.rules.same_boot = !tree;
     const std::string text =
         (tree || boot.empty() ? "unknown" : boot) + " " + std::to_string(job.rules.begun_ns) + "\n";
-    TRY(sys::write_file_atomic(path, 0600, text));
+    TRY(sys::write_file_atomic(path, 0644, text));
   }
   job.compare = job.options->compare || job.options->verify || !job.rules.same_boot;
   return {};
@@ -62,6 +64,10 @@ envgen::Status read_beginning(CopyJob& job) {
 // What only one run uses.
 envgen::Status clear_scratch(const CopyJob& job) {
   TRY(remove_parts(job.state));
+  // A name that is there already in an empty tree is another one in another case.
+  if (job.header->kept.case_folded) {
+    TRY(remove_tree(job.tree, job.options->keep));
+  }
   for (const char* name : {"/links", "/trash", "/late"}) {
     const std::string path = job.state + name;
     TRY(remove_tree(path, job.options->keep));
@@ -94,16 +100,38 @@ envgen::Status prepare(CopyJob& job, const std::string& tree) {
     TRY(take_in(job, tree));
   }
   TRY(read_beginning(job));
+  job.header->kept = probe_destination(job.state);
+  job.header->no_owners = !job.header->kept.owners;
+  TRY(job.header->kept.check_usable(job.state, job.only.empty()));
   return check_room(job);
+}
+
+// Warnings about entries that are not copied as they stand in the source.
+void warn_of_source(const CopyJob& job) {
+  const auto tell = [&job](const LinkNote& links, const char* text) {
+    if (links.count == 0) return;
+    job.options->warn(job.source + ": " + std::to_string(links.count) +
+                      " symbolic links lead out of it, as " + links.first.data() + text);
+  };
+  tell(job.header->followed, ": the copy has in their place what they lead to");
+  tell(job.header->left,
+       ": they stay links, as they lead to what may not be read, is no file, or has no end");
+  if (job.header->lost_found) {
+    job.options->warn(job.source + "/" + kLostFound + ": passed over, as only root may read it");
+  }
 }
 
 void warn(const CopyJob& job) {
   if (!job.options->warn) return;
   warn_of_memory(job, job.tree);
+  for (const std::string& loss : job.header->kept.losses(job.state)) {
+    job.options->warn(job.tree + ": " + loss);
+  }
   if (job.header->no_links) {
     job.options->warn(job.tree + ": its file system has no hard links, copying each name instead");
   }
-  if (job.header->no_owners) {
+  warn_of_source(job);
+  if (job.header->no_owners && job.header->kept.owners) {
     job.options->warn(job.tree + ": the files' owners cannot be set there, leaving them ours");
   }
 }
@@ -113,12 +141,13 @@ envgen::Error changes_all_the_time(const CopyJob& job) {
   const std::size_t count = std::min<std::size_t>(job.header->noted, kNoted);
   for (std::size_t index = 0; index < count; ++index) {
     const std::string path = job.header->changed.at(index).data();
+    if (path.empty()) continue;
     if (("," + paths + ",").find("," + path + ",") != std::string::npos) continue;
     paths += (paths.empty() ? "" : ",") + path;
   }
   return {"copying", job.source,
           "that it changes while it is copied" + (paths.empty() ? "" : ": " + paths),
-          "copy when nothing writes to it, or exclude what is written"};
+          "copy when nothing writes to it, or leave out what is written with --exclude"};
 }
 
 // One time through: copies, and then looks whether the source still is what was copied.
@@ -130,6 +159,7 @@ envgen::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
     count->store(0);
   }
   job.header->unstable = false;
+  job.header->followed.count = job.header->left.count = 0;
   job.header->noted = 0;
   counters.phase = Phase::kCopying;
   job.finalize = false;
@@ -171,11 +201,11 @@ envgen::Status finish(CopyJob& job, int size, const std::string& tree) {
 
 // A disk that is full is of no use to anybody. Not who writes the copy alone may have found it so.
 bool is_full(const CopyJob& job) {
-  constexpr std::uint64_t kLeast = 1ULL << 20U;  // bytes
+  constexpr std::uint64_t kMin = 1ULL << 20U;  // bytes
   if (job.header->full) return true;
   const auto space = space_of(job.state, job.options->headroom);
   return space &&
-         (space->available_bytes < std::max(kLeast, space->headroom) || space->free_inodes == 0);
+         (space->available_bytes < std::max(kMin, space->headroom) || space->free_inodes == 0);
 }
 
 envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
@@ -185,6 +215,7 @@ envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
   const int size = pool_size(job.options->workers);
   Scan scan;
   for (int round = 1; round <= kRounds; ++round) {
+    job.names = round == kRounds;
     TRY_ASSIGN(auto stable, run_round(job, size, scan));
     if (!stable) continue;
     TRY(finish(job, size, tree));
@@ -208,6 +239,12 @@ envgen::Result<Sums> look_through(const Root& source, bool counts, const Options
   job.finalize = true;
   job.counts = counts;
   TRY(run_pass(job, pool_size(options.workers), {&kRoot, 1}, false, work_on));
+  if (header->times_made_up && options.warn) {
+    options.warn(source.path +
+                 ": its files have other times at each look: they are left out of what a copy is "
+                 "known by. A file that changes and keeps its size is not noticed");
+  }
+  if (options.dry_run && options.warn) warn_of_source(job);
   return job.header->sums.value();
 }
 

@@ -52,7 +52,7 @@ envgen::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, 
   while (text.size() < own || text.find('\n', own - 1) == std::string::npos) {
     const std::size_t before = text.size();
     text.resize(before + kPiece);
-    const ssize_t size = ::pread(file.get(), text.data() + before, kPiece, static_cast<off_t>(at));
+    const ssize_t size = read_kept(file.get(), text.data() + before, kPiece, at);
     if (size < 0) return no_manifest(job.state, sys::errno_text(errno));
     text.resize(before + static_cast<std::size_t>(size));
     if (size == 0) break;
@@ -69,7 +69,14 @@ envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& 
   const bool part = line.type == envgen::ManifestType::kPart;
   const std::uint64_t begin = part ? static_cast<std::uint64_t>(line.mtime_ns) : 0;
   worker.job.counters->bytes.fetch_add(line.size, std::memory_order_relaxed);
-  if (!line.hash) return {};
+  if (!line.hash && !part) return {};
+  if (!line.hash) {
+    bool zeros = false;
+    const Moved moved =
+        worker.copier.compare_with_zeros({-1, file, begin, begin + line.size}, zeros);
+    if (!moved.whole()) return cannot_read(worker, moved.error);
+    return zeros ? envgen::Status() : not_as_noted(worker, "other bytes than were copied");
+  }
   if (auto dropped = drop_pages(worker, file, begin, begin + line.size); !dropped) {
     return not_as_noted(worker, dropped.error().found);
   }
@@ -92,22 +99,25 @@ envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestL
 
 // Touched since it was published, and of the same size and mtime: its contents decide.
 envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
-  const Standing& standing = *worker.job.standing;
+  const CheckScope& scope = *worker.job.scope;
   worker.job.header->touched = true;
   const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   if (!copy.valid()) return not_opened(worker, errno);
-  if (line.hash) return check_hash(worker, copy.get(), line);
-  if (standing.hashed && has_parts(line.size)) return {};  // its parts have their own lines
-  if (standing.source.empty()) return not_as_noted(worker, "touched after it was copied");
+  if (line.hash || line.type == envgen::ManifestType::kPart) {
+    return check_hash(worker, copy.get(), line);
+  }
+  if (scope.hashed && has_parts(line.size)) return {};  // its parts have their own lines
+  if (scope.source.empty()) return not_as_noted(worker, "touched after it was copied");
   const std::string_view path = worker.job.only.empty() ? std::string_view(line.path) : "";
-  const sys::Fd source = open_in_source(worker, standing.source, path, O_RDONLY | O_NONBLOCK);
+  const sys::Fd source = open_in_source(worker, scope.source, path, O_RDONLY | O_NONBLOCK);
   struct stat now{};
-  if (!source.valid() || ::fstat(source.get(), &now) != 0 || !S_ISREG(now.st_mode)) {
+  if (!source.valid() || ::fstat(source.get(), &now) != 0 || !S_ISREG(now.st_mode) ||
+      static_cast<std::uint64_t>(now.st_size) != line.size) {
     return not_as_noted(worker, "touched after it was copied");
   }
-  envgen::ContentHash hash;
   bool same = true;
-  const Moved moved = worker.copier.compare({source.get(), copy.get(), 0, line.size}, hash, same);
+  const Moved moved =
+      worker.copier.compare({source.get(), copy.get(), 0, line.size}, nullptr, same);
   if (!moved.whole()) return cannot_read(worker, moved.error);
   return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
 }
@@ -130,16 +140,16 @@ envgen::Status look_at(Worker& worker, const envgen::ManifestLine& line, sys::Fd
   return {};
 }
 
-// By what the file system says of it; see standing.h.
-envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& line) {
+// Checks an entry by its attributes; see copy_check.h.
+envgen::Status check_unmodified_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
-  const Standing& standing = *worker.job.standing;
+  const CheckScope& scope = *worker.job.scope;
   sys::Fd below;
   struct stat status{};
   TRY(look_at(worker, line, below, status));
   const int entry = worker.path.empty() ? worker.source.get() : below.get();
   const bool root = line.path.empty() || !worker.job.only.empty();
-  const bool touched = to_ns(status.st_ctim) > standing.published_ns && !(root && standing.moved);
+  const bool touched = to_ns(status.st_ctim) > scope.published_ns && !(root && scope.moved);
   if (line.type == ManifestType::kPart) {
     return touched ? compare_touched(worker, line) : envgen::Status();
   }
@@ -165,7 +175,9 @@ envgen::Status check_standing_line(Worker& worker, const envgen::ManifestLine& l
     return not_as_noted(
         worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
   }
-  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  if (!envgen::may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
+    return not_as_noted(worker, "another mtime");
+  }
   return touched ? compare_touched(worker, line) : envgen::Status();
 }
 
@@ -173,7 +185,7 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
   using envgen::ManifestType;
   worker.path = worker.job.only.empty() ? line.path : worker.job.only;
   if (line.type != ManifestType::kPart) ++worker.sums.size.entries;
-  if (worker.job.standing != nullptr) return check_standing_line(worker, line);
+  if (worker.job.scope != nullptr) return check_unmodified_line(worker, line);
   if (line.type == ManifestType::kLink) {
     const std::size_t slash = line.path.rfind('/');
     const std::string above = slash == std::string::npos ? "" : line.path.substr(0, slash);
@@ -191,8 +203,12 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
   if (directory ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
     return not_as_noted(worker, "something of another type");
   }
-  if ((status.st_mode & kPermissions) != line.mode) return not_as_noted(worker, "another mode");
-  if (!worker.job.options->set_ids && (line.mode & kSetIds) != 0) {
+  // 0: the file system keeps no permissions.
+  if (line.mode != 0 && (status.st_mode & kPermissions) != line.mode) {
+    return not_as_noted(worker, "another mode");
+  }
+  const mode_t bits = directory ? mode_t{line.mode} : status.st_mode;
+  if (!worker.job.options->set_ids && (bits & kSetIds) != 0) {
     return not_as_noted(worker, "a set-ID bit, which data does not have");
   }
   if (directory) return {};
@@ -200,7 +216,9 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     return not_as_noted(
         worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
   }
-  if (to_ns(status.st_mtim) != line.mtime_ns) return not_as_noted(worker, "another mtime");
+  if (!envgen::may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
+    return not_as_noted(worker, "another mtime");
+  }
   return check_hash(worker, file.get(), line);
 }
 
@@ -214,23 +232,26 @@ envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t en
     rest.remove_prefix(envgen::kManifestTitle.size());
   }
   for (std::size_t lines = 1; !rest.empty(); ++lines) {
-    if (lines % kLook == 0) tell_found(worker);
+    if (lines % kLook == 0) update_counters(worker);
     const std::size_t size = rest.find('\n');
     const auto line = envgen::parse_manifest_line(rest.substr(0, size));
     if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
     TRY(check_line(worker, *line));
     rest.remove_prefix(size + 1);
   }
-  tell_found(worker);
+  update_counters(worker);
   return {};
 }
 
 envgen::Status check_pieces(Worker& worker) {
-  worker.source.reset(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  worker.source = ask_storage(worker.waiting, CopySide::kCopy, [&] {
+    return sys::Fd(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  });
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {
     TRY_ASSIGN(auto item, worker.list.take(worker.number));
     if (!item) break;
+    const StorageCall at_work(worker.waiting, CopySide::kCopy);
     TRY(check_piece(worker, item->first, item->last));
   }
   worker.job.header->sums.add(worker.sums);
@@ -254,7 +275,7 @@ std::vector<Item> pieces_of(std::uint64_t size) {
 
 envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
                            const Options& options, const SharedCounters& counters,
-                           Standing* standing) {
+                           CheckScope* scope) {
   TRY_ASSIGN(auto header, make_shared_header());
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) {
@@ -266,19 +287,19 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   job.source = root.path;
   job.only = root.only;
   job.state = manifest;
-  job.standing = standing;
+  job.scope = scope;
   job.options = &options;
   job.counters = &counters.get();
   job.header = header.get();
   counters.get().phase = Phase::kChecking;
   counters.get().entries = 0;
   // Only what was touched is read, where the file system's word is enough.
-  counters.get().bytes = standing != nullptr ? counters.get().total_bytes.load() : 0;
+  counters.get().bytes = scope != nullptr ? counters.get().total_bytes.load() : 0;
   const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
   TRY(run_pass(job, pool_size(options.workers), pieces, false, check_pieces));
   const std::uint64_t noted = job.header->sums.value().size.entries;
-  if (standing != nullptr) standing->touched = job.header->touched;
-  if (standing == nullptr) warn_of_memory(job, tree);
+  if (scope != nullptr) scope->touched = job.header->touched;
+  if (scope == nullptr) warn_of_memory(job, tree);
   Options all = options;
   all.filter = {};
   // Each line has been looked at: what is left to know is that there is nothing else.

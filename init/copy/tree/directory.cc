@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 namespace copy {
 namespace {
@@ -30,12 +33,12 @@ bool is_dots(std::string_view name) { return name == "." || name == ".."; }
 }  // namespace
 
 sys::Fd open_below(int root, std::string_view path, int flags) {
-  constexpr std::size_t kMost = PATH_MAX - 1;
+  constexpr std::size_t kMax = PATH_MAX - 1;
   sys::Fd directory;
   int from = root;
-  while (path.size() > kMost) {
+  while (path.size() > kMax) {
     // A name has at most 255 bytes: there is a slash.
-    const std::size_t slash = path.rfind('/', kMost);
+    const std::size_t slash = path.rfind('/', kMax);
     if (slash == std::string_view::npos) break;
     const std::string part(path.substr(0, slash));
     directory.reset(::openat(from, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -45,6 +48,21 @@ sys::Fd open_below(int root, std::string_view path, int flags) {
   }
   const std::string rest(path.empty() ? std::string_view(".") : path);
   return sys::Fd(::openat(from, rest.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool drop_inherited(int directory) {
+  for (const char* list : {"system.posix_acl_default", "system.posix_acl_access"}) {
+    if (::fremovexattr(directory, list) == 0) continue;
+    const int error = errno;
+    if (::fgetxattr(directory, list, nullptr, 0) < 0) continue;  // there is none
+    errno = error;
+    return false;
+  }
+  struct stat status{};
+  if (::fstat(directory, &status) != 0) return false;
+  const gid_t group = ::getegid();
+  if (status.st_gid != group) std::ignore = ::fchown(directory, static_cast<uid_t>(-1), group);
+  return true;
 }
 
 DirectoryReader::DirectoryReader() : buffer_(new char[kBuffer]) {}

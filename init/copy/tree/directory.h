@@ -1,5 +1,5 @@
 #pragma once
-// Directories of any depth, and their entries a buffer at a time.
+// Opens directories at any depth, and reads their entries a buffer at a time.
 
 #include <sys/types.h>
 
@@ -13,11 +13,16 @@
 
 namespace copy {
 
-// Opens a path of any length below `root`, which no link leads out of at its last component. Not
-// valid: errno says why.
+// Opens a path of any length below `root`. The last component is not followed if it is a symbolic
+// link. Not valid: errno says why.
 sys::Fd open_below(int root, std::string_view path, int flags);
 
-// An entry; its name is ended by a NUL.
+// Removes from a new directory what it inherited from its parent: access control lists, and the
+// group of a set-group-ID parent. False with errno: a list could not be removed. The caller sets
+// the mode afterwards.
+bool drop_inherited(int directory);
+
+// A directory's entry; `text` is followed by a NUL.
 struct Name {
   ino_t inode = 0;
   unsigned char type = 0;  // DT_...
@@ -27,15 +32,15 @@ struct Name {
 };
 
 enum class NameOrder : unsigned char {
-  kByInode,  // their data then lies in this order, as far as the file system can do it
+  kByInode,  // the copies' data is then likely to lie in this order on the disk
   kAny,
 };
 
 class DirectoryReader {
  public:
   DirectoryReader();
-  // The next entries of the directory `fd`. "." and ".." are left out. None: the end. Sets errno,
-  // and is false, on a failure. The names live until the next call.
+  // Reads the next entries of the directory `fd`, without "." and "..". Empty `names`: the end.
+  // False with errno: a failure. The names are valid until the next call.
   bool read(int fd, std::vector<Name>& names, NameOrder order = NameOrder::kByInode);
 
  private:

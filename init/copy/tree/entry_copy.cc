@@ -36,6 +36,7 @@ envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
       if (!reader.read(opened.get(), names)) return cannot_write(worker, errno);
       if (names.empty()) break;
       for (const Name& name : names) {
+        worker.waiting->step();
         if (::unlinkat(opened.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
         std::ignore = ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);  // the rename tells
         const std::string next = prefix + std::to_string(++last);
@@ -73,14 +74,8 @@ envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
   return empty_trash(worker, 0);
 }
 
-envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name) {
-  struct stat status{};
-  if (::fstatat(directories.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-      !S_ISLNK(status.st_mode) || !read_target(worker.target, directories.from, name)) {
-    if (errno != ENOENT && errno != EINVAL && errno != 0) return cannot_read(worker, errno);
-    note_change(worker);
-    return {};
-  }
+envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                         const struct stat& status) {
   add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
   if (directories.fresh || !is_same_link(directories.to, name, worker.target)) {
@@ -88,7 +83,12 @@ envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const
       TRY(remove_entry(worker, directories.to, name));
     }
     if (::symlinkat(worker.target.c_str(), directories.to, name) != 0) {
-      return cannot_write(worker, errno);
+      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) {
+        return cannot_write(worker, errno);
+      }
+      return envgen::fail("writing a copy", shown(worker.job.tree, worker.path),
+                          "a file system without symbolic links",
+                          "exclude the links, or copy to another place");
     }
   } else {
     worker.job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
@@ -101,11 +101,9 @@ envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const
     }
     worker.job.header->no_owners = true;
   }
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, status.st_mtim};
-  // A file system that keeps no times of links is none the worse for it.
-  if (::utimensat(directories.to, name, times, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOTSUP) {
-    return cannot_write(worker, errno);
-  }
+  // Best effort: a file system that keeps no times of links is none the worse for it.
+  const timespec times[2] = {status.st_atim, status.st_mtim};
+  ::utimensat(directories.to, name, times, AT_SYMLINK_NOFOLLOW);
   return note_entry(worker, envgen::ManifestType::kLink, status, envgen::hash_of(worker.target));
 }
 
@@ -113,21 +111,23 @@ envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struc
                           std::optional<std::uint64_t> hash) {
   if (!worker.manifest.valid()) return {};
   const bool file = type == envgen::ManifestType::kFile;
+  const KeptAttributes& kept = worker.job.header->kept;
   constexpr mode_t kForAll = S_IROTH | S_IXOTH;
   if (S_ISDIR(status.st_mode) && (status.st_mode & kForAll) != kForAll) {
     worker.job.header->closed = true;
   }
-  return worker.manifest.add({.type = type,
-                              .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,
-                              .mtime_ns = to_ns(status.st_mtim),
-                              .mode = status.st_mode & kPermissions,
-                              .links = status.st_nlink,
-                              .hash = hash,
-                              .path = worker.path});
+  return worker.manifest.add(
+      {.type = type,
+       .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,
+       .mtime_ns = kept.keeps(to_ns(status.st_mtim)) ? to_ns(status.st_mtim) : envgen::kNoMtime,
+       .mode = kept.modes ? status.st_mode & kPermissions : 0,
+       .links = status.st_nlink,
+       .hash = hash,
+       .path = worker.path});
 }
 
 envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
-                         std::uint64_t hash) {
+                         std::optional<std::uint64_t> hash) {
   return worker.manifest.add({.type = envgen::ManifestType::kPart,
                               .size = size,
                               .mtime_ns = static_cast<std::int64_t>(begin),

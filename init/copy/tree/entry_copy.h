@@ -1,5 +1,5 @@
 #pragma once
-// Entries of a copy beside files' contents: links, what is removed, lines of the manifest.
+// Copies symbolic links, removes entries, and writes lines of the manifest.
 
 #include <sys/stat.h>
 
@@ -13,17 +13,18 @@
 
 namespace copy {
 
-// Of an entry, `worker.path`, of a pair of directories.
-envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name);
-// Removes what is not wanted, whatever it is.
+// Copies the symbolic link `worker.path`, with `worker.target` as its target.
+envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                         const struct stat& status);
+// Removes an entry of the copy, with everything below it.
 envgen::Status remove_entry(Worker& worker, int directory, const char* name);
-// The target of a link; false with errno.
+// Reads the target of a symbolic link; false with errno.
 bool read_target(std::string& target, int directory, const char* name);
 
-// A line of the manifest.
+// Write a line of the manifest for the entry `worker.path`.
 envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
                           std::optional<std::uint64_t> hash);
 envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
-                         std::uint64_t hash);
+                         std::optional<std::uint64_t> hash);
 
 }  // namespace copy

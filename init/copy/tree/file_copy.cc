@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "init/copy/tree/entry_copy.h"
 #include "init/copy/tree/foreign_source.h"
 #include "init/copy/tree/links.h"
+#include "init/copy/tree/source_links.h"
 #include "init/sys/clock.h"
 
 namespace copy {
@@ -65,7 +67,7 @@ envgen::FileState state_of_copy(const struct stat& copy) {
 struct Pair {
   int from = -1;
   int to = -1;
-  std::uint64_t size = 0;
+  std::uint64_t size = 0;  // that the source claims, until it was read to its end
   bool sparse = false;
   bool fresh = true;        // nothing is in the copy yet
   std::uint64_t state = 0;  // of the source, where it has parts
@@ -76,10 +78,14 @@ struct Pair {
 
 envgen::Status failed(Worker& worker, const Moved& moved) {
   if (moved.cut) {
-    if (!moved.writing) note_change(worker);
+    worker.cut_at = moved.end;
     return {};
   }
   if (moved.writing) return cannot_write(worker, moved.error);
+  if (is_replaced(worker, moved.error)) {
+    worker.cut_at = 0;
+    return {};
+  }
   return cannot_read(worker, moved.error);
 }
 
@@ -113,10 +119,10 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
     }
     bool same = false;
     envgen::ContentHash there;
-    const Moved moved = worker.copier.compare(range, there, same);
+    const Moved moved = worker.copier.compare(range, verify ? &there : nullptr, same);
     if (!moved.whole()) return failed(worker, moved);
     if (same) {
-      *hash = there.value();
+      if (verify) *hash = there.value();
       worker.job.counters->bytes.fetch_add(end - begin, std::memory_order_relaxed);
       return {};
     }
@@ -131,7 +137,7 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
   envgen::ContentHash written;
   bool same = true;
   if (holes) {
-    moved = worker.copier.compare(range, written, same);
+    moved = worker.copier.compare(range, &written, same);
   } else {
     moved = worker.copier.read_back(range, written);
     same = read.value() == written.value();
@@ -156,6 +162,7 @@ envgen::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool 
   item.first = middle;
   item.last = pair.last;
   item.source = pair.state;
+  item.in_linked = worker.in_linked;
   item.path = worker.path;
   TRY(worker.list.push(item));
   pair.last = middle;
@@ -176,30 +183,57 @@ envgen::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::ui
     TRY(share_parts(worker, pair, part, divides));
     const std::uint64_t piece = whole ? end : std::min(at + kPieceSize, end);
     TRY(copy_bytes(worker, bytes, at, piece, hash));
+    if (worker.cut_at) break;
     at = piece;
   }
   return {};
 }
 
+// Returns the end of the parts from `part` on that are a hole. Where the copy is read too, they are
+// one in the copy as well.
+std::uint64_t end_of_hole(const Worker& worker, const Pair& pair, std::uint64_t part) {
+  if (!pair.sparse) return part;
+  const std::uint64_t begin = part * kPartSize;
+  const std::uint64_t size = std::min(pair.last * kPartSize, pair.size);
+  const StorageCall call(worker.waiting, CopySide::kSource);
+  std::uint64_t end = next_data(pair.from, begin, size);
+  if (worker.job.options->verify || (!pair.fresh && worker.job.compare)) {
+    end = next_data(pair.to, begin, end);
+  }
+  return end == pair.size ? pair.last : end / kPartSize;
+}
+
 // The parts that are not there yet.
 envgen::Status copy_parts(Worker& worker, Pair& pair) {
   const CopyJob& job = worker.job;
-  std::vector<bool> done;
+  PartSet done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
   worker.waits.forget();
-  for (std::uint64_t part = pair.first; part < pair.last; ++part) {
+  worker.cut_at.reset();
+  for (std::uint64_t part = pair.first, next = 0; part < pair.last; part = next) {
     const std::uint64_t begin = part * kPartSize;
-    const std::uint64_t size = std::min(kPartSize, pair.size - begin);
-    if (!done.empty() && done.at(part)) {
-      job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
-      job.counters->kept_bytes.fetch_add(size, std::memory_order_relaxed);
+    const auto size = [&] { return std::min(next * kPartSize, pair.size) - begin; };
+    next = std::min(done.end_of(part), pair.last);
+    if (next > part) {
+      job.counters->bytes.fetch_add(size(), std::memory_order_relaxed);
+      job.counters->kept_bytes.fetch_add(size(), std::memory_order_relaxed);
       continue;
     }
-    std::uint64_t hash = 0;
-    TRY(copy_part(worker, pair, part, &hash));
-    TRY(job.journal->add(pair.state, part));
+    next = end_of_hole(worker, pair, part);
+    std::optional<std::uint64_t> hash;  // a hole has none
+    if (next > part) {
+      job.counters->bytes.fetch_add(size(), std::memory_order_relaxed);
+    } else {
+      next = part + 1;
+      TRY(copy_part(worker, pair, part, &hash.emplace()));
+      if (worker.cut_at) {
+        note_change(worker);
+        return {};
+      }
+    }
+    TRY(job.journal->add(pair.state, {part, next}));
     if (!job.options->verify) continue;
-    TRY(note_part(worker, begin, size, hash));
+    TRY(note_part(worker, begin, size(), hash));
   }
   return {};
 }
@@ -213,15 +247,77 @@ envgen::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& dire
   return ExistingFile::kNothing;
 }
 
+// A file system that does not know a size claims 0, as /proc does, or that of what it stores.
+bool is_size_claimed(const Worker& worker, int file, std::uint64_t size) {
+  struct stat now{};
+  return stat_in_source(worker, file, "", now) && std::cmp_equal(now.st_size, size);
+}
+
+// The bytes of the source at `at`, as many as a call gives.
+envgen::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) {
+  std::array<char, 65536> bytes{};
+  const ssize_t count =
+      ask_source(worker.waiting, [&] { return read_all(file, bytes.data(), bytes.size(), at); });
+  if (count < 0 && is_replaced(worker, errno)) return std::uint64_t{0};
+  if (count < 0) return cannot_read(worker, errno);
+  return static_cast<std::uint64_t>(count);
+}
+
+// Copies a file without parts to its end, wherever that is.
+envgen::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
+  worker.cut_at.reset();
+  TRY(copy_bytes(worker, pair, 0, pair.size, hash));
+  std::uint64_t end = worker.cut_at.value_or(pair.size);
+  while (!worker.cut_at) {
+    TRY_ASSIGN(const auto more, read_at(worker, pair.from, end));
+    if (more == 0) break;
+    end += more;
+  }
+  if (end == pair.size) return {};
+  // A file that somebody writes to is found when all is copied.
+  if (!is_size_claimed(worker, pair.from, pair.size)) {
+    note_change(worker);
+    return {};
+  }
+  worker.cut_at.reset();
+  pair.size = end;
+  pair.fresh = true;
+  pair.sparse = false;
+  if (::ftruncate(pair.to, static_cast<off_t>(end)) != 0) return cannot_write(worker, errno);
+  TRY(copy_bytes(worker, pair, 0, end, hash));
+  if (worker.cut_at) note_change(worker);
+  return {};
+}
+
+// Returns the size that reading `file` gives, which the source may claim wrongly.
+envgen::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t claimed) {
+  TRY_ASSIGN(const auto last, read_at(worker, file, claimed == 0 ? 0 : claimed - 1));
+  if (last == (claimed == 0 ? 0U : 1U)) return claimed;
+  std::uint64_t end = 0;
+  while (true) {
+    TRY_ASSIGN(const auto more, read_at(worker, file, end));
+    if (more == 0) return end;
+    end += more;
+  }
+}
+
+// Parts are those of a size that is right: two bytes from the last one on are one.
+envgen::Result<bool> may_divide(Worker& worker, const Pair& pair) {
+  if (!has_parts(pair.size)) return false;
+  TRY_ASSIGN(const auto count, read_at(worker, pair.from, pair.size - 1));
+  return count == 1 || !is_size_claimed(worker, pair.from, pair.size);
+}
+
 // Compares the contents of what is there, and writes what differs.
 envgen::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& directories,
-                                          const char* name, int from, const struct stat& status) {
+                                          const char* name, int from, struct stat status) {
   const sys::Fd to(::openat(directories.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!to.valid()) return make_room(worker, directories, name);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   std::uint64_t hash = 0;
-  const Pair pair{.from = from, .to = to.get(), .size = size, .fresh = false};
-  TRY(copy_bytes(worker, pair, 0, size, &hash));
+  Pair pair{.from = from, .to = to.get(), .size = size, .fresh = false};
+  TRY(copy_whole(worker, pair, &hash));
+  status.st_size = static_cast<off_t>(pair.size);
   auto done = finish_file(worker, to.get(), status, false, true);
   if (done) done = note_entry(worker, envgen::ManifestType::kFile, status, hash);
   if (!done) return std::unexpected(done.error());
@@ -230,8 +326,7 @@ envgen::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& d
 
 bool any_part_done(const Worker& worker, const struct stat& status) {
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  const auto done = worker.job.journal->done(state_of(worker.path, status), parts_of(size));
-  return std::ranges::find(done, true) != done.end();
+  return !worker.job.journal->done(state_of(worker.path, status), parts_of(size)).empty();
 }
 
 envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& directories,
@@ -244,10 +339,12 @@ envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair&
   const CopyJob& job = worker.job;
   envgen::ProofRules rules = job.rules;
   rules.owners = keeps_owners(worker);
+  rules.modes = job.header->kept.modes;
+  rules.exact_times = job.header->kept.time_step_ns == 1;
   if (!job.compare &&
       envgen::is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
     if (status.st_nlink > 1) {
-      TRY_ASSIGN(const auto keeps, keep_link(worker, directories, name, status, copy));
+      TRY_ASSIGN(const auto keeps, keep_link(worker, directories, name, copy));
       if (!keeps) return make_room(worker, directories, name);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -263,27 +360,34 @@ envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair&
   if (!whole) return make_room(worker, directories, name);
   const bool parts = has_parts(static_cast<std::uint64_t>(status.st_size));
   if (job.compare && !parts) return compare_file(worker, directories, name, from, status);
-  if (parts && (job.compare || any_part_done(worker, status))) return ExistingFile::kPart;
+  const bool begun = !is_time_made_up(status) && any_part_done(worker, status);
+  if (parts && (job.compare || begun)) return ExistingFile::kPart;
   return make_room(worker, directories, name);
 }
 
 // A large file, new or begun by an earlier run.
 envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
   TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
+  pair.last = parts_of(pair.size);
+  worker.cut_at.reset();
   if (!pair.fresh || worker.job.options->verify || !worker.copier.clone(pair.from, pair.to)) {
     if (pair.fresh && ::ftruncate(pair.to, status.st_size) != 0) {
       return cannot_write(worker, errno);
     }
-    pair.last = parts_of(pair.size);
     TRY(copy_parts(worker, pair));
+  } else {
+    // The mtime need not show later that the copy is whole.
+    TRY(worker.job.journal->add(pair.state, {0, pair.last}));
   }
   // Who is the last of several cannot be known here: it is finished when all is copied.
-  return pair.divided ? envgen::Status() : finish_file(worker, pair.to, status, false, true);
+  return pair.divided || worker.cut_at ? envgen::Status()
+                                       : finish_file(worker, pair.to, status, false, true);
 }
 
 envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair& pair,
-                          const struct stat& status) {
+                          struct stat status) {
   std::uint64_t hash = 0;
+  const bool created = pair.fresh;
   const bool verify = worker.job.options->verify;
   const bool cloned =
       !verify && pair.size >= kWorthCloning && worker.copier.clone(pair.from, pair.to);
@@ -291,9 +395,10 @@ envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair
     return cannot_write(worker, errno);
   }
   if (!cloned) {
-    TRY(copy_bytes(worker, pair, 0, pair.size, &hash));
+    TRY(copy_whole(worker, pair, &hash));
+    status.st_size = static_cast<off_t>(pair.size);
   }
-  TRY(finish_file(worker, pair.to, status, true, directories.inherits_group));
+  TRY(finish_file(worker, pair.to, status, created, directories.inherits_group));
   return note_entry(worker, envgen::ManifestType::kFile, status,
                     verify ? std::optional(hash) : std::nullopt);
 }
@@ -304,28 +409,21 @@ void read_ahead(int file, std::uint64_t size) {
   if (size >= kWorthReadingAhead) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-// A file system that does not know a size says 0, as /proc does.
-envgen::Status check_empty(Worker& worker, int file) {
-  char byte = 0;
-  const ssize_t count = ::pread(file, &byte, 1, 0);
-  if (count < 0) return cannot_read(worker, errno);
-  if (count == 0) return {};
-  struct stat now{};
-  if (::fstat(file, &now) != 0) return cannot_read(worker, errno);
-  if (now.st_size != 0) return {};  // just written: found when all is copied
-  return envgen::fail("reading what is to be copied", worker.job.source + "/" + worker.path,
-                      "bytes in a file of size 0", "exclude it, or copy it with cp");
-}
-
 // Opens the source; not valid, with no error, where it has gone.
 envgen::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directories,
                                     const char* name, struct stat& status) {
-  const Reader reader(worker);
-  if (!reader.may_read()) return std::unexpected(cannot_read(worker, errno).error());
-  sys::Fd from(::openat(directories.from, name, worker.read_flags));
+  std::optional<Reader> reader;
+  if (worker.linked.empty()) reader.emplace(worker);
+  if (reader && !reader->may_read()) return std::unexpected(cannot_read(worker, errno).error());
+  const auto open = [&] {
+    if (!worker.linked.empty()) return open_linked(worker, worker.read_flags);
+    return ask_source(worker.waiting,
+                      [&] { return sys::Fd(::openat(directories.from, name, worker.read_flags)); });
+  };
+  sys::Fd from = open();
   if (!from.valid() && errno == EPERM && (worker.read_flags & O_NOATIME) != 0) {
     worker.read_flags &= ~O_NOATIME;  // only a file's owner, or root, may ask for it
-    from.reset(::openat(directories.from, name, worker.read_flags));
+    from = open();
   }
   if (!from.valid()) {
     if (errno != ENOENT && errno != ELOOP)
@@ -333,15 +431,17 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directo
     note_change(worker);
     return from;
   }
-  bool known = ::fstat(from.get(), &status) == 0;
-  if (known && wait_for_tick(status)) known = ::fstat(from.get(), &status) == 0;
+  bool known = stat_in_source(worker, from.get(), "", status);
+  if (known && wait_for_tick(status)) known = stat_in_source(worker, from.get(), "", status);
   if (!known) return std::unexpected(cannot_read(worker, errno).error());
   if (!S_ISREG(status.st_mode)) {
     note_change(worker);
     return sys::Fd();
   }
-  if (status.st_size == 0) {
-    TRY(check_empty(worker, from.get()));
+  worker.opened = status.st_ino;
+  settle_source(worker, from.get(), "", status);
+  if (status.st_nlink > 1) {
+    TRY(make_link_key(worker, from.get(), status));
   }
   return from;
 }
@@ -352,11 +452,11 @@ envgen::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directori
                                   mode_t mode) {
   const bool linked = status.st_nlink > 1;
   for (;;) {
-    TRY_ASSIGN(const auto link, linked ? link_to_first(worker, directories, name, status) : false);
+    TRY_ASSIGN(const auto link, linked ? link_to_first(worker, directories, name) : false);
     if (link) return sys::Fd();
     sys::Fd to(::openat(directories.to, name, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!to.valid()) return std::unexpected(cannot_write(worker, errno).error());
-    TRY_ASSIGN(const auto first, linked ? claim_first(worker, directories, name, status) : true);
+    TRY_ASSIGN(const auto first, linked ? claim_first(worker, directories, name) : true);
     if (first) return to;
     if (::unlinkat(directories.to, name, 0) != 0) {
       return std::unexpected(cannot_write(worker, errno).error());
@@ -385,11 +485,10 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
         ::fstat(file, &made) == 0 && made.st_uid == status.st_uid && made.st_gid == status.st_gid;
     if (!same) mode &= ~kSetIds;
   }
-  if ((!created || (mode & kSpecial) != 0) && ::fchmod(file, mode) != 0) {
+  if ((!created || (mode & kSpecial) != 0) && !set_mode(worker, file, mode)) {
     return cannot_write(worker, errno);
   }
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, status.st_mtim};
-  if (::futimens(file, times) != 0) return cannot_write(worker, errno);
+  if (!set_times(worker, file, status)) return cannot_write(worker, errno);
   return {};
 }
 
@@ -408,7 +507,7 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
   if (pair.size >= kWorthSharing) {
     TRY(share_rest(worker, 1));
   }
-  const bool large = has_parts(pair.size);
+  TRY_ASSIGN(const auto large, may_divide(worker, pair));
   if (large) pair.state = state_of(worker.path, status);
   if (!directories.fresh) {
     TRY_ASSIGN(auto there, check_existing(worker, directories, name, from.get(), status));
@@ -426,6 +525,8 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;
   TRY_ASSIGN(const auto to, open_copy(worker, directories, name, status, flags, mode));
   if (!to.valid()) {
+    TRY_ASSIGN(const auto size, size_of(worker, pair.from, pair.size));
+    status.st_size = static_cast<off_t>(size);
     return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
   }
   pair.to = to.get();
@@ -435,10 +536,12 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
 envgen::Status copy_range(Worker& worker, const Item& item) {
   worker.path = item.path;
   constexpr int kFile = O_NONBLOCK;
-  const sys::Fd from = open_below_source(worker, worker.path, O_RDONLY | kFile);
+  const sys::Fd from = open_file_below_source(worker, O_RDONLY | kFile);
   struct stat status{};
-  const bool there = from.valid() && ::fstat(from.get(), &status) == 0;
+  const bool there = from.valid() && stat_in_source(worker, from.get(), "", status);
   if (!there && !is_gone(errno)) return cannot_read(worker, errno);
+  if (there) worker.opened = status.st_ino;
+  if (there) settle_source(worker, from.get(), "", status);
   if (!there || state_of(worker.path, status) != item.source) {
     note_change(worker);
     return {};

@@ -1,5 +1,5 @@
 #pragma once
-// One file of a copy: its contents, its attributes, its other names.
+// Copies a regular file: its contents, its attributes, its hard links.
 
 #include <sys/stat.h>
 
@@ -8,14 +8,16 @@
 
 namespace copy {
 
-// Of an entry, `worker.path`, of a pair of directories.
+// Copies the file `worker.path`, which is `name` in both directories. A large file is divided into
+// ranges, which become items of the work list.
 envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name);
+// Copies a range of a large file (ItemKind::kRange).
 envgen::Status copy_range(Worker& worker, const Item& item);
-// What is read of a copy then comes from the disk, and not from the page cache; else the shared
-// header says so.
+// Writes the file's pages to the disk and drops them from the page cache, so that a later read
+// comes from the disk. If the kernel cannot, SharedHeader::cached is set.
 envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
-// Gives it the attributes of the source; the mtime is the last act. `created`: by us with its mode
-// just now; `chown`: though it would be ours.
+// Gives the file the attributes of the source, the mtime last. `created`: this run created the file
+// with its final mode. `chown`: sets the owner even if it is this process's.
 envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
                            bool chown);
 

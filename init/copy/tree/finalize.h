@@ -1,6 +1,6 @@
 #pragma once
-// The finalization of metadata, when all of a copy is there: files that several processes wrote,
-// and directories.
+// Finalizes metadata when all contents are copied: files that several processes wrote, and
+// directories.
 
 #include <sys/stat.h>
 
@@ -9,12 +9,17 @@
 
 namespace copy {
 
-// After all is copied: what it is now, and the last act on a file that several wrote.
+// Compares an entry of the source with what was copied, and notes a change.
 envgen::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name);
+// Gives a file that several processes wrote its attributes.
 envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
                             const struct stat& status);
+// Gives a directory of the copy, `to`, the attributes of its source, `from`.
 envgen::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status);
-// The directories whose modes would have kept us from what is below them, the deepest first.
+// Finalizes the directories whose modes would have denied access to their entries, deepest first.
 envgen::Status finalize_late_directories(Worker& worker);
+
+// Names entries that the copy of the directory worker.path has, and the source has not any more.
+void name_removed(Worker& worker, const DirectoryPair& directories);
 
 }  // namespace copy

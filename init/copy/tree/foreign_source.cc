@@ -44,13 +44,31 @@ sys::Fd open_root(Worker& worker, const std::string& path) {
   const envgen::Identity* job_user = other_user(worker);
   if (job_user == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   // A copy on a volume lies behind a link of ours.
+  errno = 0;
   const auto reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+  if (!reached && is_storage_error(errno)) return {};
   worker.foreign_way = !reached || !reached->weakness.empty();
   worker.foreign = worker.foreign_way;
   if (!worker.foreign) return open_at(worker, reached->directory.get(), reached->name, O_PATH);
   const Reader reader(worker);
   if (!reader.may_read()) return {};
   return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+}
+
+// Opens what lies behind a link that the copy follows. Root goes through no other user's link.
+sys::Fd open_through_links(Worker& worker, std::string_view path, int flags) {
+  const std::string whole = shown(worker.job.source, std::string(path));
+  worker.foreign = other_user(worker) != nullptr;
+  if (worker.uid == 0 && !worker.foreign) {
+    errno = 0;
+    const auto reached = sys::reach(whole, {.follow_last = true});
+    if (reached) return open_at(worker, reached->directory.get(), reached->name, flags);
+    if (!is_storage_error(errno)) errno = sys::is_absent(reached.error()) ? ENOENT : EACCES;
+    return {};
+  }
+  const Reader reader(worker);
+  if (!reader.may_read()) return {};
+  return sys::Fd(::open(whole.c_str(), flags | O_CLOEXEC));
 }
 
 sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
@@ -77,23 +95,31 @@ sys::Fd open_from(Worker& worker, int from, std::string_view path, int flags) {
 }  // namespace
 
 Reader::Reader(const Worker& worker) {
-  if (!worker.foreign) return;
-  user_.emplace(*worker.job.options->job_user);
+  const bool linked = !worker.linked.empty();
+  if (linked ? !worker.link_reader : !worker.foreign) return;
+  user_.emplace(linked ? *worker.link_reader : *worker.job.options->job_user);
   if (!user_->switched()) errno = EPERM;
 }
 
-sys::Fd open_source_root(Worker& worker) { return open_root(worker, worker.job.source); }
+sys::Fd open_source_root(Worker& worker) {
+  return ask_source(worker.waiting, [&] { return open_root(worker, worker.job.source); });
+}
 
 sys::Fd open_below_source(Worker& worker, std::string_view path, int flags) {
-  return open_from(worker, worker.source.get(), path, flags);
+  return ask_source(worker.waiting, [&] {
+    return worker.in_linked ? open_through_links(worker, path, flags)
+                            : open_from(worker, worker.source.get(), path, flags);
+  });
 }
 
 sys::Fd open_in_source(Worker& worker, const std::string& source, std::string_view path,
                        int flags) {
   const std::string name = source.substr(source.rfind('/') + 1);
-  const sys::Fd root = open_root(worker, path.empty() ? sys::parent_of(source) : source);
-  return root.valid() ? open_from(worker, root.get(), path.empty() ? name : path, flags)
-                      : sys::Fd();
+  return ask_source(worker.waiting, [&] {
+    const sys::Fd root = open_root(worker, path.empty() ? sys::parent_of(source) : source);
+    return root.valid() ? open_from(worker, root.get(), path.empty() ? name : path, flags)
+                        : sys::Fd();
+  });
 }
 
 }  // namespace copy

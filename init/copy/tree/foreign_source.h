@@ -1,7 +1,7 @@
 #pragma once
-// A source for a job of another user: what lies in a directory that others may change, and all
-// below it, is read with that user's rights. They may have put links to what is root's there, and
-// exchange one for the other at any moment. What nobody else may write is read with ours.
+// Reads the source of a job that runs as another user. A directory that other users can write, and
+// everything below it, is read with the job user's rights: the others could place symbolic links to
+// root's files there at any moment. Directories that only root can write are read as root.
 
 #include <optional>
 
@@ -14,18 +14,19 @@ namespace copy {
 // Opens worker.job.source (O_PATH). Not valid: errno says why.
 sys::Fd open_source_root(Worker& worker);
 
-// open_below() of the source. From then on `worker.foreign` is for the entries of what was opened.
+// Opens a path below the source, as open_below() does. Sets `worker.foreign` for the entries of the
+// opened directory.
 sys::Fd open_below_source(Worker& worker, std::string_view path, int flags);
 
-// Both in one, of a source that is not the worker's own: a copy is compared with it. `source` may
-// be the file itself, with an empty `path`.
+// Opens a path below `source`, which a published copy is compared with. `source` may be a file;
+// `path` is then empty.
 sys::Fd open_in_source(Worker& worker, const std::string& source, std::string_view path, int flags);
 
-// The rights to read an entry with, until it goes out of scope.
+// Holds the rights for reading an entry, until the object is destroyed.
 class Reader {
  public:
   explicit Reader(const Worker& worker);
-  // False: we cannot become that user; errno is set.
+  // False with errno: this process cannot become that user.
   [[nodiscard]] bool may_read() const { return !user_ || user_->switched(); }
 
  private:

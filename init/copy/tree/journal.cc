@@ -3,23 +3,25 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
 
 #include "base/content_hash.h"
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/tree_digest.h"
 #include "init/sys/files.h"
 
 namespace copy {
 namespace {
 
-constexpr std::uint64_t kBegin = UINT64_MAX;  // in a part's place
-constexpr std::uint64_t kRecordSeed = 0x7472'6169'6e69'7403;
+constexpr PartRange kBegin{.first = UINT64_MAX, .last = UINT64_MAX};  // in the parts' place
+constexpr std::uint64_t kRecordSeed = 0x7472'6169'6e69'7405;
 
 struct Record {
   std::uint64_t state;
-  std::uint64_t part;
+  PartRange parts;
   std::uint64_t check;
 };
 
@@ -28,12 +30,12 @@ std::string_view bytes_of(const T& object) {
   return {reinterpret_cast<const char*>(&object), sizeof object};
 }
 
-std::uint64_t check_of(std::uint64_t state, std::uint64_t part) {
-  return envgen::hash_of(bytes_of(std::array{state, part}), kRecordSeed);
+std::uint64_t check_of(std::uint64_t state, PartRange parts) {
+  return envgen::hash_of(bytes_of(std::array{state, parts.first, parts.last}), kRecordSeed);
 }
 
-envgen::Status append(int file, std::uint64_t state, std::uint64_t part) {
-  const Record record{state, part, check_of(state, part)};
+envgen::Status append(int file, std::uint64_t state, PartRange parts) {
+  const Record record{state, parts, check_of(state, parts)};
   errno = ENOSPC;
   if (::write(file, &record, sizeof record) == ssize_t{sizeof record}) return {};
   return envgen::fail("noting a part of a large file", "the copy's own directory",
@@ -67,24 +69,40 @@ envgen::Result<Journal> Journal::open(const std::string& directory) {
 
 envgen::Status Journal::begin(std::uint64_t state) { return append(file_.get(), state, kBegin); }
 
-envgen::Status Journal::add(std::uint64_t state, std::uint64_t part) {
-  return append(file_.get(), state, part);
+envgen::Status Journal::add(std::uint64_t state, PartRange parts) {
+  return append(file_.get(), state, parts);
 }
 
-std::vector<bool> Journal::done(std::uint64_t state, std::uint64_t parts) const {
-  std::vector<bool> done(parts);
+void PartSet::add(PartRange range) {
+  const auto first = std::ranges::lower_bound(ranges_, range.first, {}, &PartRange::last);
+  auto behind = first;
+  for (; behind != ranges_.end() && behind->first <= range.last; ++behind) {
+    range.first = std::min(range.first, behind->first);
+    range.last = std::max(range.last, behind->last);
+  }
+  ranges_.insert(ranges_.erase(first, behind), range);
+}
+
+std::uint64_t PartSet::end_of(std::uint64_t part) const {
+  const auto behind = std::ranges::upper_bound(ranges_, part, {}, &PartRange::first);
+  return behind == ranges_.begin() ? part : std::max(part, (behind - 1)->last);
+}
+
+PartSet Journal::done(std::uint64_t state, std::uint64_t parts) const {
+  PartSet done;
   std::array<Record, 1024> records{};
   for (off_t at = 0;;) {
-    const ssize_t size = ::pread(file_.get(), records.data(), sizeof records, at);
+    const ssize_t size = read_kept(file_.get(), reinterpret_cast<char*>(records.data()),
+                                   sizeof records, static_cast<std::uint64_t>(at));
     if (size < ssize_t{sizeof(Record)}) return done;
     const std::size_t count = static_cast<std::size_t>(size) / sizeof(Record);
     for (std::size_t index = 0; index < count; ++index) {
       const Record& record = records.at(index);
-      if (record.state != state || record.check != check_of(state, record.part)) continue;
-      if (record.part == kBegin) {
-        done.assign(parts, false);
-      } else if (record.part < parts) {
-        done.at(record.part) = true;
+      if (record.state != state || record.check != check_of(state, record.parts)) continue;
+      if (record.parts.first == kBegin.first) {
+        done.clear();
+      } else if (record.parts.first < record.parts.last && record.parts.last <= parts) {
+        done.add(record.parts);
       }
     }
     at += static_cast<off_t>(count * sizeof(Record));

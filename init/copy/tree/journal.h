@@ -1,7 +1,7 @@
 #pragma once
-// The journal of the parts of large files that an unfinished run has written: records in a file
-// that is only appended to. One of a part follows its bytes; when a file is begun anew its parts
-// count no more.
+// The journal of the parts of large files that an unfinished run has written: an append-only file
+// of records. The record of a part is written after the part's bytes. When a file is restarted, its
+// earlier records are void. Parts are kept as ranges: a hole of a petabyte is 16 million parts.
 
 #include <sys/stat.h>
 
@@ -17,21 +17,39 @@ namespace copy {
 
 inline constexpr std::uint64_t kPartSize = 64ULL << 20U;
 
-// A file that is larger has parts.
+// Returns whether a file of this size is divided into parts.
 inline bool has_parts(std::uint64_t size) { return size > kPartSize; }
 inline std::uint64_t parts_of(std::uint64_t size) { return (size + kPartSize - 1) / kPartSize; }
 
-// A state of a file of the source: another one after it was changed.
+// Returns a number for the state of a source's file: a changed file has a different number.
 std::uint64_t state_of(std::string_view path, const struct stat& status);
+
+// Parts [first, last).
+struct PartRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+// The parts of a file that are complete.
+class PartSet {
+ public:
+  void add(PartRange range);
+  void clear() { ranges_.clear(); }
+  [[nodiscard]] bool empty() const { return ranges_.empty(); }
+  // Returns the end of the range that has `part`; `part` itself where none has it.
+  [[nodiscard]] std::uint64_t end_of(std::uint64_t part) const;
+
+ private:
+  std::vector<PartRange> ranges_;  // disjoint, ascending
+};
 
 class Journal {
  public:
   static envgen::Result<Journal> open(const std::string& directory);
 
   envgen::Status begin(std::uint64_t state);
-  envgen::Status add(std::uint64_t state, std::uint64_t part);
-  // For each part, whether it is there.
-  [[nodiscard]] std::vector<bool> done(std::uint64_t state, std::uint64_t parts) const;
+  envgen::Status add(std::uint64_t state, PartRange parts);
+  [[nodiscard]] PartSet done(std::uint64_t state, std::uint64_t parts) const;
 
  private:
   explicit Journal(sys::Fd file) : file_(std::move(file)) {}

@@ -3,15 +3,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 
+#include "base/content_hash.h"
+#include "init/copy/tree/source_links.h"
+
 namespace copy {
 namespace {
-
-std::string key_of(const struct stat& status) {
-  return std::to_string(status.st_dev) + "-" + std::to_string(status.st_ino);
-}
 
 int links_of(Worker& worker) {
   if (!worker.links.valid()) {
@@ -35,10 +36,26 @@ envgen::Status take_failure(Worker& worker, int error) {
 
 }  // namespace
 
+envgen::Status make_link_key(Worker& worker, int file, const struct stat& status) {
+  constexpr off_t kSample = 4096;  // bytes of the beginning, and of the end
+  std::array<char, kSample> sample{};
+  std::uint64_t hash = state_of("", status);
+  for (const off_t at : {off_t{0}, std::max(status.st_size - kSample, off_t{0})}) {
+    const ssize_t size = ask_source(worker.waiting, [&] {
+      return read_all(file, sample.data(), sample.size(), static_cast<std::uint64_t>(at));
+    });
+    if (size < 0 && !is_replaced(worker, errno)) return cannot_read(worker, errno);
+    hash = envgen::hash_of({sample.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))},
+                           hash);
+  }
+  worker.link_key = std::to_string(status.st_ino) + "-" + std::to_string(hash);
+  return {};
+}
+
 envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
-                                   const char* name, const struct stat& status) {
+                                   const char* name) {
   if (worker.job.header->no_links) return false;
-  const std::string key = key_of(status);
+  const std::string& key = worker.link_key;
   const int links = links_of(worker);
   if (::linkat(links, key.c_str(), directories.to, name, 0) == 0) return true;
   if (errno == ENOENT) return false;
@@ -49,21 +66,22 @@ envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& director
   return false;
 }
 
-envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name,
-                                 const struct stat& status) {
+envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories,
+                                 const char* name) {
   if (worker.job.header->no_links) return true;
-  if (::linkat(directories.to, name, links_of(worker), key_of(status).c_str(), 0) == 0) return true;
+  if (::linkat(directories.to, name, links_of(worker), worker.link_key.c_str(), 0) == 0)
+    return true;
   if (errno == EEXIST) return false;
   TRY(take_failure(worker, errno));
   return true;
 }
 
 envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                               const struct stat& status, const struct stat& copy) {
-  auto claimed = claim_first(worker, directories, name, status);
+                               const struct stat& copy) {
+  auto claimed = claim_first(worker, directories, name);
   if (!claimed || *claimed) return claimed;
   struct stat first{};
-  return ::fstatat(links_of(worker), key_of(status).c_str(), &first, AT_SYMLINK_NOFOLLOW) == 0 &&
+  return ::fstatat(links_of(worker), worker.link_key.c_str(), &first, AT_SYMLINK_NOFOLLOW) == 0 &&
          first.st_ino == copy.st_ino && first.st_dev == copy.st_dev;
 }
 

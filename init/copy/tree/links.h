@@ -1,6 +1,8 @@
 #pragma once
-// Hard links, without a table in memory: the first who copies a file of several names claims it by
-// one more, `links/<device>-<inode>` in the copy's own directory, and the others link from there.
+// Hard links, without a table in memory. The first process that copies a file of several names
+// creates one more name, `links/<key>` in the state directory. The other names are linked from
+// there. Some file systems give one inode number to several files, so the key also contains size,
+// times and contents.
 
 #include <sys/stat.h>
 
@@ -8,17 +10,19 @@
 
 namespace copy {
 
-// Each is an error where there is no room, or the disk is broken: a tree with each name copied by
-// itself may be many times as large, and is made only where the file system has no hard links.
+// Errors: no room, a broken disk. Each name becomes a file of its own only if the file system has
+// no hard links: the copy could become many times as large.
 
-// Makes `name` one more name of the copy, where there is one. False: copy it.
+// Sets `worker.link_key` for `file`, the source of `worker.path`, which has several names.
+envgen::Status make_link_key(Worker& worker, int file, const struct stat& status);
+// Links `name` to the copy of another name. False: there is no such copy, and the caller copies.
 envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
-                                   const char* name, const struct stat& status);
-// False: somebody else was faster.
-envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name,
-                                 const struct stat& status);
-// Of an earlier run: whether `name`, which is `copy`, may stay.
+                                   const char* name);
+// Creates `links/<key>` for the copy `name`. False: another process was faster.
+envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories,
+                                 const char* name);
+// Returns whether `name` of an earlier run, whose status is `copy`, can be kept.
 envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                               const struct stat& status, const struct stat& copy);
+                               const struct stat& copy);
 
 }  // namespace copy

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "init/copy/tree/contents.h"
 #include "init/copy/tree/directory.h"
 #include "init/sys/files.h"
 
@@ -77,7 +78,8 @@ envgen::Status join_manifests(const std::string& directory, int count, std::uint
   const std::string path = directory + "/manifest";
   const std::string made = path + ".new";
   const sys::Fd whole = open_new(made);
-  if (!whole.valid() || ::fchmod(whole.get(), mode) != 0 ||
+  // A file system without modes refuses fchmod.
+  if (!whole.valid() || (::fchmod(whole.get(), mode) != 0 && errno != EPERM) ||
       sys::write_all(whole.get(), envgen::kManifestTitle) < envgen::kManifestTitle.size()) {
     return not_written(made);
   }
@@ -86,10 +88,11 @@ envgen::Status join_manifests(const std::string& directory, int count, std::uint
     const std::string part = part_path(directory, number);
     const sys::Fd file(::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (!file.valid()) continue;  // fewer processes than asked could be started
-    for (;;) {
-      const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
+    for (std::uint64_t at = 0;;) {
+      const ssize_t size = read_kept(file.get(), buffer.data(), buffer.size(), at);
       if (size < 0) return not_written(part);
       if (size == 0) break;
+      at += static_cast<std::uint64_t>(size);
       const std::string_view lines(buffer.data(), static_cast<std::size_t>(size));
       if (sys::write_all(whole.get(), lines) < lines.size()) return not_written(made);
     }

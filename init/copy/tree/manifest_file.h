@@ -1,5 +1,5 @@
 #pragma once
-// The manifest while it is made: each process writes its own, and they are joined at the end.
+// The manifest during a copy: each process writes a part, and the parts are joined at the end.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace copy {
 
 class ManifestFile {
  public:
-  // Empty: nothing is written.
+  // Makes one that ignores what is added.
   ManifestFile() = default;
   static envgen::Result<ManifestFile> create(const std::string& directory, int number);
 
@@ -25,9 +25,9 @@ class ManifestFile {
   std::string text_;
 };
 
-// Those of a run that was killed: a process that is never started makes none in their place.
+// Removes the parts of a killed run: this run may have fewer processes.
 envgen::Status remove_parts(const std::string& directory);
-// Makes `<directory>/manifest` of those of `count` processes, and removes these.
+// Joins the parts of `count` processes to `<directory>/manifest`, and removes the parts.
 envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);
 
 }  // namespace copy

@@ -1,5 +1,5 @@
 #pragma once
-// Options of a copy, and the size and digest that a tree comes to.
+// Options of a copy, and the size and the digest of a tree.
 
 #include <cstdint>
 #include <functional>
@@ -19,43 +19,44 @@ struct Owner {
   std::uint32_t gid = 0;
 };
 
-// To be called several times a second by whoever works at a destination: an error ends the work, as
-// the destination is another machine's by now.
+// A function that the process working at a destination calls several times a second. An error ends
+// the work: another machine has taken the destination.
 using Keep = std::function<envgen::Status()>;
 
 struct Options {
   envgen::PathFilter filter;
-  int workers = 0;  // 0 = by the machine
+  int workers = 0;  // 0 = chosen by load, up to 64
   bool verify = false;
   bool durable = false;
-  std::optional<Owner> owner;  // of all that is made; else the source's, as root
-  bool shared = false;         // others come to the copy, who need not come to the source
-  bool set_ids = true;         // stay where the owner and the group stay; data has no need of them
-  // Of an earlier run nothing is trusted: contents are compared. A copy that the machine has been
-  // started anew since is always looked at like that.
+  bool dry_run = false;        // scan_tree() warns of what a copy would warn of
+  std::optional<Owner> owner;  // of all entries; nullopt: for root the source's, else this user's
+  bool shared = false;         // users that cannot reach the source can reach the copy
+  bool set_ids = true;         // set-ID bits are kept with owner and group; datasets need none
+  // Compares what an earlier run copied by its contents. A copy is always compared if the machine
+  // has booted since that run.
   bool compare = false;
-  // The user that a destination is for, where that is another one than ours: see destination.h.
+  // The user that a destination is for; nullptr: this process's. See destination.h.
   const envgen::Identity* job_user = nullptr;
   envgen::Headroom headroom;
   std::int64_t deadline_ms = 0;  // sys::monotonic_ms; 0 = none
-  // A descriptor with an flock, which every process that writes keeps open: when the caller is
-  // killed they live a moment longer, and the next copy must not begin before. -1 = none.
+  // A descriptor with an flock, which every writing process keeps open: these processes outlive a
+  // killed caller for a moment, and the next copy must not begin before they end. -1 = none.
   int lock_fd = -1;
-  // Called while others work: an error ends them.
+  // Called while the workers run: an error ends them.
   Keep keep = {};
-  // Called several times a second by the process that called, while others work.
+  // Called several times a second in the calling process, while the workers run.
   std::function<void(const Counters&)> report = {};
-  // The same while another copy has the destination, with its counters; nullptr where they are not
-  // there.
+  // Called while this copy waits for another one at the same destination, with the other one's
+  // counters; nullptr: unknown.
   std::function<void(const Counters*)> waiting = {};
-  std::function<void(const std::string&)> warn = {};  // a line, of what could not be kept
+  std::function<void(const std::string&)> warn = {};  // called with a line
 };
 
-// What of them makes another copy of the same source, as a record has it.
+// Returns the options that change a copy's content, as a text for the record.
 std::string to_text(const Options& options);
 
-// The sum over a tree's entries, whatever their order: path, type, size, mtime, mode, owner, the
-// target of a link. Two scans of an unchanged tree are equal.
+// A sum over a tree's entries in any order: path, type, mode, owner, a file's size and mtime, a
+// link's target. Two scans of an unchanged tree have equal digests.
 struct TreeDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -67,7 +68,7 @@ std::string to_text(const TreeDigest& digest);  // 32 hexadecimal digits
 struct TreeSize {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;      // of the files' contents
-  std::uint64_t allocated = 0;  // on the disk: holes are none
+  std::uint64_t allocated = 0;  // on the disk, without holes
 };
 
 struct Scan {
@@ -75,15 +76,15 @@ struct Scan {
   TreeSize size;
 };
 
-// What is copied: a directory or, where `only` is set, the one file of that name in it; the
-// directory itself does not count then, nor do patterns.
+// The root of a tree: a directory. If `only` is set, the tree is the file of that name in it;
+// patterns do not apply then.
 struct Root {
   std::string path;
   std::string only = "";
 };
-// Of an absolute path with its links resolved.
+// Makes the root of an absolute path with resolved links.
 Root root_of(const std::string& path, bool directory);
-// Of a copy, which is on a local file system.
+// Makes the root of a copy, by stat(): the copy must be on a local file system.
 Root root_of_copy(const std::string& path);
 
 }  // namespace copy

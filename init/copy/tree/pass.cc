@@ -65,7 +65,26 @@ void warn_of_memory(const CopyJob& job, const std::string& where) {
 
 namespace {
 
-envgen::Status check(const CopyJob& job) {
+void set_stall(const CopyJob& job, const envgen::Stall& stall) {
+  job.counters->stalled_side.store(stall.side, std::memory_order_relaxed);
+  job.counters->stalled_ms.store(stall.for_ms, std::memory_order_relaxed);
+}
+
+void note_stall(const CopyJob& job, envgen::StallWatch& watch) {
+  std::uint64_t progress = job.counters->entries + job.counters->bytes;
+  std::uint32_t sides = 0;
+  for (const Waiting& waiting : job.header->waiting) {
+    progress += waiting.steps.load(std::memory_order_relaxed);
+    sides |= static_cast<std::uint32_t>(waiting.side.load(std::memory_order_relaxed));
+  }
+  auto side = static_cast<CopySide>(sides);
+  // Only the entries of a copy are counted.
+  if (job.counts && side != CopySide::kNone) side = CopySide::kCopy;
+  set_stall(job, watch.look(sys::monotonic_ms(), progress, side));
+}
+
+envgen::Status check(const CopyJob& job, envgen::StallWatch& watch) {
+  note_stall(job, watch);
   if (job.options->report) job.options->report(*job.counters);
   if (job.options->keep) {
     TRY(job.options->keep());
@@ -99,10 +118,13 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
   };
   const Pool pool{.size = size,
                   .first = first_of_pool(job.options->workers),
-                  .gate = &job.header->work.gate,
+                  .worker_limit = &job.header->work.worker_limit,
                   .useful = [&list] { return !list.hungry(); },
                   .begun = begun};
-  return run_worker_pool(pool, job.header->failure, work, [&job] { return check(job); });
+  envgen::StallWatch watch;
+  auto done = run_worker_pool(pool, job.header->failure, work, [&] { return check(job, watch); });
+  set_stall(job, {});
+  return done;
 }
 
 }  // namespace copy

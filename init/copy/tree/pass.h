@@ -1,6 +1,6 @@
 #pragma once
-// A pass of a copy: all of a tree, once, by several processes. The caller waits for them, and looks
-// at the time and the room meanwhile.
+// A pass over a tree by several processes. The caller waits for them, and checks the deadline and
+// the free space meanwhile.
 
 #include <sys/mman.h>
 
@@ -20,20 +20,21 @@ using SharedHeaderPtr = std::unique_ptr<SharedHeader, Unmap>;
 
 envgen::Result<SharedHeaderPtr> make_shared_header();
 
-// sys::remove_tree() by a process of its own, so that `keep` is called meanwhile; an error of it
-// ends the removal.
+// Removes a tree in a child process, and calls `keep` meanwhile. An error of `keep` ends the
+// removal.
 envgen::Status remove_tree(const std::string& path, const Keep& keep);
 
-// Whether the copy's file system has what is to stay free; it is local: this process may ask it.
+// Fails if the copy's file system has less free space than the headroom. The file system is local,
+// so this process does not block.
 envgen::Status check_room(const CopyJob& job);
 
-// Where what --verify has read need not be what the disk has.
+// Warns if --verify may have read the page cache instead of the disk.
 void warn_of_memory(const CopyJob& job, const std::string& where);
 
 using Body = envgen::Status (*)(Worker&);
 
-// Has `size` processes run `body` on a list of these items. Each writes a part of the manifest
-// where `manifest` is set.
+// Runs `body` in `size` processes on a list of these items. With `manifest`, each process writes a
+// part of the manifest.
 envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
                         Body body);
 

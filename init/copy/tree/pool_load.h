@@ -1,7 +1,6 @@
 #pragma once
-// How many processes of a pool should work, by what those that do have waited for since they were
-// last looked at: for storage, then more of them are faster; or for a CPU, then they are in each
-// other's way.
+// Decides how many processes of a pool should work. If the working ones wait for storage, more of
+// them are faster. If they wait for a CPU, fewer suffice.
 
 #include <sys/types.h>
 
@@ -12,23 +11,23 @@
 
 namespace copy {
 
-// What a process has had of the CPUs.
+// The CPU times of a process.
 struct CpuTimes {
   std::int64_t run_ns = 0;
-  std::int64_t queue_ns = 0;  // it waited for one
+  std::int64_t queue_ns = 0;  // runnable, waiting for a CPU
 
   [[nodiscard]] std::int64_t wanted_ns() const { return run_ns + queue_ns; }
 };
-// As /proc/<process>/schedstat has it, "self" is this one. Zero where there is no such file: as if
-// it had slept.
+// Reads /proc/<process>/schedstat; "self" is this process. Zero if there is no such file, as for a
+// process that sleeps.
 CpuTimes cpu_times(const std::string& process);
 
-// Whether this process waits for storage more than it computes.
+// Measures whether this process waits for storage longer than it computes.
 class OwnWaits {
  public:
-  // Of what comes nothing is known.
+  // Starts a new measurement.
   void forget();
-  // To be asked again and again; the answer is that of the last time that was long enough to tell.
+  // Returns the result of the last measurement that was long enough. Call it often.
   bool look(std::int64_t now_ms);
 
  private:
@@ -37,26 +36,27 @@ class OwnWaits {
   bool waits_ = false;
 };
 
-// How many of `working` processes should work on `cpus` CPUs, where `wanting` of them on the
-// average ran or waited for a CPU: so many that each CPU has one. Never more than twice as many at
-// once.
+// Returns how many processes should work instead of `working`, so that each of `cpus` CPUs has one
+// to run. `wanting`: how many ran or waited for a CPU, on average. At most doubles the number.
 int wanted_workers(int working, double wanting, int cpus);
 
 class PoolLoad {
  public:
   explicit PoolLoad(int cpus);
 
-  // When the next look is due: soon at first and after a change, then less and less often.
+  // Returns the time of the next look(): soon at first and after a change, then less and less
+  // often.
   [[nodiscard]] std::int64_t next_look_ms() const { return looked_ms_ + pause_ms_; }
-  // How many should work instead of these. `useful`: there is something to do for more of them.
+  // Returns how many processes should work instead of `working`. `useful`: more of them would find
+  // work.
   int look(const std::vector<pid_t>& working, std::int64_t now_ms, bool useful);
 
  private:
-  // Of `elapsed_ns`, for how long it ran or waited for a CPU.
+  // Returns for how long of `elapsed_ns` the process ran or waited for a CPU.
   double wanting_ns(pid_t pid, double elapsed_ns);
 
   int cpus_;
-  bool sees_;  // there is a /proc
+  bool sees_;  // /proc is readable
   std::int64_t looked_ms_;
   std::int64_t pause_ms_;
   std::unordered_map<pid_t, std::int64_t> wanted_ns_;  // of CPU time, by the last look

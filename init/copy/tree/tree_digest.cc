@@ -22,9 +22,13 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
                std::string_view target, std::string& scratch) {
   const bool file = S_ISREG(status.st_mode);
   const std::uint64_t size = file ? static_cast<std::uint64_t>(status.st_size) : 0;
-  const std::array<std::uint64_t, 4> kept = {
-      size, static_cast<std::uint64_t>(to_ns(status.st_mtim)), status.st_mode,
-      (std::uint64_t{status.st_uid} << 32U) | status.st_gid};
+  // The times of a directory may be those of the mount (mountpoint-s3, goofys, gcsfuse), and what
+  // comes to it or goes is an entry of the sum.
+  const auto time_of = [file](const timespec& time) {
+    return file ? static_cast<std::uint64_t>(to_ns(time)) : 0;
+  };
+  const std::array<std::uint64_t, 4> kept = {size, time_of(status.st_mtim), status.st_mode,
+                                             (std::uint64_t{status.st_uid} << 32U) | status.st_gid};
   scratch.assign(bytes_of(kept));
   scratch += target;
   scratch += '\0';
@@ -32,12 +36,13 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
   const std::uint64_t high = envgen::hash_of(scratch, kHighSeed);
   sums.digest.high += high;
   sums.digest.low += envgen::hash_of(scratch, kLowSeed);
-  const std::array<std::uint64_t, 2> moving = {static_cast<std::uint64_t>(to_ns(status.st_ctim)),
-                                               status.st_dev};
+  const std::array<std::uint64_t, 2> moving = {time_of(status.st_ctim), status.st_dev};
   sums.change += envgen::hash_of(bytes_of(moving), high);
   ++sums.size.entries;
   sums.size.bytes += size;
-  sums.size.allocated += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+  // No blocks: a file system that does not count them (FUSE), or a hole (finalize.cc).
+  const auto blocks = static_cast<std::uint64_t>(status.st_blocks);
+  sums.size.allocated += blocks == 0 ? size : blocks * kBlock;
 }
 
 void SharedSums::clear() {

@@ -1,5 +1,6 @@
 #pragma once
-// The digest of a tree: a sum over its entries, whatever their order and whoever met them.
+// The digest of a tree: a sum over its entries, independent of their order and of the processes
+// that read them.
 
 #include <sys/stat.h>
 
@@ -8,14 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "init/copy/file_times.h"
 #include "init/copy/tree/options.h"
 
 namespace copy {
 
 struct Sums {
   TreeDigest digest;
-  // Also of what only a change moves: ctime. Not the inode: FUSE makes up another one when memory
-  // is short (s3fs, obsfs), and a file in another's place has another ctime.
+  // A sum that includes the ctime of files, to notice changes during a copy. Inode numbers are left
+  // out: FUSE file systems (s3fs, obsfs) invent new ones when memory is short.
   std::uint64_t change = 0;
   TreeSize size;
 };
@@ -40,10 +42,5 @@ class SharedSums {
   std::atomic<std::uint64_t> bytes_;
   std::atomic<std::uint64_t> allocated_;
 };
-
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-constexpr std::int64_t to_ns(const timespec& time) {
-  return (std::int64_t{time.tv_sec} * kNsPerSecond) + time.tv_nsec;
-}
 
 }  // namespace copy

@@ -2,12 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "init/copy/tree/access.h"
@@ -15,6 +15,7 @@
 #include "init/copy/tree/file_copy.h"
 #include "init/copy/tree/finalize.h"
 #include "init/copy/tree/foreign_source.h"
+#include "init/copy/tree/source_links.h"
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 
@@ -22,25 +23,27 @@ namespace copy {
 namespace {
 
 constexpr mode_t kWorkingMode = 0700;
-constexpr std::size_t kLeast = 16;  // entries that are worth to be given away
+constexpr std::size_t kMin = 16;  // entries that are worth to be given away
 
 envgen::Status make_tree(const Worker& worker, bool& fresh) {
   const std::string& tree = worker.job.tree;
   fresh = ::mkdir(tree.c_str(), kWorkingMode) == 0;
-  // What is made in it shall have the modes of the source, and not what the destination would give
-  // it.
-  if (fresh) ::removexattr(tree.c_str(), "system.posix_acl_default");
-  if (fresh) return {};
-  struct stat status{};
-  if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
-  if (S_ISDIR(status.st_mode)) {
-    if (::chmod(tree.c_str(), kWorkingMode) != 0) return cannot_write(worker, errno);
-    return {};
+  if (!fresh) {
+    struct stat status{};
+    if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
+    if (S_ISDIR(status.st_mode)) {
+      std::ignore = ::chmod(tree.c_str(), kWorkingMode);  // who is not root could not open it
+    } else if (::unlink(tree.c_str()) != 0 || ::mkdir(tree.c_str(), kWorkingMode) != 0) {
+      return cannot_write(worker, errno);
+    } else {
+      fresh = true;
+    }
   }
-  if (::unlink(tree.c_str()) != 0 || ::mkdir(tree.c_str(), kWorkingMode) != 0) {
+  // Entries made here get what the source gives, not what the destination would give.
+  const sys::Fd made(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made.valid() || !drop_inherited(made.get()) || !set_mode(worker, made.get(), kWorkingMode)) {
     return cannot_write(worker, errno);
   }
-  fresh = true;
   return {};
 }
 
@@ -56,13 +59,14 @@ envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
       worker.path += name.text;
       struct stat status{};
       const envgen::PathFilter& filter = worker.job.options->filter;
-      bool wanted = ::fstatat(directories.from, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+      bool wanted = stat_in_source(worker, directories.from, name.c_str(), status);
       if (!wanted && !is_gone(errno)) return cannot_read(worker, errno);
       if (wanted && !filter.takes_all()) {
         wanted =
             S_ISDIR(status.st_mode) ? filter.enters(worker.path) : filter.takes_file(worker.path);
       }
       if (wanted) continue;
+      worker.waiting->step();
       TRY(remove_entry(worker, directories.to, name.c_str()));
     }
   }
@@ -76,14 +80,16 @@ envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories,
   if (!worker.job.finalize) {
     fresh = ::mkdirat(directories.to, name, kWorkingMode) == 0;
     struct stat status{};
-    if (!fresh && errno != EEXIST) return cannot_write(worker, errno);
+    // Only another name can be in the way in a directory that was empty: see KeptAttributes.
+    const bool merges = directories.fresh && worker.job.header->kept.case_folded;
+    if (!fresh && (errno != EEXIST || merges)) return cannot_write(worker, errno);
     if (!fresh && ::fstatat(directories.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return cannot_write(worker, errno);
     }
     // Who is not root could not open it.
     const bool closed = (status.st_mode & kWorkingMode) != kWorkingMode;
     if (!fresh && S_ISDIR(status.st_mode) && closed &&
-        ::fchmodat(directories.to, name, kWorkingMode, 0) != 0) {
+        ::fchmodat(directories.to, name, kWorkingMode, 0) != 0 && worker.job.header->kept.modes) {
       return cannot_write(worker, errno);
     }
     if (!fresh && !S_ISDIR(status.st_mode)) {
@@ -95,6 +101,7 @@ envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories,
   Item item;
   item.kind = ItemKind::kDirectory;
   item.fresh = fresh;
+  item.in_linked = worker.in_linked;
   item.path = worker.path;
   return worker.list.push(item);
 }
@@ -109,20 +116,91 @@ envgen::Status refuse(const Worker& worker, unsigned char type) {
 
 unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mode)); }
 
+envgen::Status do_file(Worker& worker, const DirectoryPair& directories, const char* name) {
+  return worker.job.finalize ? check_unchanged(worker, directories, name)
+                             : copy_file(worker, directories, name);
+}
+
+bool is_wanted(const Worker& worker, bool directory) {
+  const envgen::PathFilter& filter = worker.job.options->filter;
+  if (filter.takes_all() || !worker.job.only.empty()) return true;
+  return directory ? filter.enters(worker.path) : filter.takes_file(worker.path);
+}
+
+// Returns true for lost+found at the top of a file system that the reader may not open.
+bool is_closed_lost_found(const Worker& worker, const DirectoryPair& directories) {
+  if (worker.path != kLostFound) return false;
+  struct stat status{};
+  if (!stat_in_source(worker, directories.from, kLostFound, status) || status.st_uid != 0) {
+    return false;
+  }
+  const sys::Fd above(::openat(worker.source.get(), "..", O_PATH | O_CLOEXEC));
+  if (!above.valid() || sys::mount_id_of(above.get()) == sys::mount_id_of(worker.source.get())) {
+    return false;
+  }
+  const Reader reader(worker);
+  const sys::Fd opened = ask_source(worker.waiting, [&] {
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    return sys::Fd(::openat(directories.from, kLostFound, kFlags));
+  });
+  return !opened.valid() && errno == EACCES;
+}
+
+// A link, or what it leads to in its place.
+envgen::Status do_link(Worker& worker, const DirectoryPair& directories, const char* name) {
+  struct stat status{};
+  const auto read = [&] { return read_target(worker.target, directories.from, name); };
+  const bool there = stat_in_source(worker, directories.from, name, status);
+  if (there && !S_ISLNK(status.st_mode)) {
+    note_change(worker);
+    return {};
+  }
+  if (!there || !ask_source(worker.waiting, read)) {
+    if (!is_gone(errno) && errno != EINVAL) return cannot_read(worker, errno);
+    note_change(worker);
+    return {};
+  }
+  const LinkFate fate = judge_link(worker, status);
+  if (fate == LinkFate::kUnread) return cannot_read(worker, errno);
+  const bool follows = fate == LinkFate::kFile || fate == LinkFate::kFolder;
+  envgen::Status done;
+  if (!is_wanted(worker, fate == LinkFate::kFolder)) {
+    worker.linked.clear();
+    return done;
+  }
+  SharedHeader& header = *worker.job.header;
+  const bool first_look = !worker.job.finalize || worker.job.tree.empty();
+  if (first_look && fate != LinkFate::kKept) {
+    note_link(worker, follows ? header.followed : header.left);
+  }
+  if (fate == LinkFate::kFile) done = do_file(worker, directories, name);
+  worker.linked.clear();
+  if (fate == LinkFate::kFolder) {
+    worker.in_linked = true;  // which is false there: a link in such a directory is none of these
+    done = do_subdirectory(worker, directories, name);
+    worker.in_linked = false;
+  }
+  if (follows) return done;
+  if (!worker.job.finalize) return copy_link(worker, directories, name, status);
+  add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
+  return {};
+}
+
 envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const char* name,
                         unsigned char type) {
-  const envgen::PathFilter& filter = worker.job.options->filter;
   if (type == DT_UNKNOWN) {
     struct stat status{};
-    if (::fstatat(directories.from, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (!stat_in_source(worker, directories.from, name, status)) {
       if (!is_gone(errno)) return cannot_read(worker, errno);
       note_change(worker);
       return {};
     }
     type = type_of(status.st_mode);
   }
-  if (!filter.takes_all() && worker.job.only.empty() &&
-      !(type == DT_DIR ? filter.enters(worker.path) : filter.takes_file(worker.path))) {
+  if (type == DT_LNK && !worker.job.counts) return do_link(worker, directories, name);
+  if (!is_wanted(worker, type == DT_DIR)) return {};
+  if (type == DT_DIR && is_closed_lost_found(worker, directories)) {
+    worker.job.header->lost_found = true;
     return {};
   }
   if (type == DT_DIR) return do_subdirectory(worker, directories, name);
@@ -131,9 +209,7 @@ envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const 
     ++worker.sums.size.entries;
     return {};
   }
-  if (worker.job.finalize) return check_unchanged(worker, directories, name);
-  return type == DT_LNK ? copy_link(worker, directories, name)
-                        : copy_file(worker, directories, name);
+  return do_file(worker, directories, name);
 }
 
 // The entries in `worker.names`; those that others could do meanwhile are given to them.
@@ -144,8 +220,8 @@ envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
   while (!rest.names.empty()) {
     if (until_look-- == 0) {
       until_look = kLook;
-      if (worker.job.finalize) tell_found(worker);
-      TRY(share_rest(worker, 2 * kLeast));
+      if (worker.job.finalize) update_counters(worker);
+      TRY(share_rest(worker, 2 * kMin));
     }
     const Name name = rest.names.front();
     rest.names = rest.names.subspan(1);
@@ -162,7 +238,7 @@ envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
 void count_names(Worker& worker) {
   worker.sums.size.entries += std::erase_if(
       worker.names, [](const Name& name) { return name.type == DT_REG || name.type == DT_LNK; });
-  tell_found(worker);
+  update_counters(worker);
 }
 
 // The directory of `worker.path`, opened in both trees.
@@ -178,12 +254,13 @@ envgen::Result<Opened> open_both(Worker& worker, int access) {
   Opened opened;
   const int flags = access | O_DIRECTORY;
   opened.from = open_below_source(worker, worker.path, flags);
-  if (!opened.from.valid() || ::fstat(opened.from.get(), &opened.source) != 0) {
+  if (!opened.from.valid() || !stat_in_source(worker, opened.from.get(), "", opened.source)) {
     if (!is_gone(errno) || worker.path.empty()) return cannot_read(worker, errno);
     opened.gone = true;
     note_change(worker);
     return opened;
   }
+  worker.opened = opened.source.st_ino;
   if (worker.job.tree.empty()) return opened;
   opened.to = open_below(worker.tree.get(), worker.path, flags);
   if (!opened.to.valid() || ::fstat(opened.to.get(), &opened.copy) != 0) {
@@ -204,7 +281,7 @@ DirectoryPair directories_of(const Worker& worker, const Opened& opened, bool fr
 // Another mode than the one to work with is that of an earlier run, or what was inherited.
 envgen::Status make_writable(const Worker& worker, const Opened& opened) {
   if ((opened.copy.st_mode & 07777U) == kWorkingMode) return {};
-  if (::fchmod(opened.to.get(), kWorkingMode) != 0) return cannot_write(worker, errno);
+  if (!set_mode(worker, opened.to.get(), kWorkingMode)) return cannot_write(worker, errno);
   return {};
 }
 
@@ -234,10 +311,15 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
   const bool only_counts = worker.job.counts && worker.job.options->filter.takes_all();
   const NameOrder order = only_counts ? NameOrder::kAny : NameOrder::kByInode;
   for (;;) {
-    if (!worker.reader.read(directories.from, worker.names, order)) {
+    const auto read = [&] { return worker.reader.read(directories.from, worker.names, order); };
+    if (!ask_source(worker.waiting, read)) {
+      if (is_replaced(worker, errno)) return {};
       return cannot_read(worker, errno);
     }
-    if (worker.names.empty()) return {};
+    if (worker.names.empty()) {
+      if (worker.job.finalize && worker.job.names) name_removed(worker, directories);
+      return {};
+    }
     if (only_counts) count_names(worker);
     TRY(do_names(worker, directories));
   }
@@ -263,7 +345,7 @@ envgen::Status do_batch(Worker& worker, const Item& item) {
 envgen::Status do_root(Worker& worker) {
   worker.path.clear();
   struct stat status{};
-  if (::fstat(worker.source.get(), &status) != 0) return cannot_read(worker, errno);
+  if (!stat_in_source(worker, worker.source.get(), "", status)) return cannot_read(worker, errno);
   if (!S_ISDIR(status.st_mode)) return refuse(worker, type_of(status.st_mode));
   Item item;
   item.kind = ItemKind::kDirectory;
@@ -287,6 +369,8 @@ envgen::Status do_item(Worker& worker, const Item& item) {
       return cannot_write(worker, errno);
     }
   }
+  worker.in_linked = item.in_linked;
+  worker.linked.clear();
   switch (item.kind) {
     case ItemKind::kRoot:
       return do_root(worker);
@@ -308,9 +392,10 @@ envgen::Status work_on(Worker& worker) {
   for (;;) {
     TRY_ASSIGN(auto item, worker.list.take(worker.number));
     if (!item) break;
+    const StorageCall at_work(worker.waiting, CopySide::kCopy);
     TRY(do_item(worker, *item));
   }
-  if (worker.job.finalize) tell_found(worker);
+  if (worker.job.finalize) update_counters(worker);
   worker.job.header->sums.add(worker.sums);
   return worker.manifest.flush();
 }

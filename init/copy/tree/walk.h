@@ -1,5 +1,5 @@
 #pragma once
-// The walk over a tree: its entries are copied, or looked at again.
+// The walk over a tree, which copies or checks its entries.
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 
 namespace copy {
 
-// The process's body: does items until there are none.
+// Processes items of the work list until none are left: the body of a worker process.
 envgen::Status work_on(Worker& worker);
 
 }  // namespace copy

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "init/copy/tree/contents.h"
 #include "init/sys/files.h"
 
 namespace copy {
@@ -16,7 +17,7 @@ namespace {
 // A record: this, the path, the names, and its length (4 bytes), by which it is found from the end.
 struct Header {
   ItemKind kind;
-  std::uint32_t fresh;
+  std::uint32_t flags;  // fresh, in_linked
   std::uint64_t first;
   std::uint64_t last;
   std::uint64_t source;
@@ -72,13 +73,13 @@ envgen::Result<WorkList> WorkList::create(const std::string& directory, WorkStat
   state->busy = 0;
   state->items = 0;
   state->waiting = 0;
-  state->gate.reset();
+  state->worker_limit.reset();
   return WorkList(std::move(file), state);
 }
 
 envgen::Status WorkList::push(const Item& item) {
   const Header header{item.kind,
-                      item.fresh ? 1U : 0U,
+                      (item.fresh ? 1U : 0U) | (item.in_linked ? 2U : 0U),
                       item.first,
                       item.last,
                       item.source,
@@ -108,7 +109,7 @@ envgen::Result<std::optional<Item>> WorkList::pop() {
   const std::size_t guess = state_->top < kGuess ? static_cast<std::size_t>(state_->top) : kGuess;
   record_.resize(guess);
   const auto read_at = [this](std::size_t size) {
-    return ::pread(file_.get(), record_.data(), size, static_cast<off_t>(state_->top - size)) ==
+    return read_kept(file_.get(), record_.data(), size, state_->top - size) ==
            static_cast<ssize_t>(size);
   };
   errno = EIO;
@@ -127,7 +128,8 @@ envgen::Result<std::optional<Item>> WorkList::pop() {
   std::memcpy(&header, record_.data(), sizeof header);
   const std::string_view rest = std::string_view(record_).substr(sizeof header);
   return Item{header.kind,
-              header.fresh != 0,
+              (header.flags & 1U) != 0,
+              (header.flags & 2U) != 0,
               header.first,
               header.last,
               header.source,
@@ -137,7 +139,7 @@ envgen::Result<std::optional<Item>> WorkList::pop() {
 
 bool WorkList::end() {
   if (state_->busy != 0 || state_->items.load(std::memory_order_relaxed) != 0) return false;
-  state_->gate.open();
+  state_->worker_limit.open();
   ::pthread_cond_broadcast(&state_->wake);
   return true;
 }
@@ -149,7 +151,7 @@ envgen::Result<std::optional<Item>> WorkList::take(int number) {
     --state_->busy;
     if (end()) return std::nullopt;
   }
-  state_->gate.pass(static_cast<std::uint32_t>(number));
+  state_->worker_limit.wait_turn(static_cast<std::uint32_t>(number));
   const Lock lock(state_->mutex);
   while (state_->items.load(std::memory_order_relaxed) == 0) {
     if (end()) return std::nullopt;

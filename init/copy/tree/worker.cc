@@ -22,6 +22,7 @@ envgen::Status give_away(Worker& worker, std::span<const Name> names) {
   Item item;
   item.kind = ItemKind::kNames;
   item.fresh = worker.rest.fresh;
+  item.in_linked = worker.in_linked;
   item.path = worker.rest.directory;
   item.names = packed;
   return worker.list.push(item);
@@ -29,20 +30,36 @@ envgen::Status give_away(Worker& worker, std::span<const Name> names) {
 
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
 
+void write_path(const Worker& worker, std::array<char, 1024>& text) {
+  const std::size_t size = std::min(worker.path.size(), text.size() - 1);
+  std::memcpy(text.data(), worker.path.data(), size);
+  text.at(size) = '\0';
+}
+
 std::string fix_for(int error, bool writing) {
+  if (error == EDQUOT) return "raise the quota, or make room there; what was copied is removed";
   if (is_full(error)) return "make room there; what was copied is removed";
+  if (writing && (error == ENAMETOOLONG || error == EINVAL || error == EILSEQ)) {
+    return "its file system does not take each name of the source: rename it, leave it out with "
+           "--exclude, or copy to another place";
+  }
   if (error == EROFS) return "mount it writable, or copy to another place";
   if (error == EACCES || error == EPERM) {
     return writing ? "let the place be written, or copy as its owner"
                    : "let it be read, copy as a user who may, or exclude it";
   }
-  if (error == ESTALE || error == EIO || error == ETIMEDOUT) {
-    return "look whether its storage is in order; run it again: it goes on";
-  }
   if (error == EMFILE || error == ENFILE) return "allow more open files";
-  if (error == EFBIG) return "raise the limit on the size of a file (ulimit -f)";
-  if (error == ENOENT) return "name what is there";
-  return "";
+  if (error == ENOMEM) return "give the container more memory";
+  if (error == EFBIG) {
+    return "raise the limit on the size of a file (ulimit -f), or copy to a file system that takes "
+           "larger ones";
+  }
+  if (error == ENOENT) {
+    return writing ? "let nothing else write to the place of the copy" : "name what is there";
+  }
+  if (error == EEXIST) return "its file system takes two names of the source for one: rename one";
+  if (!is_storage_error(error)) return "";
+  return writing ? kCheckStorage : std::string(kCheckStorage) + "; or leave it out with --exclude";
 }
 
 }  // namespace
@@ -55,7 +72,7 @@ std::string shown(const std::string& root, const std::string& path) {
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
-  std::string found = sys::errno_text(error);
+  std::string found = tried_text(error);
   if (worker.foreign) found += " as user " + std::to_string(worker.job.options->job_user->uid);
   return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),
                       std::move(found), fix_for(error, false));
@@ -75,21 +92,33 @@ void note_change(Worker& worker) {
 void name_change(Worker& worker) {
   SharedHeader& header = *worker.job.header;
   const std::uint32_t slot = header.noted.fetch_add(1);
-  if (slot >= kNoted) return;
-  auto& text = header.changed.at(slot);
-  const std::size_t size = std::min(worker.path.size(), text.size() - 1);
-  std::memcpy(text.data(), worker.path.data(), size);
-  text.at(size) = '\0';
+  if (slot < kNoted) write_path(worker, header.changed.at(slot));
 }
 
-void tell_found(Worker& worker) {
+bool stat_in_source(const Worker& worker, int directory, const char* name, struct stat& status) {
+  return ask_source(worker.waiting, [&] {
+    return *name == '\0' ? ::fstat(directory, &status) == 0
+                         : ::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+  });
+}
+
+void settle_source(Worker& worker, int directory, const char* name, struct stat& status) {
+  const StorageCall call(worker.waiting, CopySide::kSource);
+  if (settle_times(worker.times, directory, name, status)) worker.job.header->times_made_up = true;
+}
+
+void note_link(Worker& worker, LinkNote& note) {
+  if (note.count.fetch_add(1) == 0) write_path(worker, note.first);
+}
+
+void update_counters(Worker& worker) {
   Counters& counters = *worker.job.counters;
   const TreeSize& now = worker.sums.size;
-  counters.entries.fetch_add(now.entries - worker.told.entries, std::memory_order_relaxed);
+  counters.entries.fetch_add(now.entries - worker.counted.entries, std::memory_order_relaxed);
   if (worker.job.tree.empty()) {
-    counters.bytes.fetch_add(now.bytes - worker.told.bytes, std::memory_order_relaxed);
+    counters.bytes.fetch_add(now.bytes - worker.counted.bytes, std::memory_order_relaxed);
   }
-  worker.told = now;
+  worker.counted = now;
 }
 
 envgen::Status share_rest(Worker& worker, std::size_t least) {
@@ -104,10 +133,11 @@ envgen::Status share_rest(Worker& worker, std::size_t least) {
 
 Worker::Worker(const CopyJob& what, WorkList& work, int index)
     : job(what),
+      waiting(&what.header->waiting.at(static_cast<std::size_t>(index))),
       list(work),
       number(index),
       uid(::geteuid()),
       gid(::getegid()),
-      copier(what.counters->bytes) {}
+      copier(what.counters->bytes, waiting) {}
 
 }  // namespace copy

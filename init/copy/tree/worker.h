@@ -1,6 +1,5 @@
 #pragma once
-// One process of a copy: what it knows, what it has open, and what it has gathered. Private to the
-// files of this folder that do the work.
+// The state of one worker process of a copy. Private to the files of this folder.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +15,10 @@
 
 #include "base/result.h"
 #include "init/copy/copy_proof.h"
+#include "init/copy/file_times.h"
+#include "init/copy/storage_call.h"
 #include "init/copy/tree/contents.h"
+#include "init/copy/tree/destination_probe.h"
 #include "init/copy/tree/directory.h"
 #include "init/copy/tree/journal.h"
 #include "init/copy/tree/manifest_file.h"
@@ -30,48 +32,61 @@ namespace copy {
 
 inline constexpr std::size_t kNoted = 5;
 
-struct Standing;
+struct CheckScope;
 
-// In memory that all processes of a copy share.
+// The symbolic links that were treated alike.
+struct LinkNote {
+  std::atomic<std::uint32_t> count;
+  std::array<char, 1024> first;  // the path of the first link, NUL-terminated
+};
+
+// The memory that all processes of a copy share.
 struct SharedHeader {
   WorkState work;
   FailureSlot failure;
   SharedSums sums;
-  std::atomic<bool> unstable;   // the source changed under a process
-  std::atomic<bool> full;       // there is no room left, or less than is to stay free
-  std::atomic<bool> cached;     // what is read again may not be what the disk has
-  std::atomic<bool> no_links;   // the target's file system has no hard links
-  std::atomic<bool> no_owners;  // it, or the kernel, does not let us give files away
-  std::atomic<bool> touched;    // see standing.h
-  std::atomic<bool> closed;     // not everybody may read the names of all that is copied
+  std::array<Waiting, kMaxWorkers> waiting;
+  std::atomic<bool> unstable;       // the source changed under a process
+  std::atomic<bool> full;           // no room is left beyond the headroom
+  std::atomic<bool> cached;         // reads may come from the page cache, not from the disk
+  std::atomic<bool> no_links;       // the target's file system has no hard links
+  std::atomic<bool> no_owners;      // the target's file system, or the kernel, refuses chown
+  std::atomic<bool> touched;        // see copy_check.h
+  std::atomic<bool> times_made_up;  // mtimes, see file_times.h
+  std::atomic<bool> closed;         // some users cannot list all directories of the source
+  KeptAttributes kept;              // by the tree's file system; set before the workers start
+  LinkNote followed;
+  LinkNote left;
+  std::atomic<bool> lost_found;  // lost+found was skipped
   std::atomic<std::uint32_t> noted;
-  std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, each ended by a NUL
+  std::array<std::array<char, 1024>, kNoted> changed;  // paths for the error, NUL-terminated
 };
 
-// What is to be done, the same for all.
+// The task, which is the same for all workers.
 struct CopyJob {
   std::string source;  // a directory
-  std::string only;    // of it, see Root; "" = all of it
-  std::string tree;    // a directory; "" = there is none: the source is only looked at
+  std::string only;    // the only file to copy, see Root; "" = all
+  std::string tree;    // a directory; "" = the source is only scanned
   std::string state;   // a directory
   const Options* options = nullptr;
   Counters* counters = nullptr;
   SharedHeader* header = nullptr;
   Journal* journal = nullptr;
-  const Standing* standing = nullptr;  // verify_tree: no more than this is asked
+  const CheckScope* scope = nullptr;  // of verify_tree(); nullptr: everything is read
   envgen::ProofRules rules;
-  bool compare = false;   // what is there is proven by its contents
-  bool finalize = false;  // look whether the source is what was copied, and finish directories
-  bool counts = false;    // of that no more than how many entries there are
+  bool compare = false;   // existing files are compared by content
+  bool finalize = false;  // compares the source with what was copied, and finishes directories
+  bool names = false;     // finds the names of entries that changed in the source
+  bool counts = false;    // only counts entries
 };
 
-// Entries between two looks at who has nothing to do, and between two updates of the counters.
+// The number of entries between two checks for idle workers, and between two updates of counters.
 inline constexpr std::size_t kLook = 32;
 
-// What of a directory is not begun.
+// The entries of a directory that no worker has begun.
 struct Rest {
   std::string directory;  // below the root
-  bool fresh = false;     // the copy's was empty
+  bool fresh = false;     // the copy's directory was empty
   std::span<const Name> names;
 };
 
@@ -79,65 +94,90 @@ struct Worker {
   Worker(const CopyJob& what, WorkList& work, int index);
 
   const CopyJob& job;
+  Waiting* waiting;
   WorkList& list;
   int number;
   uid_t uid;
   gid_t gid;
   sys::Fd source;  // O_PATH
-  // See foreign_source.h: the entries in hand are read as the job's user; all of the source is.
+  // The current entries, or the whole source, are read as the job's user; see foreign_source.h.
   bool foreign = false;
   bool foreign_way = false;
-  std::uint64_t looked_at = 0;   // the mount
-  bool written_nowhere = false;  // what it shows
+  // The target of the current link and the user that reads it; whether the current entry lies in
+  // such a target. See source_links.h.
+  std::string linked;
+  std::optional<envgen::Identity> link_reader;
+  bool in_linked = false;
+  ino_t opened = 0;              // the current file or directory of the source
+  std::uint64_t looked_at = 0;   // the mount that was checked last
+  bool written_nowhere = false;  // no mount of its file system is writable
   sys::Fd tree;
   struct stat tree_status{};
   sys::Fd links;  // see links.h
+  std::string link_key;
+  TimesOfDevice times;
+  std::optional<std::uint64_t> cut_at;  // the source's end, if it lies before the current range
   sys::Fd trash;
   Sums sums;
-  TreeSize told;  // of these, what the counters have
+  TreeSize counted;  // the part of `sums` that the counters contain
   DirectoryReader reader;
   std::vector<Name> names;
   Rest rest;
-  std::string path;  // of the entry in hand, below the root
+  std::string path;  // of the current entry, below the root
   std::string scratch;
   std::string target;
   std::string acl = std::string(4096, '\0');  // the attribute of a file
-  std::optional<dev_t> no_acls;               // a file system that has none
+  std::optional<dev_t> no_acls;               // a file system without ACLs
+  std::optional<dev_t> failing_acls;          // a file system whose storage fails for each ACL
+  std::optional<dev_t> no_blocks;             // a file system that does not count blocks
   FileCopier copier;
-  OwnWaits waits;  // while it copies a large file
+  OwnWaits waits;  // during the copy of a large file
   ManifestFile manifest;
   int read_flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 };
 
-// A directory of both trees, while its entries are done.
+// A directory of the source and its copy, while a worker processes the entries.
 struct DirectoryPair {
   int from = -1;
   int to = -1;
-  bool fresh = false;           // the copy's was empty
-  bool inherits_group = false;  // what is made in it does not have our group
+  bool fresh = false;           // the copy's directory was empty
+  bool inherits_group = false;  // new entries get the directory's group
 };
 
-// A path below a root, for messages.
+// Calls lstat() for an entry of the source, or for `directory` itself if `name` is "". False with
+// errno.
+bool stat_in_source(const Worker& worker, int directory, const char* name, struct stat& status);
+
+// Calls settle_times() for a file of the source.
+void settle_source(Worker& worker, int directory, const char* name, struct stat& status);
+
+// The directory of fsck for files without a name. Each new ext4 has it, readable by root only.
+inline constexpr const char* kLostFound = "lost+found";
+
+// Counts a link, and keeps the first one's path.
+void note_link(Worker& worker, LinkNote& note);
+
+// Returns a path below a root, for messages.
 std::string shown(const std::string& root, const std::string& path);
 
-// The errno of opening what was there a moment ago: it is not any more, or is something else.
+// Returns whether this errno of open() means that the entry was removed or replaced.
 bool is_gone(int error);
 
-// The item's failure, with what the errno means for whoever reads it.
+// Make the error of the current entry, with the advice for this errno.
 std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error);
 std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
 
-// Somebody changed the source under us: what it was before is no copy of it now.
+// Notes that the current entry of the source changed during the copy.
 void note_change(Worker& worker);
-// It may have been this one, if it was one.
+// Notes the path of the current entry, which may have changed.
 void name_change(Worker& worker);
 
-// Adds what a look found since the last time to the counters: not with each entry, as all processes
-// would wait for the same bytes of memory.
-void tell_found(Worker& worker);
+// Adds new entries of `sums` to the shared counters. Not called for each entry, as all processes
+// would contend for one cache line.
+void update_counters(Worker& worker);
 
-// Gives half of what is left of the directory in hand, if it is so many, to each who has nothing to
-// do.
+// Gives half of the remaining entries of the current directory, if they are at least `least`, to
+// each idle worker.
 envgen::Status share_rest(Worker& worker, std::size_t least);
 
 }  // namespace copy

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <exception>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -21,15 +20,16 @@
 #include "base/signal_name.h"
 #include "init/copy/tree/pool_load.h"
 #include "init/proc/signals.h"
+#include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
+#include "init/sys/terminate.h"
 
 namespace copy {
 namespace {
 
 constexpr std::int64_t kTickMs = 200;
-constexpr int kMostWorkers = 64;
 constexpr std::int64_t kDyingMs = 1000;  // one that hangs in the kernel is left behind
 constexpr int kFailed = 1;
 
@@ -82,12 +82,11 @@ void forget_signals() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kFailed);
   ::umask(0);
-  envgen::Status done;
-  try {
-    done = body(worker);
-  } catch (const std::exception& error) {
-    done = envgen::fail("copying", "", error.what(), "give the container more memory");
-  }
+  sys::on_terminate([&slot](const sys::Thrown& thrown) {
+    write_failure(slot, {"copying", "", thrown.what, thrown.fix()});
+    ::_exit(kFailed);
+  });
+  const envgen::Status done = body(worker);
   if (!done) write_failure(slot, done.error());
   ::_exit(done ? 0 : kFailed);
 }
@@ -190,7 +189,7 @@ envgen::Status RunningPool::start_until(int count) {
 envgen::Status RunningPool::begin() {
   members_.reserve(static_cast<std::size_t>(pool_.size));
   limit_ = adapts() ? pool_.first : pool_.size;
-  if (adapts()) pool_.gate->reset(static_cast<std::uint32_t>(limit_));
+  if (adapts()) pool_.worker_limit->reset(static_cast<std::uint32_t>(limit_));
   TRY(start_until(limit_));
   if (pool_.begun) pool_.begun();
   return {};
@@ -221,7 +220,7 @@ void RunningPool::adapt() {
   const int limit = std::clamp(wanted, pool_.first, pool_.size);
   // Without those that cannot be started it goes on.
   std::ignore = start_until(limit);
-  pool_.gate->set(static_cast<std::uint32_t>(limit_), static_cast<std::uint32_t>(limit));
+  pool_.worker_limit->set(static_cast<std::uint32_t>(limit_), static_cast<std::uint32_t>(limit));
   limit_ = limit;
 }
 
@@ -246,18 +245,11 @@ envgen::Status RunningPool::watch(const std::function<envgen::Status()>& tick) {
 
 int available_cpus() {
   cpu_set_t allowed{};
-  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  const int count = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  return static_cast<int>(sys::cpus_within_quota(static_cast<std::uint32_t>(count)));
 }
 
-int pool_size(int asked) {
-  if (asked > 0) return std::min(asked, kMostWorkers);
-  // With cold caches, or a source on the network, they wait for the storage more than they compute,
-  // and several of them per CPU are several times as fast.
-  constexpr int kPerCpu = 4;
-  constexpr int kLeast = 8;
-  constexpr int kMost = 32;
-  return std::clamp(kPerCpu * available_cpus(), kLeast, kMost);
-}
+int pool_size(int asked) { return asked > 0 ? std::min(asked, kMaxWorkers) : kMaxWorkers; }
 
 int first_of_pool(int asked) { return asked > 0 ? 0 : available_cpus(); }
 

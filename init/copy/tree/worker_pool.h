@@ -1,6 +1,6 @@
 #pragma once
-// A pool of workers: several processes that do one thing together, and the one that waits for them.
-// They die with it. It holds no lock that they hold, and never touches what may hang.
+// A pool of worker processes, and the process that waits for them. The workers die with the waiting
+// process, which takes none of their locks and never accesses a file system that may hang.
 
 #include <array>
 #include <atomic>
@@ -9,39 +9,41 @@
 #include <string>
 
 #include "base/result.h"
-#include "init/copy/tree/gate.h"
+#include "init/copy/tree/worker_limit.h"
 
 namespace copy {
 
-// In shared memory: the first failure of a process, for the one that waits.
+// The first failure of a worker, in shared memory.
 struct FailureSlot {
   std::atomic<std::uint32_t> claimed;
   std::atomic<std::uint32_t> ready;
   std::array<char, 20'000> text;  // the error's four parts, each ended by a NUL
 };
 
-// CPUs that this process may use.
+inline constexpr int kMaxWorkers = 64;
+
+// Returns the number of CPUs that this process may use, by affinity and the cgroup's quota.
 int available_cpus();
-// How many are to copy at most: several for each CPU, from 8 to 32; `asked` (up to 64) where it is
-// not 0.
+// Returns the largest number of copying processes: `asked`; if that is 0, kMaxWorkers, and the load
+// decides how many work (PoolLoad).
 int pool_size(int asked);
 
 struct Pool {
   int size = 1;
-  // So many begin, 0 = all, and others come while these wait for storage more than they compute.
-  // Those that only wait for CPUs are held at the gate again.
+  // The number of workers at the beginning, 0 = all. More are started while the working ones wait
+  // for storage longer than they compute, and paused while they wait for CPUs.
   int first = 0;
-  Gate* gate = nullptr;               // in memory that the processes share; needed with `first`
-  std::function<bool()> useful = {};  // there is something to do for more than there are
-  std::function<void()> begun = {};   // called once they run
+  WorkerLimit* worker_limit = nullptr;  // in memory that the processes share; needed with `first`
+  std::function<bool()> useful = {};    // returns whether more workers would find work
+  std::function<void()> begun = {};     // called when the first workers run
 };
-// How many are to begin: as many as there are CPUs, which are enough where nobody waits; or all
-// that were asked for.
+// Returns Pool::first: the number of CPUs, which suffices if no worker waits; 0 if `asked` is
+// given.
 int first_of_pool(int asked);
 
-// Forks processes that run body(0), body(1), ... and waits until all are done. `tick` is called
-// several times a second meanwhile; its error ends them. Errors: theirs (the first), tick's, a
-// process that was killed. Afterwards none of them runs, but one that hangs in the kernel.
+// Forks processes that run body(0), body(1), ... and blocks until all have exited. Calls `tick`
+// several times a second; an error of `tick` ends the workers. Errors: the first one of a worker,
+// tick's, a worker that was killed. Afterwards no worker runs, except one in D state.
 envgen::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
                                const std::function<envgen::Status(int worker)>& body,
                                const std::function<envgen::Status()>& tick);

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "base/printed_text.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "base/wire.h"
 #include "init/engine/cluster/link_socket.h"
 #include "init/sys/clock.h"
@@ -119,12 +119,12 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
     if (const auto difference = envgen::from_wire<LinkDifference>(frame.payload)) {
       differs_ = true;
       ends_job_ = difference->ends_job;
-      fail(sys::printable(difference->how), now_ms);
+      fail(envgen::escaped_text(difference->how), now_ms);
       return false;
     }
   }
   const bool refused = answers && frame.kind == Kind::kRefused;
-  fail(refused ? sys::printable(frame.payload) : kNoTrainit, now_ms);
+  fail(refused ? envgen::escaped_text(frame.payload) : kNoTrainit, now_ms);
   return false;
 }
 

@@ -248,7 +248,7 @@ class LinkClient {
     warned_ = false;
     pause_ms_ = kFirstPauseMs;
     next_attempt_ms_ = now() + kFirstPauseMs - jittered(kFirstPauseMs);
-    pipes_.state(false, over_ || said_all_ ? "" : host_ + ": the connection was lost");
+    pipes_.state({.text = over_ || said_all_ ? "" : host_ + ": the connection was lost"});
   }
 
   // --- Attempts ---
@@ -263,6 +263,7 @@ class LinkClient {
   }
 
   void attempt_or_warn() {
+    resolver_.reap();
     const bool wanted = main_.open() ? silent() : !over_ && may_connect() && !leaves();
     if (wanted && !attempt_ && now() >= next_attempt_ms_ && !resolver_.addresses().empty()) {
       began_ms_ = now();
@@ -290,7 +291,7 @@ class LinkClient {
     } else if (resolver_.fd() < 0) {
       next_attempt_ms_ = now() + kMostPauseMs;
       why_ = resolver_.why();
-      if (!main_.open()) pipes_.state(false, host_ + ": " + why_);
+      if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
     }
   }
 
@@ -311,7 +312,7 @@ class LinkClient {
     resolver_.look_again();
     next_attempt_ms_ = std::max(now(), began_ms_ + jittered(pause_ms_));
     pause_ms_ = std::min(pause_ms_ * 3 / 2, kMostPauseMs);
-    if (!main_.open()) pipes_.state(false, host_ + ": " + why_);
+    if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
   }
 
   // A single refusal may be the end of node 0, or of another container.
@@ -362,7 +363,7 @@ class LinkClient {
     heard_ms_ = now();
     beat_ms_ = now() + jittered(heartbeat_ms_);
     watch_.connected(now());
-    pipes_.state(true, "connected to " + host_);
+    pipes_.state({.up = true, .text = "connected to " + host_});
     send_report();
     if (main_.open()) hear_frames();  // what came behind the welcome
   }

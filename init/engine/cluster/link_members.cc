@@ -150,7 +150,8 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   peer.connection.begin_session(key_.session(peer.nonce, frame.payload, true));
   std::string().swap(peer.nonce);
   if (differs(peer, *hello, now_ms)) return true;
-  if (hello->node == 0 || hello->node >= settings_.node_count) return false;
+  if (hello->node == 0) return hear_first(peer, *hello);
+  if (hello->node >= settings_.node_count) return false;
   peer.node = hello->node;
   peer.life = hello->life;
   compare_clocks(peer, *hello);
@@ -167,6 +168,20 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
 std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) const {
   return "somebody at " + address_text(peer_address(peer.connection.fd())) + " said to be " +
          node_text(node, settings_.names);
+}
+
+// Another node 0 has looked at the master's address, or this one has, and met itself.
+bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
+  met_itself_ = met_itself_ || hello.life == settings_.life;
+  if (hello.life == settings_.life) return false;
+  warning_ =
+      stranger_text(peer, 0) + ", as this node does, and is refused: give it its own --node-rank";
+  const LinkDifference difference{
+      .ends_job = true,
+      .how = "another machine or container is node 0, at the master's address: give this one, " +
+             address_text(peer_address(peer.connection.fd())) + ", its own --node-rank"};
+  refuse(peer, envgen::to_wire(difference), Kind::kDiffers);
+  return true;
 }
 
 // It knows the job's key, and is refused.

@@ -46,6 +46,8 @@ class LinkMembers {
   // that they do not take yet.
   void see_off(std::int64_t now_ms);
   [[nodiscard]] bool all_gone() const { return connections_.empty(); }
+  // True if this node has connected to itself, by the master's address.
+  [[nodiscard]] bool met_itself() const { return met_itself_; }
 
   // What people should know, and have not been told within the last minute.
   std::optional<std::string> take_warning();
@@ -81,6 +83,7 @@ class LinkMembers {
   bool hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool hear_member(Peer& peer, const LinkFrame& frame, std::int64_t now_ms);
   bool differs(Peer& peer, const LinkHello& hello, std::int64_t now_ms);
+  bool hear_first(Peer& peer, const LinkHello& hello);
   void compare_clocks(const Peer& peer, const LinkHello& hello);
   void ask_old_one(Id id, Peer& peer, std::int64_t now_ms);
   void answered(std::uint32_t node);
@@ -112,6 +115,7 @@ class LinkMembers {
   std::int64_t next_tell_ms_ = 0;
   std::optional<std::int64_t> news_ms_;  // when somebody is due to hear who is missing
   bool seen_off_ = false;
+  bool met_itself_ = false;
   std::string warning_;
   std::vector<std::string> clocks_;      // that differ, to be told
   std::vector<std::uint64_t> compared_;  // by node: the life whose clock was looked at

@@ -54,8 +54,8 @@ void LinkPipes::verdict(const lifecycle::Verdict& verdict) {
   tick();
 }
 
-void LinkPipes::state(bool is_up, const std::string& text, bool all_connected) {
-  state_ = {is_up, text, all_connected};
+void LinkPipes::state(LinkState state) {
+  state_ = std::move(state);
   tick();
 }
 

@@ -28,7 +28,7 @@ class LinkPipes {
 
   // Another one than before; who is missing, and the texts of a state, not too often.
   void verdict(const lifecycle::Verdict& verdict);
-  void state(bool is_up, const std::string& text, bool all_connected = false);
+  void state(LinkState state);
   void warn(const std::string& text);
   // Something waits until PID 1 reads.
   [[nodiscard]] bool waits() const { return !unsent_.empty(); }

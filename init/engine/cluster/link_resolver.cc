@@ -1,14 +1,5 @@
 #include "init/engine/cluster/link_resolver.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <optional>
 #include <utility>
 
 #include "base/fields.h"
@@ -50,51 +41,39 @@ LinkResolver::LinkResolver(std::string host, const envgen::Environ& env)
   }
 }
 
-LinkResolver::~LinkResolver() {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);
-  finish();
-}
-
 void LinkResolver::look_again() {
+  if (run_) ready();
   const bool soon = sys::monotonic_ms() - looked_ms_ < kAgainMs;
-  if (!is_number_ && !pipe_.valid() && (!soon || addresses_.empty())) start();
+  if (!is_number_ && !run_ && (!soon || addresses_.empty())) start();
 }
 
-// It keeps no connection of ours: one that we close has to be closed.
 void LinkResolver::start() {
-  std::array<int, 2> ends{-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
-  pipe_.reset(ends[0]);
-  const sys::Fd write_end(ends[1]);
   looked_ms_ = sys::monotonic_ms();
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    const int kept = write_end.get();
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sys::close_descriptors(3, {&kept, 1});
-    sys::write_all(kept, envgen::to_wire(find(host_, env_)));
-    ::_exit(0);
-  }
+  auto run = proc::ChildRun::start({.time_ms = 2 * kLimitMs}, [this](int fd) {
+    sys::write_all(fd, envgen::to_wire(find(host_, env_)));
+    return 0;
+  });
+  if (run) run_.emplace(std::move(*run));
+}
+
+void LinkResolver::reap() {
+  if (!run_ || run_->fd() >= 0 || !run_->step()) return;
+  run_->end(0);
+  run_.reset();
 }
 
 void LinkResolver::ready() {
-  std::array<char, 4096> part;
-  ssize_t count = 0;
-  while ((count = ::read(pipe_.get(), part.data(), part.size())) > 0) {
-    answer_.append(part.data(), static_cast<std::size_t>(count));
+  const bool over = run_->step();
+  if (!over && run_->fd() >= 0) return;
+  const auto found = envgen::from_wire<Found>(run_->output());
+  // A worker that hangs in the kernel must not hold the link: reap() asks for its exit.
+  if (over) {
+    run_->end(0);
+    run_.reset();
   }
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  finish();
-  const auto found = envgen::from_wire<Found>(std::exchange(answer_, {}));
   if (!found) return;
   why_ = found->why;
   if (!found->addresses.empty()) addresses_ = found->addresses;
-}
-
-void LinkResolver::finish() {
-  pipe_.reset();
-  if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
-  pid_ = -1;
 }
 
 }  // namespace engine

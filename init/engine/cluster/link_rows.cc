@@ -7,7 +7,7 @@
 
 #include "base/constants/words.h"
 #include "base/json_fields.h"
-#include "base/utf8.h"
+#include "base/printed_text.h"
 #include "init/engine/cluster/link_status.h"
 
 namespace engine {
@@ -28,12 +28,12 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
   row.presence = name_of(presence);
   if (presence == Presence::kNever) return row;
   const lifecycle::NodeReport& report = coordinator.report_of(node);
-  row.phase = sys::printable(report.phase);
+  row.phase = envgen::escaped_text(report.phase);
   row.ranks = report.ranks;
   row.silent_ms = report.silent_ms;
   row.restarts = report.restarts;
   row.heard_ms_ago = node == settings.node ? 0 : now_ms - coordinator.last_heard(node);
-  if (report.failure) row.failure = sys::printable(report.failure->message);
+  if (report.failure) row.failure = envgen::escaped_text(report.failure->message);
   return row;
 }
 

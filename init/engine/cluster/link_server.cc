@@ -14,8 +14,10 @@
 #include "base/exit_codes.h"
 #include "base/result.h"
 #include "init/engine/cluster/hang_judge.h"
+#include "init/engine/cluster/link_attempt.h"
 #include "init/engine/cluster/link_members.h"
 #include "init/engine/cluster/link_pipes.h"
+#include "init/engine/cluster/link_resolver.h"
 #include "init/engine/cluster/link_rows.h"
 #include "init/engine/cluster/link_socket.h"
 #include "init/engine/cluster/link_status_socket.h"
@@ -32,6 +34,9 @@ constexpr std::int64_t kListenPauseMs = 3000;
 constexpr std::int64_t kPortPauseMs = 200;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMostWaitMs = 10'000;
+constexpr std::int64_t kSeekMs = 5000;      // duration of the search for another node 0
+constexpr std::int64_t kSeekPauseMs = 500;  // pause before the next attempt
+constexpr std::int64_t kSeekLookMs = 50;    // poll interval during an attempt
 constexpr std::int64_t kMissingMs = 10'000;
 constexpr std::uint32_t kMostMissing = 8;  // named
 // From this number of nodes on it looks for what has come so often, and no oftener: to wake for
@@ -64,12 +69,14 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
 
 class LinkServer {
  public:
-  LinkServer(const LinkSettings& settings, int down, int up)
+  LinkServer(const LinkSettings& settings, const envgen::Environ& env, int down, int up)
       : settings_(settings),
         poller_(::epoll_create1(EPOLL_CLOEXEC)),
         pipes_(down, up),
         coordinator_(coordinator_settings(settings, dumps_), now_ms_),
         members_(settings, coordinator_, dumps_, poller_.get()),
+        key_(settings.secret, settings.common),
+        resolver_(settings.address, env),
         status_(settings.socket, no_status_) {
     if (status_.fd() >= 0) watch(status_.fd(), kStatus, EPOLLIN, EPOLL_CTL_ADD);
     if (!no_status_.empty()) pipes_.warn(no_status_);
@@ -86,6 +93,7 @@ class LinkServer {
     while (!gone_) {
       listen();
       look_at_port();
+      look_for_another();
       tell();
       turn(wait_ms());
       if (farewell_ && !awaits_first()) return end();
@@ -107,11 +115,11 @@ class LinkServer {
     if (error == 0) {
       watch(listener_.get(), kListener, EPOLLIN, EPOLL_CTL_ADD);
       all_connected_ = coordinator_.all_connected();
-      pipes_.state(true, listens_, all_connected_);
+      tell_state(listens_);
       return;
     }
     const std::string where = "port " + std::to_string(settings_.port) + " of this node";
-    pipes_.state(false, where + ": " + sys::errno_text(error));
+    pipes_.state({.text = where + ": " + sys::errno_text(error)});
     if (std::exchange(listen_error_, error) == error) return;
     pipes_.warn(
         envgen::to_line({"opening the link between the job's nodes", where, sys::errno_text(error),
@@ -134,6 +142,30 @@ class LinkServer {
     coordinator_.hold(taken ? "a process of the last start, or another one, listens at its port " +
                                   std::to_string(settings_.free_port)
                             : "");
+  }
+
+  // Two machines may be told to be node 0. One of them finds the other at the master's address. A
+  // name, or a port on this machine, may be that of a container which this one replaces: that is no
+  // reason to end.
+  void look_for_another() {
+    if (searched_) return;
+    searched_ = members_.met_itself() || farewell_ || now_ms_ > seek_until_ms_;
+    if (searched_) return attempt_.reset();
+    resolver_.reap();
+    pollfd resolved{resolver_.fd(), POLLIN, 0};
+    if (resolved.fd >= 0 && ::poll(&resolved, 1, 0) == 1) resolver_.ready();
+    if (!attempt_ && now_ms_ >= seek_ms_ && !resolver_.addresses().empty()) {
+      attempt_.emplace(settings_, key_, resolver_.addresses(), now_ms_);
+    }
+    if (!attempt_ || attempt_->step(now_ms_) != LinkAttempt::State::kFailed) return;
+    if (attempt_->ends_job()) {
+      const bool certain = listener_.valid() && resolver_.addresses().front() == settings_.address;
+      if (seek_until_ms_ == began_ms_ + kSeekMs) pipes_.warn("link: " + attempt_->why());
+      seek_until_ms_ = certain ? now_ms_ + kSeekMs : now_ms_ - 1;
+      if (certain) coordinator_.differs(0, attempt_->why(), now_ms_, true);
+    }
+    attempt_.reset();
+    seek_ms_ = now_ms_ + kSeekPauseMs;
   }
 
   void take(const NodeReport& report) {
@@ -179,20 +211,34 @@ class LinkServer {
     }
     if (listener_.valid() && all_connected_ != coordinator_.all_connected()) {
       all_connected_ = coordinator_.all_connected();
-      pipes_.state(true, "", all_connected_);
+      tell_state("");
     }
     if (const auto warning = members_.take_warning()) pipes_.warn("link: " + *warning);
-    warn_of_missing();
+    look_for_absent();
     pipes_.tick();
   }
 
+  void tell_state(const std::string& text) {
+    pipes_.state({.up = true, .text = text, .all_connected = all_connected_, .absent = absent_});
+  }
+
   // Ranks wait for one another without a word.
-  void warn_of_missing() {
+  void look_for_absent() {
     // The status names the nodes that a start together waits for.
-    if (warned_of_missing_ || farewell_ || settings_.free_port != 0 ||
+    if ((looked_for_absent_ && absent_.empty()) || farewell_ || settings_.free_port != 0 ||
         now_ms_ < began_ms_ + kMissingMs)
       return;
-    warned_of_missing_ = true;
+    const bool first = !std::exchange(looked_for_absent_, true);
+    const std::string absent = absent_nodes();
+    if (first && !absent.empty()) {
+      pipes_.warn("link: not connected after " + envgen::seconds(kMissingMs) + ": " + absent +
+                  "; ranks that wait for theirs go on when they come");
+    }
+    if (std::exchange(absent_, absent) != absent && listener_.valid()) tell_state("");
+  }
+
+  // Names the nodes that have never connected: "node 1 (b), node 2 (c) and 7 more".
+  [[nodiscard]] std::string absent_nodes() const {
     std::string names;
     std::uint32_t missing = 0;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
@@ -201,12 +247,10 @@ class LinkServer {
         names += (missing == 1 ? "" : ", ") + lifecycle::node_text(node, settings_.names);
       }
     }
-    if (missing == 0) return;
     if (missing > kMostMissing) {
       names += " and " + std::to_string(missing - kMostMissing) + " more";
     }
-    pipes_.warn("link: not connected after " + envgen::seconds(kMissingMs) + ": " + names +
-                "; ranks that wait for theirs go on when they come");
+    return names;
   }
 
   [[nodiscard]] std::int64_t wait_ms() const {
@@ -218,8 +262,9 @@ class LinkServer {
     until(members_.next_ms());
     if (!listener_.valid() || !accepts_) until(listen_ms_);
     if (arrival_) until(port_ms_);
+    if (!searched_) until(now_ms_ + kSeekLookMs);
     if (farewell_) until(first_until_ms_);
-    if (!warned_of_missing_) until(began_ms_ + kMissingMs);
+    if (!looked_for_absent_) until(began_ms_ + kMissingMs);
     until(pipes_.next_ms());
     return std::max<std::int64_t>(wait_ms, 0);
   }
@@ -303,12 +348,19 @@ class LinkServer {
   sys::Fd poller_;
   std::int64_t now_ms_ = sys::monotonic_ms();  // of the turn
   const std::int64_t began_ms_ = now_ms_;
-  bool warned_of_missing_ = false;
+  bool looked_for_absent_ = false;
+  std::string absent_;  // LinkState::absent
   LinkPipes pipes_;
   HangDumps dumps_;
   std::uint32_t looked_ = 0;  // the look whose dumps of node 0 were read
   lifecycle::Coordinator coordinator_;
   LinkMembers members_;
+  LinkKey key_;
+  LinkResolver resolver_;
+  std::optional<LinkAttempt> attempt_;  // connection to whoever is at the master's address
+  bool searched_ = false;               // the search for another node 0 has ended
+  std::int64_t seek_ms_ = 0;            // next attempt
+  std::int64_t seek_until_ms_ = began_ms_ + kSeekMs;
   std::string no_status_;
   LinkStatusSocket status_;
   std::string listens_;
@@ -329,9 +381,9 @@ class LinkServer {
 
 }  // namespace
 
-int run_link_server(const LinkSettings& settings, int down, int up) {
+int run_link_server(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
   raise_descriptor_limit();
-  return LinkServer(settings, down, up).run();
+  return LinkServer(settings, env, down, up).run();
 }
 
 }  // namespace engine

@@ -52,6 +52,7 @@ struct LinkState {
   bool up = false;             // connected to node 0; on node 0: it listens
   std::string text;            // for the log; "" = nothing to say
   bool all_connected = false;  // node 0: lifecycle::Coordinator::all_connected
+  std::string absent;  // node 0: nodes that have not connected for long, as node_text names them
 
   bool operator==(const LinkState&) const = default;
 };
@@ -59,6 +60,7 @@ inline void fields(envgen::FieldVisitor& v, LinkState& state) {
   v("up", state.up);
   v("text", state.text);
   v("all_connected", state.all_connected);
+  v("absent", state.absent);
 }
 
 }  // namespace engine

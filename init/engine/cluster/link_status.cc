@@ -2,8 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +12,12 @@
 #include <utility>
 
 #include "base/json_fields.h"
+#include "base/printed_text.h"
 #include "base/text.h"
 #include "init/sys/clock.h"
 #include "init/sys/fd.h"
-#include "init/sys/files.h"
+#include "init/sys/path_state.h"
+#include "init/sys/unix_socket.h"
 
 namespace engine {
 namespace {
@@ -26,25 +26,12 @@ constexpr const char* kAsking = "asking for the status of all nodes";
 constexpr std::size_t kMostBytes = 64UL << 20;
 
 envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return envgen::fail(kAsking, path, "a path longer than 107 bytes",
-                        "set TRAINIT_RUN_DIR to a shorter one");
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  sys::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // One that takes no caller lets connect() wait.
-  constexpr suseconds_t kMsPerSecond = 1000;  // and microseconds a millisecond
-  const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  if (!socket.valid() ||
-      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return envgen::fail(kAsking, path, sys::errno_text(errno),
+  sys::Fd socket = sys::connect_to(path, SOCK_STREAM, timeout_ms);
+  if (socket.valid()) return socket;
+  return std::unexpected(
+      sys::socket_error(kAsking, path, errno,
                         "jobs of several nodes have a link while they run; run this inside the "
-                        "container, as the same user");
-  }
-  return socket;
+                        "container, as the same user"));
 }
 
 // Up to the empty line, or what has come until then.
@@ -122,10 +109,10 @@ std::string nodes_to_text(const std::vector<NodeRow>& rows) {
       {"node", "name", "link", "heard", "phase", "ranks", "last output", "restarts"}};
   std::string failures;
   for (const NodeRow& row : rows) {
-    table.push_back({std::to_string(row.node), row.name.empty() ? "-" : row.name, row.presence,
-                     age_text(row.heard_ms_ago), row.phase.empty() ? "-" : row.phase,
-                     std::to_string(row.ranks), age_text(row.silent_ms),
-                     std::to_string(row.restarts)});
+    table.push_back(
+        {std::to_string(row.node), row.name.empty() ? "-" : envgen::escaped_text(row.name),
+         row.presence, age_text(row.heard_ms_ago), row.phase.empty() ? "-" : row.phase,
+         std::to_string(row.ranks), age_text(row.silent_ms), std::to_string(row.restarts)});
     if (!row.failure.empty()) {
       failures += "node " + std::to_string(row.node) + ": " + row.failure + "\n";
     }

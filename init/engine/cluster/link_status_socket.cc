@@ -2,18 +2,15 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/json.h"
 #include "base/result.h"
-#include "init/sys/files.h"
+#include "init/sys/unix_socket.h"
 
 namespace engine {
 namespace {
@@ -31,29 +28,14 @@ bool may_ask(const sys::Fd& client) {
          (credentials.uid == 0 || credentials.uid == ::geteuid());
 }
 
-// 0, or an errno.
-int listen_at_path(const std::string& path, const sys::Fd& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  ::unlink(path.c_str());  // of a worker that was killed
-  const bool listens =
-      socket.valid() &&
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::chmod(path.c_str(), 0600) == 0 && ::listen(socket.get(), kMostClients) == 0;
-  return listens ? 0 : errno;
-}
-
 }  // namespace
 
 LinkStatusSocket::LinkStatusSocket(const std::string& path, std::string& error) {
   if (path.empty()) return;
-  sys::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (const int number = listen_at_path(path, socket); number != 0) {
-    error = to_line(envgen::Error{"opening the socket of status --cluster", path,
-                                  sys::errno_text(number),
-                                  "until it is there only node 0's log tells of other nodes"});
+  sys::Fd socket = sys::listen_at(path, SOCK_STREAM, kMostClients);
+  if (!socket.valid()) {
+    error = to_line(sys::socket_error("opening the socket of status --cluster", path, errno,
+                                      "until it is there only node 0's log tells of other nodes"));
     return;
   }
   path_ = path;

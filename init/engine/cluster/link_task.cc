@@ -105,6 +105,9 @@ void LinkTask::turned() {
     link_ = planned;
     side_.relink(static_cast<std::uint32_t>(planned->node_rank),
                  context_.job.plan.policy.rendezvous_ms > 0);
+    if (link_->secret.empty()) {
+      sys::log::info("link to the other nodes: " + std::string(envgen::kNoSecret));
+    }
     start(*planned);
   }
   if (context_.machine.awaits_nodes() && context_.job.missing_nodes.empty()) {
@@ -297,7 +300,10 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
   } else if (kind == kLinkState) {
     const auto state = envgen::from_wire<LinkState>(bytes);
     if (!state) return Heard::kDamaged;
-    if (state->up) all_connected_ = state->all_connected;
+    if (state->up) {
+      all_connected_ = state->all_connected;
+      context_.job.never_connected = state->absent;
+    }
     take(*state);
   } else {
     sys::log::warning(bytes);

@@ -9,7 +9,7 @@ namespace engine {
 
 int run_link(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
   ::signal(SIGPIPE, SIG_IGN);  // whoever has gone is noticed by what a write says
-  if (settings.node == 0) return run_link_server(settings, down, up);
+  if (settings.node == 0) return run_link_server(settings, env, down, up);
   return run_link_client(settings, env, down, up);
 }
 

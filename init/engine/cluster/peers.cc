@@ -1,24 +1,20 @@
 #include "init/engine/cluster/peers.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/exit_codes.h"
 #include "base/peer_words.h"
+#include "base/printed_text.h"
 #include "base/stable_sort.h"
-#include "init/proc/reap.h"
-#include "init/proc/spawn.h"
+#include "base/text.h"
+#include "init/proc/child_run.h"
 #include "init/sys/clock.h"
-#include "init/sys/files.h"
 
 namespace engine {
 namespace {
@@ -31,7 +27,7 @@ constexpr std::int64_t kSayMs = 2000;
 // it: then it is seen this much later.
 constexpr std::int64_t kLookMs = 50;
 constexpr std::size_t kMostNames = 8;
-constexpr std::size_t kMostLineBytes = 300;
+constexpr std::size_t kMostBytes = 1U << 20;  // of one client
 
 struct Peer {
   std::string host;
@@ -44,37 +40,8 @@ struct Peer {
 // One run of the ssh client.
 struct Attempt {
   Peer* peer = nullptr;
-  pid_t pid = -1;
-  std::int64_t deadline_ms = 0;
-  bool killed = false;  // at its deadline
-  sys::Fd start_pipe;
-  sys::Fd output;
-  std::string last_line;
-  std::string line;
+  std::unique_ptr<proc::ChildRun> run;
 };
-
-// Keeps the last line that is not empty, of what is there to read; of one turn not without end.
-void read_output(Attempt& attempt) {
-  constexpr int kMostReads = 16;
-  std::array<char, 4096> part;
-  for (int reads = 0; reads < kMostReads && attempt.output.valid(); ++reads) {
-    const ssize_t count = ::read(attempt.output.get(), part.data(), part.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) {
-      attempt.output.reset();
-      return;
-    }
-    for (const char c : std::string_view(part.data(), static_cast<std::size_t>(count))) {
-      if (c != '\n' && c != '\r') {
-        if (attempt.line.size() < kMostLineBytes) attempt.line += c;
-        continue;
-      }
-      if (!attempt.line.empty()) attempt.last_line = std::move(attempt.line);
-      attempt.line.clear();
-    }
-  }
-}
 
 class PeerWaiting {
  public:
@@ -88,9 +55,6 @@ class PeerWaiting {
   }
   PeerWaiting(const PeerWaiting&) = delete;
   PeerWaiting& operator=(const PeerWaiting&) = delete;
-  ~PeerWaiting() {
-    for (const Attempt& attempt : attempts_) kill_session(attempt);
-  }
 
   std::optional<PeerFailure> run() {
     while (missing() > 0) {
@@ -123,88 +87,58 @@ class PeerWaiting {
     envgen::stable_sort(due, std::less(), &Peer::next_ms);
     for (Peer* peer : due) {
       if (attempts_.size() >= kMostAttempts) return;
-      start(*peer, now_ms);
+      start(*peer);
     }
   }
 
-  void start(Peer& peer, std::int64_t now_ms) {
-    std::array<int, 2> ends{-1, -1};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      return again(peer, sys::errno_text(errno));
-    }
-    Attempt attempt;
-    attempt.peer = &peer;
-    attempt.deadline_ms = now_ms + attempt_ms_;
-    attempt.output.reset(ends[0]);
-    const sys::Fd write_end(ends[1]);
-    ::fcntl(attempt.output.get(), F_SETFL, O_NONBLOCK);
+  void start(Peer& peer) {
     proc::SpawnSpec spec;
     spec.argv = wait_.probe;
     spec.argv.push_back(peer.host);
     spec.argv.emplace_back(envgen::kPeerPing);
     spec.env = env_;
-    spec.no_input = true;
-    spec.output_fd = write_end.get();
-    spec.new_session = true;  // it cannot ask for a password at the terminal either
-    spec.die_with_parent = true;
-    auto spawned = proc::spawn(spec, saved_);
-    if (!spawned) return again(peer, to_line(spawned.error()));  // a limit: others may end
-    attempt.pid = spawned->pid;
-    attempt.start_pipe = std::move(spawned->start_pipe);
-    attempts_.push_back(std::move(attempt));
+    const proc::RunLimits limits{.time_ms = attempt_ms_,
+                                 .most_bytes = kMostBytes,
+                                 .linger_ms = attempt_ms_,
+                                 .keeps_group = true};
+    auto run = proc::ChildRun::start(limits, std::move(spec), &saved_);
+    if (!run) return again(peer, to_line(run.error()));  // a limit: others may end
+    attempts_.push_back({&peer, std::make_unique<proc::ChildRun>(std::move(*run))});
   }
 
   void await(std::int64_t left_ms) const {
     std::vector<pollfd> waits;
-    for (const Attempt& attempt : attempts_) {
-      if (attempt.output.valid()) waits.push_back({attempt.output.get(), POLLIN, 0});
-    }
+    waits.reserve(attempts_.size());
+    for (const Attempt& attempt : attempts_) waits.push_back({attempt.run->fd(), POLLIN, 0});
     ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp(left_ms, 1L, kLookMs)));
   }
 
   std::optional<PeerFailure> look_at_attempts() {
-    const std::int64_t now_ms = sys::monotonic_ms();
     for (std::size_t i = 0; i < attempts_.size();) {
-      Attempt& attempt = attempts_[i];
-      read_output(attempt);
-      proc::StartFailure failure;
-      if (attempt.start_pipe.valid()) {
-        const auto state = proc::read_start(attempt.start_pipe, &failure);
-        if (state == proc::StartState::kFailed) return no_client(failure);
-        if (state == proc::StartState::kRunning) attempt.start_pipe.reset();
-      }
-      siginfo_t info = {};
-      const bool ended =
-          proc::wait_id(P_PID, static_cast<id_t>(attempt.pid), &info, WEXITED | WNOHANG) == 0 &&
-          info.si_pid == attempt.pid;
-      if (ended) {
-        read_output(attempt);
-        finish(attempt, info);
-        attempts_.erase(attempts_.begin() + static_cast<std::ptrdiff_t>(i));
+      const Attempt& attempt = attempts_[i];
+      const bool over = attempt.run->step();
+      if (const auto failure = attempt.run->start_failure()) return no_client(*failure);
+      if (!over) {
+        ++i;
         continue;
       }
-      // Reaped like any other, when it dies: in D state it may not.
-      if (now_ms >= attempt.deadline_ms && !std::exchange(attempt.killed, true)) {
-        kill_session(attempt);
-      }
-      ++i;
+      finish(attempt);
+      attempts_.erase(attempts_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     return std::nullopt;
   }
 
-  void finish(const Attempt& attempt, const siginfo_t& info) {
-    const bool exited = info.si_code == CLD_EXITED;
-    if (exited && info.si_status == 0) {
+  void finish(const Attempt& attempt) {
+    proc::ChildRun& run = *attempt.run;
+    run.end(kLookMs);
+    const int code = run.exit_code();
+    if (code == 0) {
       attempt.peer->answered = true;
       return;
     }
-    std::string text = attempt.line.empty() ? attempt.last_line : attempt.line;
-    if (attempt.killed) {
-      text = "no answer within " + std::to_string(attempt_ms_ / 1000) + " s";
-    } else if (text.empty()) {
-      text = wait_.probe[0] + (exited ? " exited with code " : " was killed by signal ") +
-             std::to_string(info.si_status);
-    }
+    std::string text = run.cut_short();
+    if (text.empty()) text = envgen::last_line(run.output());
+    if (text.empty()) text = wait_.probe[0] + " exited with code " + std::to_string(code);
     again(*attempt.peer, std::move(text));
   }
 
@@ -212,12 +146,6 @@ class PeerWaiting {
     peer.complaint = std::move(complaint);
     peer.next_ms = sys::monotonic_ms() + peer.pause_ms;
     peer.pause_ms = std::min(peer.pause_ms * 3 / 2, kMostPauseMs);
-  }
-
-  // The whole session: a proxy command of the client too.
-  static void kill_session(const Attempt& attempt) {
-    ::kill(-attempt.pid, SIGKILL);
-    ::kill(attempt.pid, SIGKILL);  // it may not have made its session yet
   }
 
   [[nodiscard]] std::string missing_names() const {

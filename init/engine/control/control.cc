@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +10,7 @@
 #include <cstring>
 
 #include "init/sys/clock.h"
-#include "init/sys/files.h"
+#include "init/sys/unix_socket.h"
 
 namespace engine {
 namespace {
@@ -30,14 +27,6 @@ static_assert(sizeof(Record) == 16);
 
 std::string socket_path(const std::string& run_dir) { return run_dir + "/control"; }
 
-bool fill_address(const std::string& path, sockaddr_un* address) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  if (path.size() >= sizeof address->sun_path) return false;
-  std::memcpy(address->sun_path, path.c_str(), path.size() + 1);
-  return true;
-}
-
 sys::Fd accept_on(const sys::Fd& listener) {
   return sys::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
@@ -53,6 +42,7 @@ std::optional<ControlRequest> request_of(const Record& record) {
     case ControlOp::kRelease:
     case ControlOp::kHold:
     case ControlOp::kExtend:
+    case ControlOp::kExpireIn:
     case ControlOp::kStacks:
       request.argument_ms = record.argument;
       return request;
@@ -79,15 +69,8 @@ ControlReply reply_of(const Record& record) {
   return {.answer = static_cast<ControlAnswer>(record.op), .value_ms = record.argument};
 }
 
-// With a full backlog connect() waits, which only this limits.
-void limit_wait(const sys::Fd& fd, int timeout_ms) {
-  constexpr std::int64_t kMsPerSecond = 1000;  // and microseconds a millisecond
-  const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
 envgen::Error socket_error(const std::string& what, const std::string& path, int error) {
-  return {what, path, sys::errno_text(error), "is the container's trainit running as this user?"};
+  return sys::socket_error(what, path, error, "is the container's trainit running as this user?");
 }
 
 }  // namespace
@@ -96,19 +79,12 @@ envgen::Result<ControlServer> ControlServer::open(const std::string& run_dir) {
   ControlServer server;
   if (run_dir.empty()) return server;
   const std::string path = socket_path(run_dir);
-  sockaddr_un address;
-  if (!fill_address(path, &address)) {
-    return envgen::fail("opening the control socket", path, "a path longer than 107 bytes",
-                        "set TRAINIT_RUN_DIR to a shorter one");
+  server.listener_ = sys::listen_at(path, SOCK_SEQPACKET, kMostClients);
+  if (!server.listener_.valid()) {
+    return std::unexpected(sys::socket_error(
+        "opening the control socket", path, errno,
+        "let this user write to the directory, or choose another TRAINIT_RUN_DIR"));
   }
-  sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(path.c_str());  // of an instance that was killed; the lock says that it is gone
-  if (!fd.valid() ||
-      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), kMostClients) != 0) {
-    return std::unexpected(socket_error("opening the control socket", path, errno));
-  }
-  server.listener_ = std::move(fd);
   server.spare_ = spare_of(server.listener_);
   return server;
 }
@@ -217,14 +193,8 @@ void ControlServer::drop(int client) {
 envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
                                           int timeout_ms, sys::Fd* connection) {
   const std::string path = socket_path(run_dir);
-  sockaddr_un address;
-  if (!fill_address(path, &address)) {
-    return std::unexpected(socket_error("reaching the instance", path, ENAMETOOLONG));
-  }
-  sys::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  limit_wait(fd, timeout_ms);
-  if (!fd.valid() ||
-      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  sys::Fd fd = sys::connect_to(path, SOCK_SEQPACKET, timeout_ms);
+  if (!fd.valid()) {
     if (errno == EACCES) return ControlReply{.answer = ControlAnswer::kRefused};
     const int error = errno == EAGAIN ? ETIMEDOUT : errno;
     return std::unexpected(socket_error("reaching the instance", path, error));

@@ -22,12 +22,14 @@ enum class ControlOp : std::uint32_t {
   kCheckpoint = 3,
   kExtend = 4,
   kStacks = 5,
+  kExpireIn = 6,
 };
 
 struct ControlRequest {
   ControlOp op = ControlOp::kRelease;
-  std::int64_t argument_ms = 0;  // kHold: from now; kExtend: on top of the limit; never negative
-  bool keep_running = false;     // kCheckpoint: the job goes on
+  std::int64_t argument_ms =
+      0;  // kHold, kExpireIn: from now; kExtend: on top of the limit; never negative
+  bool keep_running = false;  // kCheckpoint: the job goes on
 };
 
 enum class ControlAnswer : std::uint32_t {

@@ -34,13 +34,16 @@ ControlDecision decide_checkpoint(bool keep_running, const ControlView& view) {
   return yes(requested, view.checkpoint_ms);
 }
 
-ControlDecision decide_extend(std::int64_t by_ms, const ControlView& view) {
+ControlDecision decide_limit(const ControlRequest& request, const ControlView& view) {
   // Once it is being ended, and after that, a limit means nothing any more.
   if (!runs(view.phase) && !awaits_start(view.phase)) return no(ControlAnswer::kNotNow);
-  if (!view.has_limit) return no(ControlAnswer::kNoLimit);
-  const std::int64_t left_ms = std::clamp<std::int64_t>(view.limit_left_ms, 0, kLongestLimitMs);
-  const std::int64_t added_ms = std::clamp<std::int64_t>(by_ms, 0, kLongestLimitMs - left_ms);
-  return yes(event::ExtendBy{added_ms}, left_ms + added_ms);
+  const bool extends = request.op == ControlOp::kExtend;
+  if (extends && !view.has_limit) return no(ControlAnswer::kNoLimit);
+  const std::int64_t left_ms =
+      extends ? std::clamp<std::int64_t>(view.limit_left_ms, 0, kLongestLimitMs) : 0;
+  const std::int64_t added_ms =
+      std::clamp<std::int64_t>(request.argument_ms, 0, kLongestLimitMs - left_ms);
+  return yes(event::ExpireIn{left_ms + added_ms}, left_ms + added_ms);
 }
 
 }  // namespace
@@ -70,7 +73,8 @@ ControlDecision decide(const ControlRequest& request, const ControlView& view) {
     case ControlOp::kCheckpoint:
       return decide_checkpoint(request.keep_running, view);
     case ControlOp::kExtend:
-      return decide_extend(request.argument_ms, view);
+    case ControlOp::kExpireIn:
+      return decide_limit(request, view);
     case ControlOp::kStacks:
       return no(ControlAnswer::kNotNow);  // no event of the machine's: StackDump's to answer
   }

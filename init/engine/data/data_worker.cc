@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "base/text.h"
 #include "init/copy/cache/cache.h"
 #include "init/copy/progress_view.h"
 #include "init/engine/data/data_news.h"
@@ -36,17 +37,26 @@ constexpr std::int64_t kNewsEveryMs = 500;
 // For what is done at the source once the copy is there.
 constexpr int kAfterwardsMs = 5000;
 
+void warn(int socket, const std::string& text) {
+  send_data_news(socket, {.kind = DataNews::Kind::kWarning, .text = text});
+}
+
 // Tells PID 1, and whoever looks at the log or the terminal.
 class Reporter {
  public:
-  Reporter(const DataOrder& order, int socket) : socket_(socket) {
+  Reporter(const DataOrder& order, int socket)
+      : socket_(socket), places_(places_of(order.dataset)) {
     if (sys::log::has_screen()) return;  // PID 1 draws there (wait_view.h)
-    view_.emplace("data " + order.dataset.name,
+    view_.emplace("data " + order.dataset.name, places_,
                   [](std::string_view line) { sys::log::info(line); });
   }
 
   void report(const copy::Report& report) {
     if (report.counters != nullptr && view_) view_->show(*report.counters, report.waiting);
+    if (report.counters != nullptr && !view_) {
+      const std::string line = stalls_.next(copy::stall_of(*report.counters), places_);
+      if (!line.empty()) warn(socket_, line);
+    }
     const std::int64_t now_ms = sys::monotonic_ms();
     const auto phase =
         report.counters == nullptr ? copy::Phase::kScanning : report.counters->phase.load();
@@ -63,6 +73,9 @@ class Reporter {
       news.progress.bytes = report.counters->bytes.load();
       news.progress.total_entries = report.counters->total_entries.load();
       news.progress.total_bytes = report.counters->total_bytes.load();
+      const envgen::Stall stall = copy::stall_of(*report.counters);
+      news.progress.stalled_side = static_cast<std::uint32_t>(stall.side);
+      news.progress.stalled_ms = static_cast<std::uint64_t>(stall.for_ms);
     }
     send_data_news(socket_, news);
   }
@@ -73,14 +86,12 @@ class Reporter {
     bool waiting = false;
   };
   int socket_;
+  envgen::CopyPlaces places_;
+  envgen::StallLines stalls_;
   std::optional<copy::ProgressView> view_;
   Said last_;
   std::int64_t next_ms_ = 0;
 };
-
-void warn(int socket, const std::string& text) {
-  send_data_news(socket, {.kind = DataNews::Kind::kWarning, .text = text});
-}
 
 std::string temporary_name(const std::string& path) {
   return path + ".trainit-" + std::to_string(::getpid());
@@ -126,9 +137,9 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   struct statvfs mount{};
   if (::statvfs(dataset.source.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) == 0) {
     send_message(pipe, 1,
-                 dataset.source +
-                     " can be written: mount what jobs train on read-only, so that none of them "
-                     "can change it");
+                 envgen::concat({"the source ", dataset.source,
+                                 " is writable: mount it read-only, so that no job can modify "
+                                 "it"}));
   }
   if (order.request.data.link) {
     const std::string wrong = replace_link(dataset, copy);

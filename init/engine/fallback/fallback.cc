@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "init/engine/tasks/signal_rules.h"
 #include "init/proc/reap.h"
 #include "init/sys/clock.h"
 #include "lifecycle/task.h"
@@ -105,9 +106,9 @@ class Remaining {
   // all the same.
   [[nodiscard]] Heard heard_as(int signal) const {
     using Kind = envgen::SignalRule::Kind;
-    const bool stops = signal == SIGTERM || signal == SIGINT;
+    const bool stops = asks_to_stop(signal, false);
     const auto rule = std::ranges::find(job_.signals, signal, &envgen::SignalRule::from);
-    if (rule == job_.signals.end()) return {stops, signal};
+    if (rule == job_.signals.end()) return {stops, stops ? sent_to_stop(signal) : signal};
     if (rule->kind == Kind::kNothing) return {};
     if (rule->kind == Kind::kForward) return {false, signal};
     if (rule->kind != Kind::kSignal) return stops ? Heard{true, signal} : Heard{};

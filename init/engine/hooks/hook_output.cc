@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/printed_text.h"
 #include "base/secrets/secrets.h"
 
 namespace engine {
@@ -85,10 +86,7 @@ std::string HookOutput::output_tail() const {
   std::string words;
   for (const std::string& line : last_) {
     if (!words.empty()) words += " | ";
-    for (const char c : line) {
-      const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-      words += control ? '?' : c;
-    }
+    words += envgen::escaped_text(line);
   }
   return envgen::mask_printed(words);
 }

@@ -10,25 +10,25 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <expected>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/hook_condition.h"
 #include "base/text.h"
 #include "base/wire.h"
 #include "init/engine/hooks/hook_exports.h"
 #include "init/engine/hooks/hook_file.h"
+#include "init/engine/hooks/hook_look.h"
 #include "init/engine/hooks/hook_output.h"
+#include "init/proc/child_run.h"
 #include "init/proc/reap.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
-#include "init/sys/path_state.h"
-#include "init/sys/reach.h"
 
 namespace engine {
 namespace {
@@ -63,28 +63,6 @@ bool is_assignment(const envgen::EnvEdit& edit) {
   return edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty() &&
          edit.name.find_first_of(kNoName) == std::string::npos &&
          edit.value.find('\0') == std::string::npos;
-}
-
-bool has_devices() {
-  const envgen::PathState devices = sys::inspect("/dev", true);
-  return std::ranges::any_of(devices.entries, [](const std::string& name) {
-    return hook_condition::is_device(name.c_str());
-  });
-}
-
-// What a hook says of itself. One that cannot be read is left to whoever starts it.
-bool applies(const std::string& path, const envgen::Environ& env) {
-  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  std::array<char, hook_condition::kMostBytes> head;
-  const ssize_t size = ::read(file.get(), head.data(), head.size());
-  return hook_condition::applies(
-      head.data(), size, [&env](hook_condition::Need need, const hook_condition::Word& word) {
-        using hook_condition::Need;
-        const std::string_view name(word.text, static_cast<std::size_t>(word.size));
-        if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
-        if (need == Need::kRanks) return env.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
-        return need == Need::kDevices ? has_devices() : !env.get_or(name, "").empty();
-      });
 }
 
 class Worker {
@@ -141,9 +119,9 @@ class Worker {
   void send(Kind kind, const News& news) const {
     send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(news));
   }
-  [[nodiscard]] envgen::Status is_ours(const std::string& path) const;
+  std::expected<std::optional<HookLook>, Failure> look_at(const Hook& hook);
   std::optional<Failure> run_hook(const std::string& path);
-  envgen::Status start(Hook& hook, const HookFile* file);
+  envgen::Status start(Hook& hook, HookLook look, const HookFile* file);
   void watch(Hook& hook);
   void advance(Hook& hook);
   void look_for_end(Hook& hook) const;
@@ -175,29 +153,59 @@ class Worker {
   bool stop_reported_ = false;
 };
 
-envgen::Status Worker::is_ours(const std::string& path) const {
-  if (::geteuid() != 0) return {};
-  return sys::check_ours_alone(path, job_ ? &*job_ : nullptr);
+// Returns the look at a hook, nothing where it is stopped meanwhile, or a failure.
+std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook) {
+  constexpr std::int64_t kForEverMs = std::int64_t{1} << 40;
+  const std::int64_t now_ms = sys::monotonic_ms();
+  const std::int64_t left_ms = hook.next_phase_ms ? *hook.next_phase_ms - now_ms : kForEverMs;
+  auto child = proc::ChildRun::start({.time_ms = left_ms}, [&](int fd) {
+    const std::string look =
+        envgen::to_wire(look_at_hook(hook.path, hook.path == group_.script, env_, job_));
+    return sys::write_all(fd, look) == look.size() ? 0 : 1;
+  });
+  const auto failed = [&hook, this](int code, envgen::Error error) {
+    error.what = "starting " + title(hook);
+    return std::unexpected(Failure{code, std::move(error)});
+  };
+  if (!child) return failed(exit_code::kOwnFailure, std::move(child.error()));
+  while (!child->step()) {
+    std::array<pollfd, 2> sources = {signals_.source(), pollfd{child->fd(), POLLIN, 0}};
+    signals_.wait(sources, std::max<std::int64_t>(child->next_look_ms() - sys::monotonic_ms(), 0));
+    look_at_signals();
+    if (stopped()) return std::nullopt;
+  }
+  auto look = envgen::from_wire<HookLook>(child->output());
+  if (look && look->found.empty()) return look;
+  if (look) return failed(exit_code::kOwnFailure, {"", look->where, look->found, look->fix});
+  if (!child->late()) {
+    std::string found = child->cut_short();
+    if (found.empty()) {
+      found = "that its check ended with code " + std::to_string(child->exit_code());
+    }
+    return failed(exit_code::kOwnFailure, {"", hook.path, std::move(found),
+                                           "see the log above; report it with `trainit snapshot`"});
+  }
+  return failed(exit_code::kUnavailable,
+                {"", hook.path,
+                 "no answer within " + envgen::seconds(group_.timeout_ms) +
+                     " about its file and the paths in its variables",
+                 "see which file system no longer answers, or raise --hook-timeout"});
 }
 
 std::optional<Failure> Worker::run_hook(const std::string& path) {
   Hook hook;
   hook.path = path;
   hook.name = path.substr(path.rfind('/') + 1);
-  if (path != group_.script) {
-    // What a file says that others may change decides nothing.
-    if (auto ours = is_ours(path); !ours) {
-      ours.error().what = "starting " + title(hook);
-      return Failure{exit_code::kOwnFailure, std::move(ours.error())};
-    }
-    if (!applies(path, env_)) return std::nullopt;
-  }
+  if (group_.timeout_ms > 0) hook.next_phase_ms = sys::monotonic_ms() + group_.timeout_ms;
+  auto look = look_at(hook);
+  if (!look) return std::move(look.error());
+  if (!*look || !(*look)->applies) return std::nullopt;
   output_.begin(hook.name);
   const auto file = HookFile::make(run_dir_, name_of(group_.event));
   if (!file && !std::exchange(no_file_reported_, true)) {
     say(to_line(file.error()) + "; going on without TRAINIT_ENV");
   }
-  if (auto started = start(hook, file ? &*file : nullptr); !started) {
+  if (auto started = start(hook, std::move(**look), file ? &*file : nullptr); !started) {
     started.error().what = "starting " + title(hook);
     return Failure{exit_code::kOwnFailure, std::move(started.error())};
   }
@@ -213,9 +221,7 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
   return take_exports(hook, *file);
 }
 
-envgen::Status Worker::start(Hook& hook, const HookFile* file) {
-  // Right before it runs; what passes nobody can change any more.
-  TRY(is_ours(hook.path));
+envgen::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
@@ -226,7 +232,8 @@ envgen::Status Worker::start(Hook& hook, const HookFile* file) {
   proc::SpawnSpec spec;
   spec.argv = {hook.path};
   if (hook.path == group_.script) spec.argv.emplace_back(name_of(group_.event));
-  spec.env = env_;
+  spec.env = envgen::Environ(std::move(look.env));
+  if (look.leaves_directory) spec.cwd = "/";
   if (file != nullptr) {
     spec.env.set(kFile, file->path());
   } else {
@@ -239,7 +246,6 @@ envgen::Status Worker::start(Hook& hook, const HookFile* file) {
   TRY_ASSIGN(auto spawned, proc::spawn(spec, saved_));
   hook.pid = spawned.pid;
   hook.start_pipe = std::move(spawned.start_pipe);
-  if (group_.timeout_ms > 0) hook.next_phase_ms = sys::monotonic_ms() + group_.timeout_ms;
   return {};
 }
 

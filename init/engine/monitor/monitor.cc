@@ -149,13 +149,14 @@ namespace {
 // Doctor's, of the node that the job runs on. Called in a worker, with its copy of the job.
 std::function<std::string()> health_checks(const Job& job, const StartContext& context) {
   if (job.plan.observe.health_checks.empty()) return {};
-  return [&job, env = common_env(job, context, false), run_dir = context.base.facts.run_dir] {
+  return [&job, &base = context.base, env = common_env(job, context, false)] {
     const std::string& list = job.plan.observe.health_checks;
     const auto names = doctor::parse_check_names(list == envgen::kAllChecks ? "" : list);
     if (!names) return to_line(names.error());
     doctor::Context where = doctor::context_of(job.plan, env);
+    where.start = base.env;
     where.occasion = doctor::Occasion::kMonitor;
-    where.run_dir = run_dir;
+    where.run_dir = base.facts.run_dir;
     std::string text;
     for (const envgen::CheckResult& one : doctor::run_checks(*names, where)) {
       if (one.verdict == envgen::Verdict::kFailed)

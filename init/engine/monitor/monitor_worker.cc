@@ -1,7 +1,6 @@
 #include "init/engine/monitor/monitor_worker.h"
 
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "init/engine/monitor/stack_job.h"
 #include "init/engine/monitor/stall.h"
 #include "init/engine/state/status_text.h"
+#include "init/proc/child_run.h"
 #include "init/proc/load.h"
 #include "init/proc/tree.h"
 #include "init/sys/clock.h"
@@ -43,7 +43,7 @@ void settle(ChildWorker& worker) {
   if (worker.pid() == 0) return;
   worker.read();
   if (worker.channel() >= 0) return;
-  ::waitpid(worker.pid(), nullptr, 0);
+  proc::ChildRun(worker.pid(), {}, {}).end();
   worker.adopt(0);
 }
 

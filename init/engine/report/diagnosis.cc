@@ -71,7 +71,9 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   const auto oom_kills = sys::oom_kills();
   job.first_failure = describe_failure(job, machine, oom_kills);
   job.failure = detail_of(job, machine, oom_kills);
+  if (!job.never_connected.empty()) job.failure.never_connected = job.never_connected;
   bare_ = is_bare(job, machine, oom_kills);
+  unread_ = false;
   termination_log_ = termination_log;
   others_.clear();
   for (std::uint32_t i = 0; i < job.records.size(); ++i) {
@@ -121,7 +123,7 @@ void look_for_rank(const Job& job, const TaskRecord& launcher, std::string_view 
                    const envgen::FailureCatalog& catalog, PrintedEnd& end) {
   const auto& identity = job.plan.sandbox.identity;
   const envgen::Identity* job_user = identity ? &*identity : nullptr;
-  end.rank = find_rank(printed, *planned(job, launcher), job_user, launcher.started_ms);
+  end.rank = find_rank(printed, *planned(job, launcher), job_user, launcher.started_ms, catalog);
   if (end.rank.log.empty()) return;
   if (end.cause && (end.cause->certain || is_by_kernel(*end.cause))) return;
   const LastBytes log = last_bytes_in(end.rank.log, job_user, launcher.started_ms);
@@ -145,7 +147,8 @@ std::uint32_t first_of(const std::vector<FailedMain>& failed, std::string_view l
   for (const FailedMain& one : failed) {
     std::string printed(roles.empty() ? last : "");
     if (!roles.empty() && one.read) printed = one.read().bytes;
-    roles.push_back(role_of(one.read ? cause_in(printed, catalog) : std::nullopt, one.signal));
+    const envgen::HowEnded how{.killed = one.signal == "SIGKILL"};
+    roles.push_back(role_of(one.read ? cause_in(printed, catalog, how) : std::nullopt, one.signal));
   }
   return static_cast<std::uint32_t>(likely_first(roles));
 }
@@ -161,6 +164,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const std::int64_t until_ms = sys::monotonic_ms() + kLastBytesMs;
   const PrintedBy first{job.records[failed].name,
                         reader_of(job, job.records[failed], seen, until_ms)};
+  unread_ = bare_ && !first.read;
   std::vector<PrintedBy> others;
   for (std::uint32_t i = 0; i < job.records.size() && others.size() < kMaxOthers; ++i) {
     if (i == failed || !is_main(job.records[i]) || !is_main(job.records[failed])) continue;
@@ -178,9 +182,13 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
     together.push_back({stalled ? nullptr : reader_of(job, record, seen, until_ms),
                         killed ? std::string(proc::signal_name(end.ending.value)) : ""});
   }
-  const FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
-  const bool has_files = is_launcher(job, job.records[failed]) &&
-                         planned(job, job.records[failed])->rank_logs != envgen::RankLogs::kNone;
+  const bool launcher = is_launcher(job, job.records[failed]);
+  FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
+  if (!launcher) {
+    how.own = {.exit_code = job.failure.exit_code, .killed = job.failure.signal == "SIGKILL"};
+  }
+  const bool has_files =
+      launcher && planned(job, job.records[failed])->rank_logs != envgen::RankLogs::kNone;
   const bool kernel_tells = how.by_sigbus || how.by_oom;
   if (!first.read && others.empty() && !has_files && !kernel_tells) return;
   auto look = [&](const OutputTail::Tell& tell) {
@@ -198,7 +206,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       told.first = likely;
       tell(told);
     });
-    if (is_launcher(job, job.records[failed])) {
+    if (launcher) {
       look_for_rank(job, job.records[failed], last.bytes, catalog, told);
       tell(told);
     }
@@ -326,12 +334,17 @@ Diagnosis::Line Diagnosis::take_line(const Job& job) {
           .detail = job.failure,
           .is_failure = !job.remote || job.remote->is_failure,
           .no_restart = std::exchange(no_restart_, ""),
+          .unread = unread_ && !std::exchange(advised_, true),
           .behind = std::exchange(behind_, {})};
 }
 
 void Diagnosis::say(const Line& line) {
+  constexpr const char* kAdvice =
+      "; its output was not kept, so no cause is known: run it with --output tee";
   if (line.is_failure) {
-    sys::log::error("first failure: " + failure_line(line.message, line.detail), line.detail.rank);
+    sys::log::error(
+        "first failure: " + failure_line(line.message, line.detail) + (line.unread ? kAdvice : ""),
+        line.detail.rank);
     if (!line.no_restart.empty()) sys::log::warning(line.no_restart);
   } else {
     sys::log::info(line.message);

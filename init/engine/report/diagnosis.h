@@ -52,6 +52,7 @@ class Diagnosis {
     bool is_failure = true;
     bool here = true;        // on this node
     std::string no_restart;  // why
+    bool unread = false;     // no output was kept, and how to keep it has not been said yet
     std::vector<std::string> behind;
   };
   [[nodiscard]] Line take_line(const Job& job);
@@ -70,6 +71,8 @@ class Diagnosis {
   std::vector<std::string> behind_;  // it, then these
   std::optional<Line> late_;         // of the start before, awaits its last lines
   bool bare_ = false;                // the message says no more than the exit code
+  bool unread_ = false;              // no output of what failed is kept
+  bool advised_ = false;             // how to keep it has been said
   std::string no_restart_;           // why, to be said behind the failure
   std::optional<lifecycle::event::Diagnosed> verdict_;
   std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to

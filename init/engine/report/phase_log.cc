@@ -6,6 +6,7 @@
 
 #include "init/engine/report/job_messages.h"
 #include "init/engine/state/status_text.h"
+#include "init/engine/tasks/signal_rules.h"
 #include "init/proc/signals.h"
 #include "init/sys/log.h"
 
@@ -79,6 +80,22 @@ std::string restart_text(const Job& job, const lifecycle::Machine& machine, std:
   return text + until_text(machine.restart_at() - now_ms);
 }
 
+// Why a job is stopped that died of a signal from outside; "" = something else ended it.
+std::string forwarded_text(const lifecycle::Event& why, const Job& job,
+                           const lifecycle::Machine& machine) {
+  const auto* ended = std::get_if<lifecycle::event::TasksEnded>(&why);
+  if (ended == nullptr || ended->forwarded == 0 || !machine.stopped()) return "";
+  std::vector<std::string> names;
+  for (const auto& end : ended->ends) {
+    const TaskRecord& record = job.records[end.task.index];
+    const bool by_it =
+        forwarded_end(end.ending, lifecycle::signal_bit(ended->forwarded)) == ended->forwarded;
+    if (is_main(record) && by_it) names.push_back(record.name);
+  }
+  return std::string(proc::signal_name(ended->forwarded)) + " came from outside and has ended " +
+         names_list(names) + ": the job is stopped, which is no failure";
+}
+
 std::string transition_text(PhaseState before, const lifecycle::Event& why, const Job& job,
                             const lifecycle::Machine& machine, std::int64_t now_ms) {
   const Phase now = machine.phase();
@@ -95,7 +112,7 @@ std::string transition_text(PhaseState before, const lifecycle::Event& why, cons
         return checkpoint_end_text(why, job) + ", stopping" +
                (job.save_reason.empty() ? "" : " (" + job.save_reason + ")");
       }
-      if (!machine.rescheduled()) return "";
+      if (!machine.rescheduled()) return forwarded_text(why, job, machine);
       return std::string("a checkpoint is asked for, and nothing ") +
              (before.phase == Phase::kStarting || before.phase == Phase::kRunning
                   ? "in this job saves one"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "envgen/failure/find_cause.h"
+#include "envgen/failure/printed_line.h"
 #include "init/sys/path_state.h"
 
 namespace engine {
@@ -22,19 +22,15 @@ constexpr const char* kShmAdvice =
     "loader workers";
 
 FailureCause cause_of(envgen::FoundCause found, std::string task) {
+  for (std::string& line : found.traceback) line = std::string(envgen::without_rank(line));
   return {.line = std::move(found.line),
           .task = std::move(task),
           .failure_class = std::move(found.failure_class),
           .role = std::string(envgen::role_name(found.role)),
           .advice = std::move(found.advice),
           .restart = std::string(envgen::restart_name(found.restart)),
-          .certain = found.weight >= envgen::FailureCatalog::kExceptionWeight,
+          .certain = found.certain,
           .traceback = std::move(found.traceback)};
-}
-
-bool is_certain(const std::optional<envgen::FoundCause>& found) {
-  return found && found->role == envgen::FailureRole::kRoot &&
-         found->weight >= envgen::FailureCatalog::kExceptionWeight;
 }
 
 constexpr const char* kBySigbus = "killed by SIGBUS: ";
@@ -103,8 +99,9 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
 }
 
 std::optional<FailureCause> cause_in(std::string_view printed,
-                                     const envgen::FailureCatalog& catalog) {
-  auto found = envgen::find_cause(printed, catalog);
+                                     const envgen::FailureCatalog& catalog,
+                                     const envgen::HowEnded& how) {
+  auto found = envgen::find_cause(printed, catalog, how);
   if (!found) return std::nullopt;
   return cause_of(*std::move(found), "");
 }
@@ -142,9 +139,9 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
   if (first.read) {
     const LastBytes last = first.read();
     end.last_lines = last_lines_of(last.bytes, last.whole);
-    found = envgen::find_cause(last.bytes, catalog);
+    found = envgen::find_cause(last.bytes, catalog, how.own);
   }
-  const bool certain = is_certain(found);
+  const bool certain = found && found->certain;
   if (found) end.cause = cause_of(*std::move(found), "");
   if (auto known = cause_by_kernel(how, certain)) {
     end.cause = std::move(known);
@@ -154,8 +151,8 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
   if (certain) return;
   // A victim, or nothing at all: another one may have died of what this one only suffered from.
   for (const PrintedBy& other : others) {
-    auto theirs = envgen::find_cause(other.read().bytes, catalog);
-    if (!is_certain(theirs)) continue;
+    auto theirs = envgen::find_cause(other.read().bytes, catalog, {.lives = true});
+    if (!theirs || !theirs->certain) continue;
     end.cause = cause_of(*std::move(theirs), other.task);
     return tell(end);
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "envgen/failure/failure_catalog.h"
+#include "envgen/failure/find_cause.h"
 #include "init/engine/report/output_tail.h"
 #include "init/engine/state/failure.h"
 #include "lifecycle/node_records.h"
@@ -29,6 +29,7 @@ struct PrintedBy {
 struct FailedHow {
   bool by_sigbus = false;
   bool by_oom = false;
+  envgen::HowEnded own;  // of a process whose output is its own, and no launcher's
 };
 
 // The program's rows and those of `directory`. What is wrong there is added to `warnings`.
@@ -37,7 +38,8 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
 
 // The cause by this output alone.
 std::optional<FailureCause> cause_in(std::string_view printed,
-                                     const envgen::FailureCatalog& catalog);
+                                     const envgen::FailureCatalog& catalog,
+                                     const envgen::HowEnded& how = {});
 // It is what the kernel knows, and not what was printed.
 bool is_by_kernel(const FailureCause& cause);
 

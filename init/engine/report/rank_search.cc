@@ -130,7 +130,8 @@ class Search {
 }  // namespace
 
 FoundRank find_rank(std::string_view printed, const envgen::Process& process,
-                    const envgen::Identity* job_user, std::int64_t since_ms) {
+                    const envgen::Identity* job_user, std::int64_t since_ms,
+                    const envgen::FailureCatalog& catalog) {
   constexpr std::int64_t kMsPerS = 1000;
   // The job writes these directories: a link of its own leads nowhere that it may not look.
   std::optional<sys::AsUser> as_job;
@@ -147,10 +148,10 @@ FoundRank find_rank(std::string_view printed, const envgen::Process& process,
     search.torchrun(known ? last_attempt(process.rank_dir, since_ms / kMsPerS) : "", failures);
   }
   FoundRank found;
-  found.text = envgen::mask_printed(envgen::told_text(failures));
+  found.text = envgen::mask_printed(envgen::told_text(failures, catalog));
   if (failures.empty()) return found;
   found.launcher = failures[0].launcher;
-  if (const auto first = envgen::first_of(failures)) {
+  if (const auto first = envgen::first_of(failures, catalog)) {
     found.rank = first->rank;
     search.add_log(*first, found);
   }

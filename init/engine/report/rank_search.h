@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "envgen/failure/failure_catalog.h"
 #include "envgen/plan/plan.h"
 #include "envgen/plan/sandbox.h"
 #include "init/engine/state/failure.h"
@@ -16,6 +17,7 @@ namespace engine {
 // user, where it is another: all of it is done with that user's rights, so only in a process with a
 // single thread, as sys::AsUser.
 FoundRank find_rank(std::string_view printed, const envgen::Process& process,
-                    const envgen::Identity* job_user, std::int64_t since_ms);
+                    const envgen::Identity* job_user, std::int64_t since_ms,
+                    const envgen::FailureCatalog& catalog);
 
 }  // namespace engine

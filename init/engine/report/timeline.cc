@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "base/text.h"
+#include "envgen/failure/printed_line.h"
 #include "init/engine/workers/messages.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
@@ -207,7 +208,7 @@ void Timeline::failure_output(const FailureDetail& failure) {
   TimelineEvent event{.event = "failure_cause", .task = failure.task, .rank = failure.rank};
   const bool caused = failure.cause && !failure.cause->line.empty();
   if (caused) {
-    event.text = failure.cause->line;
+    event.text = envgen::without_rank(failure.cause->line);
     if (!failure.cause->advice.empty()) event.text += "; " + failure.cause->advice;
     record(event);
   }

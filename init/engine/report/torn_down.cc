@@ -10,7 +10,7 @@
 #include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/failure/find_cause.h"
-#include "envgen/failure/printed_line.h"
+#include "envgen/failure/work_shapes.h"
 #include "init/engine/report/printed_cause.h"
 #include "init/sys/clock.h"
 
@@ -41,8 +41,8 @@ std::string_view bar_of(std::string_view line) {
   return envgen::trimmed(bar);
 }
 
-// The process has printed, after the line that says why it fails, progress or a line like one that
-// came before.
+// The process has printed, after the line that says why it fails, work or a line like one that came
+// before.
 bool goes_on(std::string_view printed, std::string_view line,
              const envgen::FailureCatalog& catalog) {
   const std::size_t at = printed.rfind(line);
@@ -55,14 +55,17 @@ bool goes_on(std::string_view printed, std::string_view line,
     if (const auto bar = bar_of(one); !bar.empty()) last_bar = bar;
     known.insert(key_of(one, catalog));
   }
+  envgen::WorkShapes work;
+  std::size_t line_number = 0;
   std::string_view behind = printed.substr(std::min(printed.find('\n', at), printed.size()));
   while (!behind.empty()) {
     const std::string_view one = envgen::take_line(behind);
     if (const auto bar = bar_of(one); !bar.empty() && bar == last_bar) continue;
     const std::string key = key_of(one, catalog);
-    if (!key.empty() && (envgen::is_progress(one) || known.contains(key))) return true;
+    if (!key.empty() && known.contains(key)) return true;
+    if (!key.empty()) work.take("", one, ++line_number);
   }
-  return false;
+  return work.went_on(0, line_number + 1);
 }
 
 // The cause that a process shows of its own failure. `fresh`: how many of the bytes are new.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/characters/utf8.h"
+#include "base/printed_text.h"
 #include "init/engine/state/status_text.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
@@ -48,7 +49,7 @@ const DataRecord* copied(const Job& job) {
 
 // "data imagenet", of several "data imagenet (2 of 3)".
 std::string name_of(const Job& job, const DataRecord& data) {
-  std::string text = "data " + sys::printable(data.dataset.name);
+  std::string text = "data " + envgen::escaped_text(data.dataset.name);
   if (job.data.size() < 2) return text;
   return text + " (" + std::to_string(&data - job.data.data() + 1) + " of " +
          std::to_string(job.data.size()) + ")";
@@ -71,7 +72,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";
   }
-  const std::string head = "waiting for " + sys::printable(job.waiting_for);
+  const std::string head = "waiting for " + envgen::escaped_text(job.waiting_for);
   return cut(cut(head, room - std::min(room, tail.size())) + tail, room);
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "envgen/platform/table_location.h"
-#include "init/proc/capture.h"
-#include "init/proc/driver_tool.h"
+#include "init/proc/child_run.h"
+#include "init/proc/privileged.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
 #include "init/sys/reach.h"
@@ -19,21 +19,16 @@
 namespace engine {
 namespace {
 
-// A resolution asks for the table's place, the table, then the arguments: three rounds.
+// More than any resolution asks for: each round looks at what the last one was found to need.
 constexpr int kMostRounds = 16;
 
-envgen::PathState ask_npu_smi(const envgen::Environ& base) {
+envgen::PathState ask_npu_smi(const envgen::Environ& start) {
   constexpr std::int64_t kLimitMs = 10'000;
   constexpr std::size_t kMostBytes = 256UL * 1024;
-  const auto tool = proc::find_driver_tool("npu-smi", base);
+  const auto tool = proc::find_driver_tool("npu-smi", start);
   if (!tool) return {};
-  envgen::Environ env = tool->env;
-  // Where the runtime mounts what it is linked with.
-  for (const char* directory :
-       {"/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver"}) {
-    env.apply({envgen::EnvEdit::Kind::kPrependPath, "LD_LIBRARY_PATH", directory});
-  }
-  auto answered = proc::capture({tool->path, "info", "-t", "topo"}, env, kLimitMs, kMostBytes);
+  auto answered =
+      proc::capture(*tool, {"info", "-t", "topo"}, {.time_ms = kLimitMs, .most_bytes = kMostBytes});
   envgen::PathState state;
   if (!answered) return state;
   state.kind = answered->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;

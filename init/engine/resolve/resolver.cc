@@ -3,17 +3,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <exception>
-#include <new>
 
 #include "base/exit_codes.h"
+#include "base/text.h"
 #include "base/wire.h"
 #include "envgen/failure/python_hook.h"
 #include "envgen/plan/inputs.h"
@@ -32,14 +30,15 @@
 #include "init/engine/state/state.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/workers/messages.h"
+#include "init/proc/child_run.h"
 #include "init/proc/spawn.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
-#include "init/sys/facts.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/reach.h"
+#include "init/sys/terminate.h"
 #include "init/sys/umask.h"
 
 namespace engine {
@@ -70,12 +69,8 @@ bool send_news(int fd, const ResolverNews& news) {
 
 void wait_ms(int duration_ms) { ::poll(nullptr, 0, duration_ms); }
 
-std::string out_of(const std::exception& error) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return to_line(
-      envgen::Error{"resolving the job", "", memory ? "too little memory" : error.what(),
-                    memory ? "raise the memory limit of the container"
-                           : "this is a defect of trainit: report it with `trainit snapshot`"});
+ResolverFailed out_of(const char* found, const char* fix) {
+  return {exit_code::kOwnFailure, to_line(envgen::Error{"resolving the job", "", found, fix})};
 }
 
 ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms) {
@@ -148,6 +143,24 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
+// Removes a directory of an earlier start. The job's with the job's rights, as it may have moved a
+// directory with files of others there; the empty one that is left lies in RUN_DIR, which is ours.
+envgen::Status remove_old(const sys::Reached& place, const envgen::PlannedDirectory& directory,
+                          const std::optional<envgen::Identity>& who) {
+  if (!directory.of_job || !sys::is_another_user(who ? &*who : nullptr)) {
+    return sys::remove_tree(place, directory.path);
+  }
+  {
+    std::optional<sys::AsUser> rights;
+    if (sys::take_rights(who, rights)) std::ignore = sys::remove_tree(place, directory.path);
+  }
+  if (::unlinkat(place.directory.get(), place.name.c_str(), AT_REMOVEDIR) == 0) return {};
+  const int error = errno;
+  if (error == ENOENT) return {};
+  return envgen::fail(kMaking, directory.path, sys::errno_text(error),
+                      "remove what the job has put there and may not remove itself");
+}
+
 // Below a NoUmask. One that was there keeps its owner: it may be anybody's. What the job's user may
 // make is that user's work: below a directory of that one any name may lead anywhere.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
@@ -161,7 +174,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     bool made = make_it();
     if (!made && directory.clean) {
       removed = true;
-      TRY(sys::remove_tree(place, directory.path));
+      TRY(remove_old(place, directory, who));
       made = make_it();
     }
     int error = errno;
@@ -187,8 +200,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   return done;
 }
 
-// We keep it to ourselves (0700), and what the job has to read lies below it. A second instance's
-// lies below the first one's.
+// Lets the job through the run directory (0700), below which lies what the job has to read.
 envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
@@ -199,11 +211,12 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
         inside ? "others may change it by " + inside->weakness : inside.error().found,
         "name a directory with TRAINIT_RUN_DIR that only root may write");
   }
-  std::size_t slash = run_dir.rfind("/instance-");
-  if (slash != std::string::npos && run_dir.find('/', slash + 1) != std::string::npos) {
-    slash = std::string::npos;
-  }
-  for (const std::string& path : {run_dir, run_dir.substr(0, slash)}) {
+  // RUN_DIR/2 lies below the run directory of another instance.
+  const std::string above = sys::parent_of(run_dir);
+  const bool is_numbered =
+      envgen::parse_count<int>(std::string_view(run_dir).substr(run_dir.rfind('/') + 1)) &&
+      ::access((above + "/lock").c_str(), F_OK) == 0;
+  for (const std::string& path : {run_dir, is_numbered ? above : std::string()}) {
     struct stat status{};
     if (path.empty() || ::stat(path.c_str(), &status) != 0) continue;
     if (status.st_uid != ::geteuid() || (status.st_mode & kSearch) == kSearch) continue;
@@ -230,10 +243,6 @@ envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
     auto made = make_directory(directory, who, places);
     if (!made && holds_logs(plan, directory.path)) {
       made.error().what = "creating the log directory";
-      // Without a run directory it is below the working directory.
-      if (made.error().where == directory.path) {
-        made.error().where = envgen::join_path(sys::working_directory(), directory.path);
-      }
       made.error().fix = "make its parent writable, or name another directory with --log-dir";
     }
     TRY(std::move(made));
@@ -271,6 +280,18 @@ envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run
   return carry_out_files(hook, places);
 }
 
+// Names what the job's user may write below RUN_DIR, all of which was emptied for this start.
+void note_job_directories(const std::string& run_dir, envgen::Plan& plan) {
+  if (run_dir.empty()) return;
+  auto& noted = plan.observe.job_directories;
+  for (const envgen::PlannedDirectory& one : plan.directories) {
+    if (one.of_job && one.clean && one.path.starts_with(run_dir + "/")) noted.push_back(one.path);
+  }
+  if (plan.observe.stacks) {
+    noted.push_back(run_dir + "/stacks/" + std::string(envgen::kDumpDirectory));
+  }
+}
+
 // What the processes that stand by for a warm restart load.
 envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   envgen::Plan file;
@@ -284,7 +305,6 @@ envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
 // The peers that answered wait for a launcher that will not come: they are told as after a job.
 void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
                   const PeerFailure& failure, const proc::SavedSignals& saved) {
-  constexpr int kLookMs = 20;
   const std::int64_t deadline_ms = sys::monotonic_ms() + plan.policy.post_stop_ms;
   const std::vector<std::string> none;
   Job job;
@@ -297,14 +317,10 @@ void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
     const StartContext context{.base = base, .own_variables = none, .exit_code = failure.exit_code};
     auto spawned = proc::spawn(spec_of(job, record, context), saved);
     if (!spawned) return;
-    while (::waitpid(spawned->pid, nullptr, WNOHANG) == 0) {
-      if (sys::monotonic_ms() >= deadline_ms) {
-        ::kill(-spawned->pid, SIGKILL);
-        ::kill(spawned->pid, SIGKILL);
-        return;
-      }
-      wait_ms(kLookMs);
-    }
+    proc::ChildRun run(spawned->pid, {},
+                       {.time_ms = deadline_ms - sys::monotonic_ms(), .keeps_group = true});
+    run.wait();
+    if (!run.exited()) return;
   }
 }
 
@@ -323,7 +339,7 @@ void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
 void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& ours) {
   if (base.facts.run_dir.empty()) return;
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
-  const std::string text = envgen::plan_to_text(plan, base.env);
+  const std::string text = envgen::plan_to_text(plan, base.env).text();
   auto status = ours.at(path, {}, [&](const sys::Reached& place) {
     return sys::write_file_atomic(place, path, 0644, text, sys::Lifetime::kMachine);
   });
@@ -338,6 +354,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     send(ResolverFailed{exit_code, to_line(error)});
     return exit_code;
   };
+  const auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
   plan.cluster_id = id_of(plan);
   plan.claim = envgen::claim_of(plan, base.env, base.facts.run_dir);
   if (auto status = restarts == 0 ? NodeClaim::look(plan) : envgen::Status(); !status) {
@@ -345,13 +362,11 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   }
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
   envgen::confine(plan, confinement.sandbox);
-  auto edits = source_scripts(plan, base.env, request.script_timeout_ms);
-  if (!edits) return fail(exit_code::kOwnFailure, edits.error());
-  plan.env.insert(plan.env.end(), edits->begin(), edits->end());
+  if (auto status = source_scripts(plan, base.env, request.script_timeout_ms); !status)
+    return fail(exit_code::kOwnFailure, status.error());
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
-  wait_for_devices(plan, base, restarts,
-                   [&send](const std::string& reason) { send(ResolverWaits{reason}); });
+  wait_for_devices(plan, base, restarts, say);
   // Before its files are written: a full disk is told in full.
   if (auto status = preflight(plan, base); !status)
     return fail(exit_code::kOwnFailure, status.error());
@@ -378,12 +393,14 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     }
   }
   if (plan.peers) {
-    auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
     const proc::SavedSignals saved = proc::take_over_signals();
     if (auto failure = wait_for_peers(*plan.peers, base.env, saved, say)) {
       notify_peers(plan, base, *failure, saved);
       return fail(failure->exit_code, failure->error);
     }
+  }
+  if (auto status = fill_scheduler(plan, base, request.peer_timeout_ms, say); !status) {
+    return fail(exit_code::kUnavailable, status.error());
   }
   if (plan.link && plan.cluster) {
     const auto& who = plan.sandbox.identity;
@@ -392,6 +409,9 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
     if (!secret->warning.empty()) plan.warnings.push_back(std::move(secret->warning));
     plan.link->secret = std::move(secret->bytes);
     complete_link(*plan.cluster, *plan.link);
+  }
+  if (const auto& who = plan.sandbox.identity; who && who->uid != ::geteuid()) {
+    note_job_directories(base.facts.run_dir, plan);
   }
   fill_start_values(plan, restarts);
   keep_plan(plan, base, ours);
@@ -448,12 +468,10 @@ envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Reque
                                std::uint32_t restarts) {
   auto body = [&base, &request, &planner, restarts](int fd) {
     auto send = [fd](const ResolverNews& news) { return send_news(fd, news); };
-    try {
-      return resolve_and_prepare(base, request, send, planner, restarts);
-    } catch (const std::exception& error) {
-      send(ResolverFailed{exit_code::kOwnFailure, out_of(error)});
-      return exit_code::kOwnFailure;
-    }
+    sys::on_terminate([&send](const sys::Thrown& thrown) {
+      send(out_of(thrown.out_of_memory ? "too little memory" : thrown.what, thrown.fix()));
+    });
+    return resolve_and_prepare(base, request, send, planner, restarts);
   };
   return fork("starting the resolver", saved, body);
 }

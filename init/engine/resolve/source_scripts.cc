@@ -1,9 +1,6 @@
 #include "init/engine/resolve/source_scripts.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +19,8 @@
 #include "base/stable_sort.h"
 #include "base/text.h"
 #include "envgen/conda/environment.h"
+#include "envgen/plan/command.h"
+#include "init/proc/child_run.h"
 #include "init/proc/exec.h"
 #include "init/proc/signals.h"
 #include "init/proc/spawn.h"
@@ -41,9 +40,12 @@ constexpr const char* kWhat = "sourcing a script for the job's environment";
 constexpr int kReportFd = 9;
 // The environment goes where no script can name a descriptor by accident: it has secrets in it.
 constexpr int kFirstEnvironmentFd = 64;
-// A shell's end shows by waitpid: whatever a script left running holds the pipe open.
-constexpr int kLookMs = 20;
 constexpr std::size_t kMostReportBytes = 64U << 20;
+constexpr std::int64_t kStartUpMs = 5'000;
+
+// Name the file that a shell reads before its own text: bash the first, old Korn shells the second.
+constexpr auto kStartUpFiles = envgen::words("BASH_ENV", "ENV");
+constexpr const char* kBash = "/bin/bash";
 
 // Says on kReportFd which script begins (B) and which one has failed (F), then becomes the program
 // that writes its environment to `environment_fd`: no tool of the image can write every value. A
@@ -127,24 +129,30 @@ Report read_report(std::string_view bytes) {
 // more. The kernel forgets the death signal with each change of credentials.
 void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
-  // PID 1 may not be dumpable, and its copy's /proc/self, which has oom_score_adj, is root's then.
-  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (auto dropped = sandbox::drop_privileges(sandbox); !dropped)
     give_up(dropped.error(), exit_code::kOwnFailure);
   sys::die_with(parent, SIGKILL);
 }
 
+struct ShellFds {
+  int report = -1;
+  int environment = -1;
+  int program = -1;
+  bool silent = false;  // the shell's own output goes to /dev/null
+};
+
 [[noreturn]] void become_shell(proc::Program& program, const envgen::Sandbox& sandbox,
-                               int report_fd, int environment_fd, int program_fd, pid_t parent) {
+                               const ShellFds& fds, pid_t parent) {
   sys::die_with(parent, SIGKILL);
   ::setpgid(0, 0);
-  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(null, STDIN_FILENO);
+  if (fds.silent) ::dup2(null, STDERR_FILENO);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  ::dup2(report_fd, kReportFd);
+  ::dup2(fds.report, kReportFd);
   ::fcntl(kReportFd, F_SETFD, 0);
-  for (const int fd : {environment_fd, program_fd}) ::fcntl(fd, F_SETFD, 0);
-  const std::array<int, 3> keep = {kReportFd, environment_fd, program_fd};
+  for (const int fd : {fds.environment, fds.program}) ::fcntl(fd, F_SETFD, 0);
+  const std::array<int, 3> keep = {kReportFd, fds.environment, fds.program};
   sys::close_descriptors(STDERR_FILENO + 1, keep);
   confine(sandbox, parent);
   if (auto installed = sandbox::install_seccomp(sandbox); !installed)
@@ -153,77 +161,55 @@ void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   give_up(failure.error, failure.exit_code);
 }
 
-struct Shell {
-  pid_t pid = -1;
-  sys::Fd pipe;
-  std::string bytes;
-  std::optional<int> status;
+// The work of one shell.
+struct Task {
+  std::string shell;
+  std::string prologue;  // shell text before the scripts
+  std::vector<std::string> scripts;
+  bool silent = false;
 };
 
-envgen::Result<Shell> start_shell(const envgen::Plan& plan, const std::vector<std::string>& scripts,
-                                  const envgen::Environ& env) {
+envgen::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& task,
+                                         const envgen::Environ& env, std::int64_t deadline_ms) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return envgen::fail(kWhat, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
   }
-  Shell shell;
-  shell.pipe.reset(ends[0]);
+  sys::Fd pipe(ends[0]);
   const sys::Fd report(ends[1]);
-  ::fcntl(shell.pipe.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   const sys::Fd high(::fcntl(report.get(), F_DUPFD_CLOEXEC, kFirstEnvironmentFd));
   const int environment_fd = high.valid() ? high.get() : kReportFd;  // a low limit on open files
   const sys::Fd ours = open_program();
-  const std::vector<std::string> argv = {plan.shell, "-c",
-                                         shell_text(scripts, path_of(ours), environment_fd)};
+  const std::vector<std::string> argv = {
+      task.shell, "-c", task.prologue + shell_text(task.scripts, path_of(ours), environment_fd)};
   proc::Program program(argv, env);
   const pid_t parent = ::getpid();
-  shell.pid = ::fork();
-  if (shell.pid == 0) {
-    become_shell(program, plan.sandbox, report.get(), environment_fd, ours.get(), parent);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    become_shell(program, plan.sandbox, {report.get(), environment_fd, ours.get(), task.silent},
+                 parent);
   }
-  if (shell.pid < 0) {
+  if (pid < 0) {
     return envgen::fail(kWhat, "fork", sys::errno_text(errno),
                         "raise the pids limit of the container");
   }
-  ::setpgid(shell.pid, shell.pid);
+  ::setpgid(pid, pid);
+  // A script may close the pipe, and may leave something running that holds it open.
+  const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
+  proc::ChildRun shell(pid, std::move(pipe),
+                       {.time_ms = left_ms,
+                        .most_bytes = kMostReportBytes,
+                        .linger_ms = left_ms,
+                        .keeps_group = true});
+  shell.wait();
+  shell.end();
   return shell;
 }
 
-// What is there now; false at the end of the file.
-bool read_some(Shell& shell) {
-  std::array<char, 65536> part;
-  while (shell.bytes.size() < kMostReportBytes) {
-    const ssize_t count = ::read(shell.pipe.get(), part.data(), part.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return true;
-    if (count == 0) return false;
-    shell.bytes.append(part.data(), static_cast<std::size_t>(count));
-  }
-  return false;
-}
-
-// Until the shell, or what it became, has ended. False at the deadline: all of it is killed then.
-bool await_end(Shell& shell, std::int64_t deadline_ms) {
-  bool open = true;
-  while (true) {
-    // Looked for before the pipe is read: what it wrote before its end is then all there.
-    int status = 0;
-    if (::waitpid(shell.pid, &status, WNOHANG) == shell.pid) shell.status = status;
-    if (open) open = read_some(shell);
-    if (shell.status) return true;
-    if (sys::monotonic_ms() >= deadline_ms) break;
-    pollfd ready{open ? shell.pipe.get() : -1, POLLIN, 0};
-    ::poll(&ready, 1, kLookMs);
-  }
-  ::kill(-shell.pid, SIGKILL);
-  while (::waitpid(shell.pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return false;
-}
-
-std::string end_text(int status) {
-  return WIFSIGNALED(status) ? proc::signal_name(WTERMSIG(status))
-                             : "exit code " + std::to_string(WEXITSTATUS(status));
+std::string end_text(const siginfo_t& exited) {
+  return exited.si_code == CLD_EXITED ? "exit code " + std::to_string(exited.si_status)
+                                      : proc::signal_name(exited.si_status);
 }
 
 // Of doubles a shell takes the last one, where getenv takes the first.
@@ -238,6 +224,19 @@ envgen::Environ without_doubles(const envgen::Environ& env) {
   return envgen::Environ(std::move(entries));
 }
 
+// The shell is started without its start-up files, which would undo the plan, or end it. The
+// scripts, and what they start, have these variables.
+std::string take_start_up(envgen::Environ& env) {
+  std::string prologue;
+  for (const std::string_view name : kStartUpFiles) {
+    const auto file = env.get(name);
+    if (!file) continue;
+    prologue += envgen::concat({"export ", name, "=", envgen::shell_quoted(*file), "\n"});
+    env.unset(name);
+  }
+  return prologue;
+}
+
 // The environment after `scripts` in a shell that began with `env`.
 envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                                               const std::vector<std::string>& scripts,
@@ -245,15 +244,18 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                                               std::int64_t deadline_ms) {
   if (scripts.empty()) return env;
   const std::int64_t timeout_ms = deadline_ms - sys::monotonic_ms();
-  TRY_ASSIGN(auto shell, start_shell(plan, scripts, without_doubles(env)));
-  const bool ended = await_end(shell, deadline_ms);
-  Report report = read_report(shell.bytes);
+  envgen::Environ first = without_doubles(env);
+  const Task task{plan.shell, take_start_up(first), scripts, false};
+  TRY_ASSIGN(const auto shell, run_shell(plan, task, first, deadline_ms));
+  Report report = read_report(shell.output());
   const bool all_done = report.script >= scripts.size();
   const std::string& script = all_done ? plan.shell : scripts[report.script];
-  if (!ended) {
-    return envgen::fail(kWhat, script,
-                        "no end after " + std::to_string((timeout_ms + 500) / 1000) + " s",
-                        "it must not wait for anything: its stdin is /dev/null");
+  if (!shell.exited()) {
+    return envgen::fail(
+        kWhat, script, "no end after " + std::to_string((timeout_ms + 500) / 1000) + " s",
+        "it must not wait for anything: its stdin is /dev/null" +
+            std::string(task.prologue.empty() ? ""
+                                              : "; each bash that it starts reads BASH_ENV first"));
   }
   for (const auto& [index, code] : report.failed) {
     if (index >= scripts.size()) continue;
@@ -262,10 +264,10 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
   }
   if (report.environment) return envgen::Environ(std::move(*report.environment));
   if (all_done) {
-    return envgen::fail(kWhat, script, "a shell that ended with " + end_text(*shell.status),
+    return envgen::fail(kWhat, script, "a shell that ended with " + end_text(*shell.exited()),
                         "it could not run trainit to tell the environment: see its message above");
   }
-  return envgen::fail(kWhat, script, "it ended the shell with " + end_text(*shell.status),
+  return envgen::fail(kWhat, script, "it ended the shell with " + end_text(*shell.exited()),
                       "a script that is sourced must not exit: correct it, or remove it");
 }
 
@@ -330,16 +332,92 @@ envgen::Environ at_home(envgen::Environ env, const std::optional<envgen::Identit
   return env;
 }
 
-}  // namespace
+bool decides_what_is_found(std::string_view name) { return name == "PATH" || name == kLibraries; }
 
-envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& plan,
-                                                            const envgen::Environ& environment,
-                                                            std::int64_t timeout_ms) {
+// A list may be added to. In front of PATH, other programs would come before those planned.
+bool is_undone(std::string_view name, std::string_view planned, std::string_view after) {
+  if (name == "PATH") return !after.starts_with(planned);
+  // "29500" is no part of the list "129500".
+  const bool number = planned.find_first_not_of("0123456789.") == std::string_view::npos;
+  return number ? after != planned : !after.contains(planned);
+}
+
+bool is_bash_script(const std::string& path) {
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 128> head{};
+  const ssize_t count = ::pread(file.get(), head.data(), head.size(), 0);
+  if (count <= 0) return false;
+  std::string_view text(head.data(), static_cast<std::size_t>(count));
+  const std::string_view line = envgen::take_line(text);
+  return line.starts_with("#!") && line.find("bash") != std::string_view::npos;
+}
+
+// Also behind other programs: env, timeout.
+bool runs_bash(const envgen::Process& process) {
+  for (const std::string& word : process.argv) {
+    const std::string_view name = envgen::base_name(word);
+    if (name == "bash") return true;
+    if (name == "sh") return false;
+    if (word.contains('/') && is_bash_script(envgen::join_path(process.cwd, word))) return true;
+  }
+  return false;
+}
+
+// How each bash of the job differs from the plan, "" = not at all. `planned`: the job's
+// environment.
+std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::EnvEdit>& edits,
+                           const envgen::Environ& planned, std::int64_t deadline_ms) {
+  const std::int64_t now_ms = sys::monotonic_ms();
+  deadline_ms = std::min(deadline_ms, now_ms + kStartUpMs);
+  auto shell = run_shell(plan, {kBash, "", {}, true}, without_doubles(planned), deadline_ms);
+  if (!shell) return "";
+  if (!shell->exited()) {
+    return " shows no end after " + envgen::seconds((deadline_ms - now_ms + 500) / 1000 * 1000);
+  }
+  const Report report = read_report(shell->output());
+  if (!report.environment) return " ends the shell with " + end_text(*shell->exited());
+  const envgen::Environ after(*report.environment);
+  std::set<std::string_view> changed;
+  for (const envgen::EnvEdit& edit : edits) {
+    const auto value = planned.get(edit.name);
+    const bool undone = value ? is_undone(edit.name, *value, after.get_or(edit.name, ""))
+                              : after.get(edit.name).has_value();
+    if (undone) changed.insert(edit.name);
+  }
+  std::string names;
+  for (const std::string_view name : changed) {
+    names += envgen::concat({names.empty() ? "" : ", ", name});
+  }
+  return names.empty() ? "" : " changes " + names + " of the plan";
+}
+
+// The start-up file is the job's own, so that it stays. Started here for a job of bash alone: what
+// it starts may read it again, without an end.
+void warn_of_start_up(const envgen::Plan& plan, const envgen::Environ& base,
+                      std::int64_t deadline_ms) {
+  const auto bash = std::ranges::find_if(plan.processes, runs_bash);
+  if (bash == plan.processes.end()) return;
+  const bool finds = std::ranges::any_of(plan.env, decides_what_is_found, &envgen::EnvEdit::name);
+  if (!finds && bash->env.empty()) return;
+  std::vector<envgen::EnvEdit> edits = plan.env;
+  edits.insert(edits.end(), bash->env.begin(), bash->env.end());
+  envgen::Environ planned = base;
+  for (const envgen::EnvEdit& edit : edits) planned.apply(edit);
+  const std::string_view file = planned.get_or(kStartUpFiles[0], "");
+  if (file.empty() || ::access(kBash, X_OK) != 0) return;
+  const std::string fault = start_up_fault(plan, edits, planned, deadline_ms);
+  if (fault.empty()) return;
+  sys::log::warning(
+      envgen::concat({"BASH_ENV=", file, ", which each bash of the job reads first,", fault,
+                      ": correct that file, or give the job an empty BASH_ENV"}));
+}
+
+envgen::Result<std::vector<envgen::EnvEdit>> sourced(const envgen::Plan& plan,
+                                                     const envgen::Environ& base,
+                                                     std::int64_t deadline_ms) {
   if (plan.shell.empty() || (plan.scripts.empty() && plan.leave_scripts.empty())) {
     return std::vector<envgen::EnvEdit>{};
   }
-  const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
-  const envgen::Environ base = at_home(environment, plan.sandbox.identity);
   TRY_ASSIGN(auto left, after_scripts(plan, plan.leave_scripts, base, deadline_ms));
 
   envgen::Environ planned = base;
@@ -355,6 +433,18 @@ envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& 
       base.get_or(kLibraries, ""), planned.get_or(kLibraries, ""), done.get_or(kLibraries, ""));
   if (!libraries.empty() || done.get(kLibraries)) done.set(kLibraries, libraries);
   return difference(planned, done);
+}
+
+}  // namespace
+
+envgen::Status source_scripts(envgen::Plan& plan, const envgen::Environ& environment,
+                              std::int64_t timeout_ms) {
+  const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
+  const envgen::Environ base = at_home(environment, plan.sandbox.identity);
+  TRY_ASSIGN(auto edits, sourced(plan, base, deadline_ms));
+  plan.env.insert(plan.env.end(), edits.begin(), edits.end());
+  warn_of_start_up(plan, base, deadline_ms);
+  return {};
 }
 
 }  // namespace engine

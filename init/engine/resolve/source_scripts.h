@@ -12,8 +12,8 @@
 namespace engine {
 
 // Sources plan.leave_scripts in one plan.shell whose environment is `environment`, then
-// plan.scripts in one that has what came of it with plan.env applied. Returns, as kSet and kUnset
-// edits in the order of the names, what brings it with plan.env there; the shell's own variables
+// plan.scripts in one that has what came of it with plan.env applied. Appends to plan.env, as kSet
+// and kUnset edits in the order of the names, what brings it there; the shell's own variables
 // (PWD, OLDPWD, SHLVL, _, BASH...) are left out. Values may hold any byte. LD_LIBRARY_PATH is the
 // shell's without what the plan adds to it, and gets that behind the scripts' own
 // (envgen::with_planned_libraries).
@@ -22,8 +22,12 @@ namespace engine {
 // stdin is /dev/null; stdout, which is the job's, is stderr. A script that fails is a warning in
 // the log that names it, as `conda activate` goes on too. An Error, which names the script: it ends
 // the shell (exit, a signal), or the time is over. No scripts or no shell: no edits.
-envgen::Result<std::vector<envgen::EnvEdit>> source_scripts(const envgen::Plan& plan,
-                                                            const envgen::Environ& environment,
-                                                            std::int64_t timeout_ms);
+//
+// The shell does not read BASH_ENV. Each bash of the job does: where plan.env says which programs
+// or libraries are found, a bash is started with the job's environment and its file. If that file
+// ends the shell, hangs, or undoes the plan of a job that is run by bash, a warning in the log
+// names it.
+envgen::Status source_scripts(envgen::Plan& plan, const envgen::Environ& environment,
+                              std::int64_t timeout_ms);
 
 }  // namespace engine

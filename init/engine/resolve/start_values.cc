@@ -1,11 +1,17 @@
 #include "init/engine/resolve/start_values.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 
+#include "base/text.h"
+#include "envgen/formats/hosts.h"
 #include "envgen/plan/launch.h"
+#include "init/proc/host_address.h"
+#include "init/sys/clock.h"
 #include "init/sys/fd.h"
 
 namespace engine {
@@ -35,7 +41,74 @@ int free_port() {
   return ::getsockname(four.get(), generic, &size) == 0 ? ntohs(address.sin_port) : 0;
 }
 
+constexpr std::int64_t kLookupMs = 5000;
+constexpr int kAgainMs = 1000;
+
+bool is_of_ipv4(const std::string& address) { return address.find(':') == std::string::npos; }
+
+// MindSpore takes IPv4 alone. "" = there is none.
+std::string first_of(const std::vector<std::string>& addresses) {
+  const auto found = std::ranges::find_if(addresses, is_of_ipv4);
+  return found == addresses.end() ? "" : *found;
+}
+
+// Picks one of the addresses that the scheduler's name leads to.
+std::string address_of(const std::vector<std::string>& found, const envgen::Snapshot& base,
+                       envgen::Plan& plan) {
+  // The nodes are on this machine.
+  if (envgen::is_loopback(plan.scheduler->host)) return "127.0.0.1";
+  std::string address = first_of(found);
+  if (!plan.scheduler->here || address.empty()) return address;
+  const std::vector<std::string>& own = base.facts.addresses;
+  for (const std::string& each : found) {
+    if (is_of_ipv4(each) && std::ranges::find(own, each) != own.end()) return each;
+  }
+  std::string here = first_of(own);
+  if (here.empty()) return address;
+  plan.warnings.push_back(plan.scheduler->host + " leads to " + address +
+                          ", which no interface of this node has: the scheduler listens at " +
+                          here);
+  return here;
+}
+
+void put_address(const std::string& address, envgen::Plan& plan) {
+  constexpr std::string_view kFlag = "--master_addr=";
+  for (envgen::Process& process : plan.processes) {
+    for (std::string& word : process.argv) {
+      if (word.starts_with(kFlag) && word.substr(kFlag.size()) == plan.scheduler->host) {
+        word = envgen::concat({kFlag, address});
+      }
+    }
+  }
+  envgen::set_of_processes(plan, "MS_SCHED_HOST", address);
+  plan.scheduler.reset();
+}
+
 }  // namespace
+
+envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
+                              std::int64_t timeout_ms,
+                              const std::function<void(const std::string&)>& say,
+                              const std::string& hosts_file) {
+  if (!plan.scheduler) return {};
+  const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
+  while (true) {
+    auto found = proc::find_addresses(plan.scheduler->host, base.env, kLookupMs, hosts_file);
+    if (!found) return std::unexpected(found.error());
+    const std::string address = address_of(found->addresses, base, plan);
+    if (!address.empty()) {
+      put_address(address, plan);
+      return {};
+    }
+    std::string why = found->addresses.empty() ? found->why : "it has no IPv4 address";
+    if (sys::monotonic_ms() >= deadline_ms) {
+      return envgen::fail("finding the address of MindSpore's scheduler", plan.scheduler->host,
+                          std::move(why), "check the name, or give --master-addr ADDRESS");
+    }
+    say("the address of MindSpore's scheduler, " + plan.scheduler->host + ": " + why);
+    ::poll(nullptr, 0, kAgainMs);
+  }
+}
 
 void fill_start_values(envgen::Plan& plan, std::uint32_t restarts) {
   envgen::set_of_processes(plan, "TORCHELASTIC_RESTART_COUNT", std::to_string(restarts));

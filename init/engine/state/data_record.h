@@ -10,6 +10,7 @@
 #include "base/fields.h"
 #include "envgen/plan/request.h"
 #include "init/copy/copy_progress.h"
+#include "init/copy/stall.h"
 #include "init/engine/state/state.h"
 #include "init/sys/fd.h"
 
@@ -23,6 +24,8 @@ struct DataProgress {
   std::uint64_t bytes = 0;
   std::uint64_t total_entries = 0;  // 0 = not known yet
   std::uint64_t total_bytes = 0;
+  std::uint32_t stalled_side = 0;  // envgen::CopySide
+  std::uint64_t stalled_ms = 0;
 
   bool operator==(const DataProgress&) const = default;
 };
@@ -33,6 +36,8 @@ inline void fields(envgen::FieldVisitor& v, DataProgress& progress) {
   v("bytes", progress.bytes);
   v("total_entries", progress.total_entries);
   v("total_bytes", progress.total_bytes);
+  v("stalled_side", progress.stalled_side, {.most = 3});
+  v("stalled_ms", progress.stalled_ms);
 }
 
 struct DataRecord {
@@ -53,6 +58,9 @@ std::vector<DataRecord> data_records(const envgen::DataRequest& request);
 
 // "waiting", or the phase of the copy.
 std::string stage_name(const DataProgress& progress);
+
+// How messages about a stall name the two sides of its copy.
+envgen::CopyPlaces places_of(const envgen::Dataset& dataset);
 
 // The variables of those that are known.
 void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env);

@@ -6,6 +6,7 @@
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
 #include "base/text.h"
+#include "envgen/failure/printed_line.h"
 
 namespace engine {
 namespace {
@@ -64,8 +65,16 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
     if (!shown.empty()) lines.push_back(std::move(shown));
     printed = printed.substr(0, start == std::string_view::npos ? 0 : start);
   }
+  if (lines.empty()) return lines;
   std::ranges::reverse(lines);
   hide_keys(lines);
+  // A name and its value may be two lines; of a key all lines would be hidden.
+  const std::string text = envgen::joined(lines, "\n");
+  if (!text.contains("PRIVATE KEY")) {
+    const std::string masked = envgen::mask_printed(text);
+    lines.clear();
+    for (const std::string_view line : envgen::split(masked, '\n')) lines.emplace_back(line);
+  }
   for (std::string& line : lines) {
     line = envgen::mask_printed(line);
     line.resize(envgen::cut_text(line, kMostLineBytes).size());
@@ -73,14 +82,32 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   return lines;
 }
 
-std::string cause_text(const FailureCause& cause) {
+namespace {
+
+std::string cause_by(const FailureCause& cause, const std::string& victim) {
   if (cause.line.empty()) return "";
   const std::string by = cause.task.empty() ? "" : " (" + cause.task + ")";
-  return (cause.role == "victim" ? "it only says" : "the cause") + by + ": " + cause.line;
+  return (cause.role == "victim" ? victim + " only says" : "the cause" + by) + ": " +
+         std::string(envgen::without_rank(cause.line));
 }
+
+}  // namespace
+
+std::string cause_text(const FailureCause& cause) { return cause_by(cause, "it"); }
+
+namespace {
+
+// Where a rank has a cause of its own, absent nodes have nothing to do with it.
+std::string absent_text(const FailureDetail& detail) {
+  if (detail.never_connected.empty() || (detail.cause && detail.cause->role == "root")) return "";
+  return "never connected: " + detail.never_connected + " (see whether it was started)";
+}
+
+}  // namespace
 
 std::string failure_line(std::string_view message, const FailureDetail& detail) {
   std::string text(message);
+  if (const std::string absent = absent_text(detail); !absent.empty()) text += "; " + absent;
   if (detail.cause && !detail.cause->line.empty()) {
     text += "; " + cause_text(*detail.cause);
     if (!detail.cause->advice.empty()) text += "; what to do: " + detail.cause->advice;
@@ -110,12 +137,15 @@ void add_newest(std::string_view title, const std::vector<std::string>& lines,
   for (std::size_t i = from; i < lines.size(); ++i) text += "  " + lines[i] + "\n";
 }
 
-void add_cause(const FailureCause& cause, std::size_t most_bytes, std::string& text) {
+// The line that dashboards show alone has the cause before all else.
+std::string first_line(std::string_view message, const FailureDetail& detail) {
+  const std::string cause = detail.cause ? cause_by(*detail.cause, detail.task) : "";
+  return "trainit: " + (cause.empty() ? "" : cause + "; ") + std::string(message);
+}
+
+void add_advice(const FailureCause& cause, std::size_t most_bytes, std::string& text) {
   constexpr std::string_view kAdvice = "what to do: ";
-  const std::string line = cause_text(cause);
-  if (line.empty() || text.size() + line.size() + 1 > most_bytes) return;
-  text += line + '\n';
-  if (cause.advice.empty()) return;
+  if (cause.line.empty() || cause.advice.empty()) return;
   if (text.size() + kAdvice.size() + cause.advice.size() + 1 > most_bytes) return;
   text += kAdvice;
   text += cause.advice + '\n';
@@ -126,10 +156,12 @@ void add_cause(const FailureCause& cause, std::size_t most_bytes, std::string& t
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes) {
   constexpr std::string_view kTornDown = "torn down because of it: ";
-  std::string text(envgen::cut_text("trainit: " + std::string(message), most_bytes - 1));
+  std::string text(envgen::cut_text(first_line(message, detail), most_bytes - 1));
   text += '\n';
+  const std::string absent = absent_text(detail);
+  if (!absent.empty() && text.size() + absent.size() < most_bytes) text += absent + '\n';
   if (detail.cause) {
-    add_cause(*detail.cause, most_bytes, text);
+    add_advice(*detail.cause, most_bytes, text);
     // The last lines have as much.
     const std::size_t half = text.size() + (most_bytes - text.size()) / 2;
     add_newest("its traceback:\n", detail.cause->traceback, half, text);

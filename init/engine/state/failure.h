@@ -56,6 +56,8 @@ struct FailureDetail {
   std::int64_t at_ms = 0;      // wall clock, UTC
   std::int64_t after_ms = -1;  // since its start; -1: it did not start
   std::string log;             // where its output is; "" = stdout
+  // Nodes that had not connected to node 0 by then, and had time to, as node 0 knows: "node 1 (b)".
+  std::string never_connected = {};
   std::optional<FailureCause> cause;
   std::vector<std::string> last_lines;  // that it printed, oldest first
   // What ran when it failed, and what that ended with: "rank-8: exit 143", "rank-9: SIGKILL".
@@ -76,6 +78,7 @@ inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
   v("at_ms", detail.at_ms, kKnown);
   v("after_ms", detail.after_ms, kKnown);
   v("log", detail.log);
+  v("never_connected", detail.never_connected);
   v("cause", detail.cause);
   v("last_lines", detail.last_lines, kMasked);
   v("torn_down", detail.torn_down, kMasked);
@@ -122,16 +125,17 @@ inline constexpr std::size_t kMostLastBytes = 4096;
 // what is no UTF-8 becomes '?'. A line has at most 400 bytes.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 
-// "the cause (rank-5): KeyError: 'loss'"; "" where no line is known.
+// "the cause (rank-5): KeyError: 'loss'", without the ranks that launchers put before a line; ""
+// where no line is known.
 std::string cause_text(const FailureCause& cause);
 
 // One line for the log: the message, the cause and what to do; without a cause the last three
 // lines.
 std::string failure_line(std::string_view message, const FailureDetail& detail);
 
-// For the termination message: the diagnosis, the cause, what to do, its traceback, who was torn
-// down, the last lines; at most `most_bytes`. What does not fit is cut from the oldest of the last
-// lines on, then the oldest of the traceback, then the names.
+// Returns the termination message: the cause and the diagnosis as its first line, what to do, the
+// cause's traceback, who was torn down, the last lines; at most `most_bytes`. What does not fit is
+// cut from the oldest of the last lines on, then the oldest of the traceback, then the names.
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes);
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/constants/words.h"
-#include "base/utf8.h"
+#include "base/printed_text.h"
 
 namespace engine {
 namespace {
@@ -19,7 +19,7 @@ bool is_main(const TaskReport& task) { return task.kind == "main"; }
 
 std::string escaped(std::string_view value) {
   std::string text;
-  for (const char c : sys::printable(value)) {
+  for (const char c : envgen::escaped_text(value)) {
     if (c == '"' || c == '\\') text += '\\';
     text += c;
   }

@@ -50,15 +50,13 @@ void StateWriter::open(const envgen::Environ& env) {
   if (run_dir_.path.empty()) {
     sys::log::warning("no run directory, so no status: " + run_dir_.note);
   } else if (!run_dir_.lock.valid()) {
-    sys::log::info(run_dir_.note + ": this one publishes no status");
+    sys::log::warning(run_dir_.note +
+                      ", and no directory can be made in it: this one has no status");
+    run_dir_.path.clear();
+  } else if (run_dir_.second) {
+    sys::log::info(run_dir_.note);
   } else if (!run_dir_.note.empty()) {
     sys::log::debug(run_dir_.note);
-  }
-  own_dir_ = run_dir_.path;
-  if (is_second()) {
-    // Not by pid: where containers share the directory, every one of them is PID 1.
-    std::string own = run_dir_.path + "/instance-XXXXXX";
-    if (::mkdtemp(own.data()) != nullptr) own_dir_ = std::move(own);
   }
   if (!run_dir_.lock.valid()) return;
   place_.directory = std::move(run_dir_.directory);
@@ -126,11 +124,6 @@ void StateWriter::write_metrics(const JobReport& report) {
 
 void StateWriter::close() {
   if (run_dir_.lock.valid()) ::unlink((run_dir_.path + "/control").c_str());
-  // What the job has put into a second instance's directory stays.
-  if (own_dir_ != run_dir_.path) {
-    ::unlink((own_dir_ + "/" + kPlanFile).c_str());
-    ::rmdir(own_dir_.c_str());
-  }
   constexpr std::int64_t kFarewellMs = 1000;
   control_.see_off(kFarewellMs);
 }

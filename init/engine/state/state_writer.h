@@ -23,11 +23,8 @@ class StateWriter {
   // Where it is this instance's: the control server.
   void serve();
 
-  // This instance's own directory: the run directory or, where another instance has that, one below
-  // it that close() removes. "": none.
-  [[nodiscard]] const std::string& own_dir() const { return own_dir_; }
-  // Another instance has the run directory.
-  [[nodiscard]] bool is_second() const { return !run_dir_.path.empty() && !run_dir_.lock.valid(); }
+  // The directory of this instance; "": none.
+  [[nodiscard]] const std::string& run_dir() const { return run_dir_.path; }
   [[nodiscard]] ControlServer& control() { return control_; }
 
   // What was written is out of date.
@@ -43,8 +40,7 @@ class StateWriter {
   // nullopt: not by time alone.
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms(bool watched) const;
   void write_metrics(const JobReport& report);
-  // Takes the control socket away, and the own directory of a second instance when it is empty;
-  // waits a moment for the control clients.
+  // Takes the control socket away; waits a moment for the control clients.
   void close();
 
  private:
@@ -53,7 +49,6 @@ class StateWriter {
 
   sys::RunDir run_dir_;
   sys::Reached place_;  // the run directory, so that not each write walks there
-  std::string own_dir_;
   ControlServer control_;
   bool changed_ = true;
   bool lost_ = false;  // the last write failed

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/characters/utf8.h"
+#include "base/printed_text.h"
 #include "base/stable_sort.h"
-#include "base/utf8.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/clock.h"
 #include "lifecycle/node_words.h"
@@ -102,7 +103,7 @@ std::string known(std::int64_t value, std::int64_t none) {
 std::string task_row(const TaskReport& task, const Columns& has, std::int64_t now_ms,
                      TextStyle style) {
   const std::string state = padded(state_of(task, now_ms), 12);
-  std::string row = "  " + padded(sys::printable(task.name), has.name) + " ";
+  std::string row = "  " + padded(envgen::escaped_text(task.name), has.name) + " ";
   row += padded(known(task.device, -1), 8);
   row += padded(known(task.pid, 0), 8);
   row += state;
@@ -110,7 +111,7 @@ std::string task_row(const TaskReport& task, const Columns& has, std::int64_t no
   if (has.step) row += padded(known(task.step, -1), 10);
   if (has.perf) row += padded(task.perf_ppm < 0 ? "-" : percent_text(task.perf_ppm), 8);
   if (has.age) row += padded(age_text(task, now_ms), 13);
-  row += task.log.empty() ? "stdout" : sys::printable(task.log);
+  row += task.log.empty() ? "stdout" : envgen::escaped_text(task.log);
   const bool says_kind = task.kind == "main" || task.name.starts_with(task.kind);
   if (!says_kind) row += " (" + task.kind + ")";
   row = fitted(std::move(row), style.width);
@@ -152,16 +153,17 @@ std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
 std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
 
 std::string data_line(const DataReport& data) {
-  std::string text = "data " + sys::printable(data.name) + ": ";
+  std::string text = "data " + envgen::escaped_text(data.name) + ": ";
   if (data.state == "idle") return text + "not begun\n";
   if (data.state == "failed") {
-    if (!data.path.empty()) text += "not copied, the job reads " + sys::printable(data.path) + ": ";
-    return text + sys::printable(data.how) + "\n";
+    if (!data.path.empty())
+      text += "not copied, the job reads " + envgen::escaped_text(data.path) + ": ";
+    return text + envgen::escaped_text(data.how) + "\n";
   }
   if (data.state == "ready") {
-    return text + sys::printable(data.how) + ", " + std::to_string(data.entries) + " entries, " +
-           envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
-           sys::printable(data.path) + "\n";
+    return text + envgen::escaped_text(data.how) + ", " + std::to_string(data.entries) +
+           " entries, " + envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
+           envgen::escaped_text(data.path) + "\n";
   }
   const bool unknown = data.entries == 0 && data.total_entries == 0;
   if (data.waiting && unknown) return text + "waiting for another job's copy\n";
@@ -173,7 +175,7 @@ std::string data_line(const DataReport& data) {
       .total_entries = static_cast<std::uint64_t>(data.total_entries),
       .total_bytes = static_cast<std::uint64_t>(data.total_bytes)};
   const envgen::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
-  return text + sys::printable(progress_line(progress, rate)) + "\n";
+  return text + envgen::escaped_text(progress_line(progress, rate)) + "\n";
 }
 
 std::string counted_text(const JobReport& report) {
@@ -194,7 +196,7 @@ std::string warm_lines(const JobReport& report) {
       names += (names.empty() ? "" : ", ") + task.name;
     }
     for (const auto& [how, names] : tasks) {
-      text += what + sys::printable(names) + ": " + sys::printable(how) + "\n";
+      text += what + envgen::escaped_text(names) + ": " + envgen::escaped_text(how) + "\n";
     }
   }
   return text;
@@ -205,7 +207,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
   if (!report.waiting_for.empty()) {
-    text += "waiting for " + sys::printable(report.waiting_for) +
+    text += "waiting for " + envgen::escaped_text(report.waiting_for) +
             since_text(report.waiting_since_ms, now_ms) + "\n";
   }
   if (report.expires_ms != 0 && report.exit_code < 0) {
@@ -227,7 +229,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
     text += "\n";
   }
   text += warm_lines(report);
-  if (!report.hook.empty()) text += "under way: " + sys::printable(report.hook) + "\n";
+  if (!report.hook.empty()) text += "under way: " + envgen::escaped_text(report.hook) + "\n";
   if (report.checkpoint_under_way) {
     text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";
   }
@@ -237,7 +239,8 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
 
 std::string list_text(const std::vector<std::string>& items) {
   std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + sys::printable(item);
+  for (const std::string& item : items)
+    text += (text.empty() ? "" : ", ") + envgen::escaped_text(item);
   return text;
 }
 
@@ -246,13 +249,13 @@ std::string detail_text(const FailureDetail& detail) {
   std::string text;
   if (detail.cause) {
     const std::string cause = cause_text(*detail.cause);
-    if (!cause.empty()) text += "  " + sys::printable(cause) + "\n";
+    if (!cause.empty()) text += "  " + envgen::escaped_text(cause) + "\n";
     if (!detail.cause->advice.empty()) {
-      text += "  what to do: " + sys::printable(detail.cause->advice) + "\n";
+      text += "  what to do: " + envgen::escaped_text(detail.cause->advice) + "\n";
     }
     if (!detail.cause->traceback.empty()) text += "  its traceback:\n";
     for (const std::string& line : detail.cause->traceback) {
-      text += "    " + sys::printable(line) + "\n";
+      text += "    " + envgen::escaped_text(line) + "\n";
     }
   }
   if (!detail.torn_down.empty()) {
@@ -260,7 +263,8 @@ std::string detail_text(const FailureDetail& detail) {
   }
   if (detail.last_lines.empty()) return text;
   text += "  its last lines:\n";
-  for (const std::string& line : detail.last_lines) text += "    " + sys::printable(line) + "\n";
+  for (const std::string& line : detail.last_lines)
+    text += "    " + envgen::escaped_text(line) + "\n";
   return text;
 }
 
@@ -272,13 +276,14 @@ std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timelin
   const auto say = [&text](std::string command, const char* what) {
     text += "  " + padded(std::move(command), kWidth) + "  " + what + "\n";
   };
-  const std::string log = sys::printable(report.failure.log);
+  const std::string log = envgen::escaped_text(report.failure.log);
   const bool here = report.failure.node == report.node_rank;
   if (!log.empty() && here) say("tail -n 100 " + log, "what failed first printed");
   if (!log.empty() && !here) {
     const auto node = static_cast<std::uint32_t>(report.failure.node);
     text += "  what failed first printed on " +
-            sys::printable(lifecycle::named_node(node, report.failure.host)) + ": " + log + "\n";
+            envgen::escaped_text(lifecycle::named_node(node, report.failure.host)) + ": " + log +
+            "\n";
   }
   if (timeline) say("trainit report", "what happened, and when");
   say("trainit hold --for 2h", "keep it for so long from now");
@@ -291,7 +296,7 @@ std::string failure_text(const JobReport& report) {
   if (!report.first_failure.empty()) {
     const bool again = report.restarts > 0 && report.state == "running";
     text += again ? "before the restart: " : "first failure: ";
-    text += sys::printable(report.first_failure) + "\n" + detail_text(report.failure);
+    text += envgen::escaped_text(report.first_failure) + "\n" + detail_text(report.failure);
   }
   return text;
 }
@@ -324,7 +329,7 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
     const std::int64_t behind = median - tell[0]->step;
     text = (tell.size() == 1 ? "step " : "median step ") + std::to_string(median);
     if (behind > 0) {
-      text += ", slowest " + sys::printable(tell[0]->name) + " at " +
+      text += ", slowest " + envgen::escaped_text(tell[0]->name) + " at " +
               std::to_string(tell[0]->step) + ", " + std::to_string(behind) + " behind";
     }
   }
@@ -363,9 +368,9 @@ std::string until_text(std::int64_t ms) {
 std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
   std::string text = "state ";
   text += style.colour ? colour_of(report.state) : "";
-  text += sys::printable(report.state);
+  text += envgen::escaped_text(report.state);
   text += style.colour ? kPlain : "";
-  text += ", phase " + sys::printable(report.phase);
+  text += ", phase " + envgen::escaped_text(report.phase);
   if (!report.platform.empty()) {
     text += "; " + report.platform + "/" + report.framework + ", node " +
             std::to_string(report.node_rank) + " of " + std::to_string(report.node_count) +
@@ -377,9 +382,9 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
           task_table(report.tasks, now_ms, style);
   const std::string steps = steps_text(report.tasks);
   if (!steps.empty()) text += "progress: " + steps + "\n";
-  if (!report.health.empty()) text += "health: " + sys::printable(report.health) + "\n";
+  if (!report.health.empty()) text += "health: " + envgen::escaped_text(report.health) + "\n";
   for (const std::string& warning : report.warnings) {
-    text += "warning: " + sys::printable(warning) + "\n";
+    text += "warning: " + envgen::escaped_text(warning) + "\n";
   }
   if (report.hold_until_ms != 0) text += hold_text(report, now_ms, style.timeline);
   return text;

@@ -1,10 +1,12 @@
 #include "init/engine/tasks/job.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
 #include "base/printed_text.h"
@@ -266,6 +268,15 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
     report.health = job.health.failures == 0 ? "ok" : job.health.message;
   }
   return report;
+}
+
+sys::Fd claim_termination_log(const char* path) {
+  if (path == nullptr) return {};
+  sys::Fd claim(::open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (claim.valid() && ::flock(claim.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    claim.reset();
+  }
+  return claim;
 }
 
 void write_termination_log(const char* path, std::string_view text) {

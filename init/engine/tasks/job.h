@@ -80,7 +80,8 @@ struct Job {
   std::int64_t waiting_since_ms = 0;
   std::string missing_nodes;  // which are awaited before the start; "" = none
   std::optional<RemoteFailure> remote;
-  std::string unfit;  // why the other nodes cannot start with this one; "" = they can
+  std::string never_connected;  // FailureDetail::never_connected, as long as it is so
+  std::string unfit;            // why the other nodes cannot start with this one; "" = they can
   // What hooks exported, in the order in which they did: for the processes that start after them.
   std::vector<envgen::EnvEdit> exports;
   std::string first_failure;  // the message
@@ -141,6 +142,10 @@ JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int6
 
 inline constexpr std::size_t kTerminationLogBytes = 4096;
 
+// Locks the termination log until the descriptor is closed. A container has one log: an instance
+// that the job starts must not overwrite the text of the first one, whatever RUN_DIR it has. Not
+// valid if another instance holds the lock, or the file is missing.
+sys::Fd claim_termination_log(const char* path);
 // Writes `message` to the termination log where there is one (nullptr: none), at most 4096 bytes,
 // cut between UTF-8 characters, without credentials. The file is a bind mount: written in place,
 // never created.

@@ -3,17 +3,24 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/exit_codes.h"
+
 namespace engine {
 
 bool asks_to_stop(int signal, bool preparing) {
-  if (signal == SIGTERM || signal == SIGINT) return true;
-  return preparing && (signal == SIGHUP || signal == SIGQUIT);
+  if (std::ranges::find(envgen::kStopSignals, signal) != std::end(envgen::kStopSignals))
+    return true;
+  return preparing && signal == SIGHUP;
+}
+
+int sent_to_stop(int signal) {
+  return signal == SIGQUIT || signal == envgen::kRealTimeStop ? SIGTERM : signal;
 }
 
 Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops) {
   const auto rule = std::ranges::find(rules, signal, &envgen::SignalRule::from);
   if (rule == rules.end()) {
-    if (stops) return Stop{signal, signal};
+    if (stops) return Stop{signal, sent_to_stop(signal)};
     return Forward{signal};
   }
   switch (rule->kind) {
@@ -31,6 +38,14 @@ Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, boo
   if (stops) return Stop{signal, rule->to};
   if (rule->to == SIGTERM || rule->to == SIGINT) return Stop{rule->to, rule->to};
   return Forward{rule->to};
+}
+
+int forwarded_end(const lifecycle::Ending& ending, std::uint64_t signals) {
+  const bool died = ending.how == lifecycle::Ending::How::kSignaled;
+  const int signal = ending.exit_code() - exit_code::kSignalBase;
+  if (!died && ending.how != lifecycle::Ending::How::kExited) return 0;
+  const bool is_signal = signal > 0 && signal <= lifecycle::kLastSignal;
+  return is_signal && (signals & lifecycle::signal_bit(signal)) != 0 ? signal : 0;
 }
 
 }  // namespace engine

@@ -19,7 +19,8 @@ void add_end(const Job& job, const StartContext& context, envgen::Environ& env) 
 }  // namespace
 
 bool is_foreign(const envgen::Plan& plan) {
-  return plan.sandbox.identity && plan.sandbox.identity->uid != ::geteuid();
+  const envgen::Sandbox& sandbox = plan.sandbox;
+  return sandbox.settings.given_up || (sandbox.identity && sandbox.identity->uid != ::geteuid());
 }
 
 envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
@@ -42,7 +43,9 @@ envgen::Environ common_env(const Job& job, const StartContext& context, bool for
 envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
   envgen::Environ env = common_env(job, context, false);
   for (const envgen::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
-  for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
+  // A hook that is a bash script begins with what the plan says.
+  env.unset("BASH_ENV");
+  unset_listen_fds(env);
   env.set("TRAINIT_HOOK", envgen::name_of(event));
   env.set("TRAINIT_PID", std::to_string(::getpid()));
   return env;
@@ -100,10 +103,14 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
     spec.inherited_fds = listen_fds(context.base.env);
   } else {
     // The caller's descriptors go to one task.
-    for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) spec.env.unset(name);
+    unset_listen_fds(spec.env);
   }
   if (record.kind == TaskKind::kPostStop) add_end(job, context, spec.env);
   return spec;
+}
+
+void unset_listen_fds(envgen::Environ& env) {
+  for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
 }
 
 int listen_fds(const envgen::Environ& env) {

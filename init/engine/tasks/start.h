@@ -47,6 +47,9 @@ std::vector<std::string> forced_names(const envgen::Plan& plan);
 // failure, TRAINIT_FIRST_FAILURE.
 proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartContext& context);
 
+// Removes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES, for a process that does not inherit these
+// descriptors.
+void unset_listen_fds(envgen::Environ& env);
 // How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has
 // them.
 int listen_fds(const envgen::Environ& env);

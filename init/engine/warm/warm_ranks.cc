@@ -18,6 +18,10 @@ namespace {
 constexpr std::int64_t kLookMs = 2000;
 constexpr std::int64_t kImportLookMs = 200;  // while one grows
 
+// The time that a spare has to become the rank. The process compares the files that it has imported
+// meanwhile, which a network file system may take seconds for.
+constexpr std::int64_t kBecomeMs = 10'000;
+
 // How much of the container's memory has to be free, in words and as a part.
 struct Room {
   const char* words;
@@ -80,6 +84,8 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
     record.start = reason.empty() ? kWarmStart : "cold: " + reason;
     record.handed_over = reason.empty();
     if (reason.empty()) {
+      const std::int64_t due_ms = sys::monotonic_ms() + kBecomeMs;
+      deadline_ms_ = std::min(deadline_ms_.value_or(due_ms), due_ms);
       warm_.push_back(record.name);
     } else {
       spare.end();
@@ -88,6 +94,10 @@ std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& re
   }
   spare.note_start(record.name, spec);
   return result;
+}
+
+bool WarmRanks::is_late(const TaskRecord& record) {
+  return record.handed_over && sys::monotonic_ms() >= record.began_ms + kBecomeMs;
 }
 
 bool WarmRanks::has_run(const TaskRecord& record) const {

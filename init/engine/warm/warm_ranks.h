@@ -26,6 +26,8 @@ class WarmRanks : public ChildWorker {
   // to be started as any other.
   std::optional<envgen::Result<proc::Spawned>> hand_over(TaskRecord& record,
                                                          const proc::SpawnSpec& spec);
+  // Whether the process that is to be the rank of `record` has had its time for that.
+  [[nodiscard]] static bool is_late(const TaskRecord& record);
   // Of one with TaskRecord::handed_over whose start pipe has ended.
   [[nodiscard]] bool has_run(const TaskRecord& record) const;
   // What it was handed over to will not be the rank; `why` is for the log.

@@ -62,6 +62,7 @@ Tees::Tees(std::function<bool()> wanted)
 envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
   if (!lost_) lost_ = logtee::Lost::make();
+  if (lost_) sys::log::watch_line(&lost_->inside_line);
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,

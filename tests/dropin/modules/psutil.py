@@ -7,15 +7,19 @@ class NoSuchProcess(Exception):
     pass
 
 
+_FORK_NO_EXEC = 0x40  # PF_FORKNOEXEC
+
+
 def _stat(pid):
-    """(name, parent)"""
+    """(name, parent, flags of the kernel)"""
     try:
         with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
             text = file.read()
     except OSError as error:
         raise NoSuchProcess(pid) from error
     name, _, rest = text.partition('(')[2].rpartition(')')
-    return name, int(rest.split()[1])
+    words = rest.split()
+    return name, int(words[1]), int(words[6])
 
 
 class Process:
@@ -30,10 +34,13 @@ class Process:
         return Process(_stat(self.pid)[1])
 
     def children(self, recursive=False):
+        """Those that run their own program: before, a child still ignores signals as its parent does."""
         below = {}
         for process in process_iter():
             try:
-                below.setdefault(_stat(process.pid)[1], []).append(process)
+                _, parent, flags = _stat(process.pid)
+                if not flags & _FORK_NO_EXEC:
+                    below.setdefault(parent, []).append(process)
             except NoSuchProcess:
                 pass
         found = list(below.get(self.pid, []))

@@ -14,6 +14,7 @@ namespace envgen {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -128,10 +129,43 @@ TEST(Conda, AProgramElsewhereNamesNone) {
   }
 }
 
-TEST(Conda, AVirtualEnvironmentLeavesTheImagesChoice) {
-  const Job job{.variables = {"ANACONDA_DIR=/opt/conda", "DEFAULT_CONDA_ENV_NAME=train"},
-                .command = {"/venvs/envs/plain/bin/python"}};
+// An image inherits the name from its base.
+TEST(Conda, AVirtualEnvironmentBeatsTheNameInTheImage) {
+  Job job{.variables = {"ANACONDA_DIR=/opt/conda", "DEFAULT_CONDA_ENV_NAME=train",
+                        "VIRTUAL_ENV=/opt/venv", "PATH=/opt/venv/bin:/usr/bin"}};
+  EXPECT_EQ(job.prefix(), kPrefix) << "it is not there";
+  job.tree.program("/opt/venv/bin/python");
+  EXPECT_EQ(job.prefix(), "(unset)");
+  EXPECT_EQ(job.variable("PATH"), "/opt/venv/bin:/usr/bin");
+  EXPECT_THAT(job.plan().warnings, IsEmpty());
+  job.request.conda_env = "train";
   EXPECT_EQ(job.prefix(), kPrefix);
+  job.request.conda_env = "";
+  job.command = {"/opt/conda/envs/train/bin/python", "x.py"};
+  EXPECT_EQ(job.prefix(), kPrefix);
+}
+
+TEST(Conda, APythonByItsPathBeatsTheNameInTheImage) {
+  Job job{.variables = {"ANACONDA_DIR=/opt/conda", "DEFAULT_CONDA_ENV_NAME=train"}};
+  job.tree.file("/opt/venv/pyvenv.cfg").program("/opt/venv/bin/torchrun");
+  for (const Words& command :
+       {Words{"/venvs/envs/plain/bin/python"}, Words{"/opt/venv/bin/python", "x.py"},
+        Words{"/usr/bin/python3.10", "x.py"}, Words{"venv/bin/python", "x.py"},
+        Words{"env", "A=1", "/opt/venv/bin/python", "x.py"},
+        Words{"bash", "-c", "cd /job && exec /opt/venv/bin/python x.py"},
+        Words{"bash", "-c", "A=1 /opt/venv/bin/torchrun x.py"},
+        Words{"/opt/venv/bin/torchrun", "x.py"}}) {
+    job.command = command;
+    EXPECT_EQ(job.prefix(), "(unset)") << command[0];
+  }
+  for (const Words& command :
+       {Words{"python", "x.py", "/opt/venv/bin/python"}, Words{"/usr/bin/env", "python", "x.py"},
+        Words{"/bin/bash", "run.sh"}, Words{"torchrun", "x.py"},
+        Words{"bash", "-c", "/usr/bin/python3 a.py; python x.py"},
+        Words{"./run", "--src", "/work/python3"}, Words{"./run", "--src", "/w/python3", "x.py"}}) {
+    job.command = command;
+    EXPECT_EQ(job.prefix(), kPrefix) << command.back();
+  }
 }
 
 TEST(Conda, TheOptionBeatsTheProgramAndTheImage) {
@@ -572,6 +606,49 @@ TEST(NormalPath, IsPythons) {
                {"/a/../b", "/b"}, {"/../a", "/a"},  {"a/..", "."}, {"../a/../../b", "../../b"},
                {"./a", "a"},      {"/a b/", "/a b"}};
   for (const auto& [path, normal] : cases) EXPECT_EQ(conda::normal_path(path), normal) << path;
+}
+
+class Activation : public testing::TestWithParam<Words> {};
+
+TEST_P(Activation, ThatFailsIsAWarningWithTheOption) {
+  Job job;
+  job.command = GetParam();
+  EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("use --conda-env train "
+                                                      "(TRAINIT_CONDA_ENV=train) with the command: "
+                                                      "python t.py")));
+}
+INSTANTIATE_TEST_SUITE_P(
+    OfAShell, Activation,
+    testing::Values(Words{"bash", "-c", "conda activate train && python t.py"},
+                    Words{"/bin/sh", "-ec", "conda activate train; python t.py"},
+                    Words{"env", "A=1", "bash", "-c",
+                          "/opt/conda/bin/conda activate train; python t.py"},
+                    Words{"conda", "activate", "train", "&&", "python", "t.py"}));
+
+TEST(Conda, AnActivationThatTheOptionHasDoneIsToBeLeftOut) {
+  Job job{.variables = {"ANACONDA_DIR=/opt/conda"},
+          .command = {"bash", "-c", "conda activate train && python t.py"}};
+  job.request.conda_env = "train";
+  EXPECT_THAT(
+      job.plan().warnings,
+      ElementsAre(HasSubstr("leave it out of the command; --conda-env train has activated")));
+}
+
+TEST(Conda, AnActivationThatMayWorkIsNoWarning) {
+  Job job;
+  for (const Words& command :
+       {Words{"bash", "-lc", "conda activate train && python t.py"},
+        Words{"bash", "--login", "-c", "conda activate train && python t.py"},
+        Words{"bash", "-c",
+              ". /opt/conda/etc/profile.d/conda.sh; conda activate train; python t.py"},
+        Words{"bash", "-c", "python t.py"},
+        Words{"python", "t.py", "conda", "activate", "train"}}) {
+    job.command = command;
+    EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("conda activate")))) << command[2];
+  }
+  job.variables = {"BASH_ENV=/etc/bash.bashrc"};
+  job.command = {"bash", "-c", "conda activate train && python t.py"};
+  EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("conda activate"))));
 }
 
 }  // namespace

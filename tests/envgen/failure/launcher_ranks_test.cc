@@ -12,7 +12,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::string told(std::string_view printed) { return told_text(told_failures(printed)); }
+const FailureCatalog kShippedRows = FailureCatalog::shipped();
+
+std::string told(std::string_view printed) {
+  return told_text(told_failures(printed), kShippedRows);
+}
 
 // Three ranks, of which rank 1 raised; the others failed in the same five seconds.
 std::string without_error_files() {
@@ -74,6 +78,20 @@ TEST(Torchrun, WhereItCannotTellWhichWasFirstNobodyIsNamed) {
             "ranks 0, 1, 2 (in torchrun) failed, and which was first is not known");
 }
 
+// Exceptions of libraries may have any name.
+TEST(Torchrun, AMessageIsWhateverStandsBehindItsTraceback) {
+  for (const std::string error :
+       {"requests.exceptions.ReadTimeout: HTTPConnectionPool", "queue.Empty", "lib.Broken: disk"}) {
+    const std::string culprit =
+        torchrun::recorded("/tmp/t1.py\", line 12, in main", "      f()\n", error);
+    const auto failures = told_failures(
+        torchrun::table("/tmp/t1.py", "localhost", {},
+                        {.rank = 1, .local_rank = 1, .pid = 7, .traceback = culprit}));
+    ASSERT_THAT(failures, SizeIs(1));
+    EXPECT_EQ(failures[0].message, error);
+  }
+}
+
 TEST(Torchrun, LinesThatSayWhoseTheyAreTell) {
   const std::string printed =
       "[rank1]: Traceback (most recent call last):\n"
@@ -96,9 +114,9 @@ TEST(Torchrun, OfSeveralThatSpeakOfThemselvesTheEarliestErrorFileTells) {
   ASSERT_TRUE(read_error_file(file("KeyError: 3", "1795453767"), failures[0]));
   ASSERT_TRUE(read_error_file(file("KeyError: 4", "1795453766"), failures[1]));
   EXPECT_EQ(failures[1].at_s, 1795453766);
-  EXPECT_EQ(first_of(failures)->rank, 4);
+  EXPECT_EQ(first_of(failures, kShippedRows)->rank, 4);
   failures[1].at_s = 0;
-  EXPECT_FALSE(first_of(failures));
+  EXPECT_FALSE(first_of(failures, kShippedRows));
 }
 
 TEST(Torchrun, AnErrorFileOfSomebodyElseIsNone) {

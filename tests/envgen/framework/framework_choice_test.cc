@@ -286,7 +286,8 @@ TEST(Totals, DevicesThatRanksWouldShareAreWarnedOf) {
   request.torch_launcher = TorchLauncher::kFanOut;
   request.slots = 4;
   EXPECT_THAT(plan_of(snapshot, request).warnings,
-              Contains(HasSubstr("CUDA_VISIBLE_DEVICES lists 2 devices for 4 ranks")));
+              Contains(HasSubstr("CUDA_VISIBLE_DEVICES: a process sees 2 devices, and this node "
+                                 "runs 4 ranks")));
   request.slots = 2;
   EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
 }

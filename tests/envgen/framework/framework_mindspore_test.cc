@@ -32,6 +32,33 @@ TEST(Msrun, StartsTheRanksOfEachNodeAndAlwaysWaitsForThem) {
   }
 }
 
+// msrun of MindSpore 2.3 compares --master_addr with the addresses of its interfaces.
+TEST(Msrun, GetsAnAddressOfTheFirstNode) {
+  LauncherCase launcher_case = train({8, 8}, 1);
+  EXPECT_EQ(launcher_case.planned(launch_msrun).scheduler, (Scheduler{"host-0", false}));
+  EXPECT_EQ(train({8, 8}, 0).planned(launch_msrun).scheduler, (Scheduler{"host-0", true}));
+  launcher_case.resolved.cluster.master_addr = "host-0";
+  launcher_case.resolved.cluster.nodes[0].container_ip = "10.0.0.7";
+  launcher_case.resolved.cluster.nodes[0].host_ip = "192.168.0.7";
+  const Plan plan = launcher_case.planned(launch_msrun);
+  EXPECT_THAT(main_line(plan), HasSubstr(" --master_addr=10.0.0.7 "));
+  EXPECT_EQ(plan.scheduler, std::nullopt);
+}
+
+TEST(Msrun, GetsTheAddressThatTheUserNames) {
+  LauncherCase launcher_case = train({8, 8}, 1);
+  launcher_case.request.master_addr = "scheduler.job";
+  const Plan plan = launcher_case.planned(launch_msrun);
+  EXPECT_THAT(main_line(plan), HasSubstr(" --master_addr=scheduler.job "));
+  EXPECT_EQ(plan.scheduler, (Scheduler{"scheduler.job", false}));
+  launcher_case.resolved.platform.mindspore_scheduler = true;
+  EXPECT_EQ(launcher_case.planned(launch_dynamic_cluster).scheduler,
+            (Scheduler{"scheduler.job", true}));
+  launcher_case.request.master_addr = "10.0.0.9";
+  EXPECT_EQ(launcher_case.planned(launch_msrun).scheduler, std::nullopt);
+  EXPECT_EQ(train({8}, 0).planned(launch_msrun).scheduler, std::nullopt);
+}
+
 TEST(Msrun, GetsARankTableWhereThereIsOne) {
   LauncherCase launcher_case = train({8}, 0);
   launcher_case.resolved.cluster.rank_table = "{}";

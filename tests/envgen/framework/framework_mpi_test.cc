@@ -172,12 +172,67 @@ TEST(Mpi, OpenMpiMayRunAsRootWhereWeDo) {
   EXPECT_THAT(main_variable(launcher_case, plan, "OMPI_MCA_plm_rsh_args"), StartsWith("-p 2222 "));
 }
 
-TEST(Mpi, HostsWithDotsKeepThem) {
-  constexpr const char* kKeep = "OMPI_MCA_orte_keep_fqdn_hostnames";
-  LauncherCase launcher_case = train({1, 1}, 0);
-  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(kLaunchMpi), kKeep), "(unset)");
-  launcher_case.resolved.cluster.nodes[1].host = "w-1.job.default.svc";
-  EXPECT_EQ(main_variable(launcher_case, launcher_case.planned(kLaunchMpi), kKeep), "1");
+constexpr const char* kKeep = "OMPI_MCA_orte_keep_fqdn_hostnames";
+constexpr const char* kKeepOf5 = "PRTE_MCA_prte_keep_fqdn_hostnames";
+
+LauncherCase named(const std::vector<std::string>& hosts, const std::string& own, int node = 0) {
+  LauncherCase launcher_case = train(std::vector<int>(hosts.size(), 1), node);
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    launcher_case.resolved.cluster.nodes[i].host = hosts[i];
+  launcher_case.snapshot.facts.host_name = own;
+  return launcher_case;
+}
+
+TEST(Mpi, NamesOfOtherHostsKeepTheirDomains) {
+  const struct {
+    std::vector<std::string> hosts;
+    const char* keep;
+    const char* keep_of_5;
+  } cases[] = {
+      {{"pod-0", "pod-1"}, "(unset)", "(unset)"},
+      {{"pod-0.svc", "pod-1"}, "(unset)", "(unset)"},
+      {{"10.0.0.1", "10.0.0.2"}, "(unset)", "(unset)"},
+      {{"pod-0.svc", "pod-1.svc"}, "1", "(unset)"},
+      {{"pod-0", "pod-1.job.default.svc"}, "1", "(unset)"},
+      {{"w-0.a", "w-0.b"}, "1", "1"},
+  };
+  for (const auto& each : cases) {
+    for (int node = 0; node < 2; ++node) {
+      const LauncherCase launcher_case = named(each.hosts, "pod-0", node);
+      const Plan plan = launcher_case.planned(kLaunchMpi);
+      EXPECT_EQ(main_variable(launcher_case, plan, kKeep), each.keep) << each.hosts[1];
+      EXPECT_EQ(main_variable(launcher_case, plan, kKeepOf5), each.keep_of_5) << each.hosts[1];
+    }
+  }
+}
+
+TEST(Mpi, DomainsAreCutWhereTheUserSaysSo) {
+  LauncherCase launcher_case = named({"w-0.a", "w-0.b"}, "w-0");
+  launcher_case.with_environment({std::string(kKeep) + "=0", std::string(kKeepOf5) + "=false"});
+  const Plan plan = launcher_case.planned(kLaunchMpi);
+  EXPECT_EQ(main_variable(launcher_case, plan, kKeep), "0");
+  EXPECT_EQ(main_variable(launcher_case, plan, kKeepOf5), "false");
+}
+
+// mpirun would start its own host by ssh.
+TEST(Mpi, TheLauncherFindsItselfInItsHostfile) {
+  const auto hostfile = [](const LauncherCase& launcher_case) {
+    return file(launcher_case.planned(kLaunchMpi), "/run/trainit/mpi/hostfile");
+  };
+  constexpr const char* kOwn = "pod-0 slots=1\npod-1.svc slots=1\n";
+  EXPECT_EQ(hostfile(named({"pod-0.svc", "pod-1.svc"}, "pod-0")), kOwn);
+  EXPECT_EQ(hostfile(named({"pod-0", "pod-1.svc"}, "pod-0")), kOwn);
+  EXPECT_EQ(hostfile(named({"pod-0", "pod-1.svc"}, "pod-0.svc")),
+            "pod-0.svc slots=1\npod-1.svc slots=1\n");
+  constexpr const char* kTold = "pod-0.svc slots=1\npod-1.svc slots=1\n";
+  EXPECT_EQ(hostfile(named({"pod-0.svc", "pod-1.svc"}, "machine")), kTold);
+  EXPECT_EQ(hostfile(named({"pod-0.svc", "pod-1"}, "pod-0")), "pod-0.svc slots=1\npod-1 slots=1\n")
+      << "domains are cut";
+  EXPECT_EQ(hostfile(named({"10.0.0.1", "pod-1.svc"}, "pod-0")),
+            "10.0.0.1 slots=1\npod-1.svc slots=1\n");
+  EXPECT_EQ(file(named({"pod-0.svc", "pod-1.svc"}, "pod-0").planned(kLaunchMpi),
+                 "/run/trainit/mpi/mpich_hostfile"),
+            "pod-0.svc:1\npod-1.svc:1\n");
 }
 
 TEST(Mpi, OpenMpisStepsFitTheTermPhaseAndAreTheSameOnEveryNode) {
@@ -280,8 +335,7 @@ TEST(Mpi, AWorkerThatKnowsNoOneTellsItsSessionsNothingOfTheCluster) {
                            "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "I_MPI_PERHOST"}) {
     EXPECT_EQ(main_variable(launcher_case, plan, name), "(unset)") << name;
   }
-  EXPECT_EQ(main_variable(launcher_case, plan, "OMPI_MCA_orte_keep_fqdn_hostnames"), "1");
-  EXPECT_EQ(main_variable(launcher_case, plan, "PRTE_MCA_prte_keep_fqdn_hostnames"), "1");
+  EXPECT_EQ(main_variable(launcher_case, plan, kKeep), "(unset)") << "mpirun tells its daemons";
   EXPECT_THAT(main_variable(launcher_case, plan, "OMPI_MCA_plm_rsh_args"), StartsWith("-p 22 "));
 
   launcher_case.resolved.local_node.node_rank = 0;

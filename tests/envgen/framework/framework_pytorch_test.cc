@@ -151,6 +151,36 @@ TEST(PyTorch, ARangeOfNodesMeetsByC10d) {
   EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_MAX_RESTARTS"), "9");
 }
 
+TEST(PyTorch, AGivenRendezvousReachesTorchrunAsItIs) {
+  for (const char* launcher : {"", "torchrun"}) {
+    LauncherCase job = in_image({"python", "train.py"}, kTwoByFour, 1);
+    if (*launcher != '\0') job.request.torch_launcher = TorchLauncher::kTorchrun;
+    job.with_environment({"PET_NNODES=2", "PET_RDZV_BACKEND=etcd-v2", "PET_RDZV_ENDPOINT=etcd:2379",
+                          "PET_RDZV_ID=run", "PET_RDZV_CONF=protocol=http"});
+    job.resolved.cluster.nodes[0].host = "";
+    EXPECT_EQ(only_command(job),
+              "torchrun --nproc_per_node=4 --nnodes=2 --rdzv_backend=etcd-v2 "
+              "--rdzv_endpoint=etcd:2379 --rdzv_id=run --rdzv_conf=protocol=http train.py");
+    const Plan plan = job.planned(kLaunchPytorch);
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_RDZV_BACKEND"), "etcd-v2");
+    EXPECT_TRUE(plan.elastic_launcher);
+  }
+}
+
+// An image's variables may be of another job.
+TEST(PyTorch, TheNumberOfNodesIsThePlansWhateverTheImageSays) {
+  LauncherCase job = in_image({"python", "train.py"}, {4, 4, 4}, 1);
+  job.with_environment({"PET_NNODES=2", "PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=a:29400"});
+  EXPECT_THAT(only_command(job),
+              HasSubstr("--nnodes=3 --rdzv_backend=c10d --rdzv_endpoint=a:29400"));
+  LauncherCase range = with_torchrun({"python", "train.py"}, {4, 4, 4}, 1);
+  range.resolved.platform.min_nodes = 2;
+  range.with_environment({"PET_RDZV_BACKEND=static", "PET_RDZV_ID=old"});
+  EXPECT_THAT(only_command(range),
+              HasSubstr("--nnodes=2:3 --rdzv_backend=c10d --rdzv_endpoint=host-0:29500 "
+                        "--rdzv_id=trainit "));
+}
+
 TEST(PyTorch, AMissingMasterIsAnError) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 1);
   job.resolved.cluster.nodes[0].host = "";
@@ -293,6 +323,7 @@ TEST(PyTorchOnVk, LeavesEverythingElseAlone) {
 TEST(PyTorchOnVk, FanOutAndTorchrunOnRequest) {
   LauncherCase job = vk({"/opt/conda/bin/python", "x.py"}, 1);
   job.request.torch_launcher = TorchLauncher::kFanOut;
+  job.with_programs({"/opt/conda/bin/python"});
   EXPECT_THAT(job.planned(kLaunchPytorch).processes, SizeIs(4));
 }
 
@@ -320,6 +351,28 @@ TEST(PyTorchLaunch, KeepsPythonsOptionsForItselfAndSaysSo) {
 
 // A launcher that the user typed.
 
+// Each node would be a job of its own.
+TEST(PyTorchTyped, TheNumbersOfAnImageDoNotCountForAJobOfSeveralNodes) {
+  LauncherCase torchrun({"torchrun", "train.py"}, kTwoByFour, 1);
+  torchrun.with_environment(
+      {"PET_NNODES=1", "PET_NODE_RANK=0", "PET_MASTER_ADDR=localhost", "PET_MASTER_PORT=1"});
+  const Plan plan = torchrun.planned(kLaunchPytorch);
+  EXPECT_EQ(torchrun.variable(plan, plan.processes[0], "PET_NNODES"), "2");
+  EXPECT_EQ(torchrun.variable(plan, plan.processes[0], "PET_NODE_RANK"), "1");
+  EXPECT_EQ(torchrun.variable(plan, plan.processes[0], "PET_MASTER_ADDR"), "host-0");
+  EXPECT_EQ(torchrun.variable(plan, plan.processes[0], "PET_MASTER_PORT"), "29500");
+  LauncherCase faster({"torchrun", "train.py"}, kTwoByFour, 1);
+  faster.with_environment({"PET_MASTER_ADDR=host-0-ib", "PET_MASTER_PORT=1234"});
+  const Plan chosen = faster.planned(kLaunchPytorch);
+  EXPECT_EQ(faster.variable(chosen, chosen.processes[0], "PET_MASTER_ADDR"), "host-0-ib");
+  EXPECT_EQ(faster.variable(chosen, chosen.processes[0], "PET_MASTER_PORT"), "1234");
+  LauncherCase factory({"llamafactory-cli", "train", "a.yaml"}, kTwoByFour, 1);
+  factory.with_environment({"NNODES=1", "NODE_RANK=0"});
+  const Plan other = factory.planned(kLaunchPytorch);
+  EXPECT_EQ(factory.variable(other, other.processes[0], "NNODES"), "2");
+  EXPECT_EQ(factory.variable(other, other.processes[0], "NODE_RANK"), "1");
+}
+
 TEST(PyTorchTyped, TorchrunGetsDefaultsThatItsFlagsBeat) {
   LauncherCase job({"torchrun", "train.py"}, kTwoByFour, 1);
   job.with_environment({"PET_NPROC_PER_NODE=auto"});
@@ -335,6 +388,55 @@ TEST(PyTorchTyped, TorchrunGetsDefaultsThatItsFlagsBeat) {
   EXPECT_EQ(job.variable(plan, process, "MASTER_PORT"), "29500");
 }
 
+// Old operators tell the first node's command that the master is localhost. Its agent publishes
+// that to the workers of all nodes.
+TEST(PyTorchTyped, AnAgentDoesNotPublishLocalhost) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"torchrun", "--nnodes=2", "--master_addr", "localhost", "x.py"},
+      {"torchrun", "--master-addr=127.0.0.1", "x.py", "--master_addr=localhost"},
+      {"python", "-m", "torch.distributed.launch", "--master_addr=localhost", "x.py"},
+      {"bash", "-c", "cd /job && torchrun --nnodes 2 --master_addr=\"localhost\" x.py"}};
+  for (const std::vector<std::string>& command : commands) {
+    LauncherCase job(command, kTwoByFour, 0);
+    const Plan plan = job.planned(kLaunchPytorch);
+    const std::string line = line_of(plan.processes[0].argv);
+    EXPECT_THAT(line, testing::ContainsRegex("--master.addr[= ]\"?host-0"));
+    EXPECT_EQ(line.ends_with("--master_addr=localhost"),
+              command.back() == "--master_addr=localhost")
+        << "a script's flags are its own";
+    EXPECT_THAT(plan.warnings, Contains(HasSubstr("is changed to host-0")));
+    job.resolved.local_node.node_rank = 1;
+    EXPECT_THAT(job.error(kLaunchPytorch), HasSubstr("on node 1 of 2"));
+    job.request.master_addr = "localhost";
+    EXPECT_EQ(job.planned(kLaunchPytorch).processes[0].argv, command) << "two on one host";
+  }
+}
+
+TEST(PyTorchTyped, AModulesFlagsAreItsOwn) {
+  const std::vector<std::string> command = {"torchrun",  "--nnodes",      "2",        "-m",
+                                            "pkg.train", "--master_addr", "localhost"};
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(LauncherCase(command, kTwoByFour, rank).planned(kLaunchPytorch).processes[0].argv,
+              command);
+  }
+}
+
+TEST(PyTorchTyped, ARangeStandsInItsOwnCommand) {
+  LauncherCase job({"bash", "-c", "python prep.py && torchrun --nnodes 1:4 train.py"}, kTwoByFour,
+                   0);
+  EXPECT_TRUE(job.planned(kLaunchPytorch).elastic_launcher);
+}
+
+TEST(PyTorchTyped, AJobOfOneNodeMayMeetAtLocalhost) {
+  const std::vector<std::string> command = {"torchrun", "--nnodes=1", "--master_addr=localhost",
+                                            "x.py"};
+  for (const std::vector<int>& slots : {std::vector<int>{4}, kTwoByFour}) {
+    const Plan plan = LauncherCase(command, slots, 0).planned(kLaunchPytorch);
+    EXPECT_EQ(plan.processes[0].argv, command);
+    EXPECT_THAT(plan.warnings, testing::Not(Contains(HasSubstr("is changed"))));
+  }
+}
+
 TEST(PyTorchTyped, ARangeOfNodesIsToldByVariables) {
   LauncherCase job({"torchrun", "train.py"}, {4, 4, 4}, 1);
   job.resolved.platform.min_nodes = 2;
@@ -344,6 +446,24 @@ TEST(PyTorchTyped, ARangeOfNodesIsToldByVariables) {
   EXPECT_EQ(job.variable(plan, process, "PET_RDZV_BACKEND"), "c10d");
   EXPECT_EQ(job.variable(plan, process, "PET_RDZV_ENDPOINT"), "host-0:29500");
   EXPECT_EQ(job.variable(plan, process, "PET_NODE_RANK"), "(unset)");
+}
+
+TEST(PyTorchTyped, ARendezvousIsNoMaster) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"torchrun", "train.py"}, {"bash", "run.sh"}}) {
+    LauncherCase job(command, kTwoByFour, 1);
+    job.with_environment({"PET_NNODES=2", "PET_RDZV_BACKEND=etcd", "PET_RDZV_ENDPOINT=etcd:2379",
+                          "PET_RDZV_ID=run"});
+    job.resolved.platform.min_nodes = 2;
+    job.resolved.cluster.nodes[0].host = "";
+    const Plan plan = job.planned(kLaunchPytorch);
+    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR", "PET_NODE_RANK"}) {
+      EXPECT_EQ(job.variable(plan, plan.processes[0], name), "(unset)") << name;
+    }
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_RDZV_BACKEND"), "etcd");
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "PET_RDZV_ENDPOINT"), "etcd:2379");
+    EXPECT_TRUE(plan.elastic_launcher) << "a node may come again";
+  }
 }
 
 TEST(PyTorchTyped, StandaloneMustNotWaitForOtherNodes) {
@@ -460,7 +580,7 @@ TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
       {"MASTER_PORT", "29500"},
       {"OMP_NUM_THREADS", "1"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
-      {"NCCL_ASYNC_ERROR_HANDLING", "1"},
+      {"NCCL_ASYNC_ERROR_HANDLING", "(unset)"},
       {"TORCHELASTIC_RUN_ID", "job-7"},
       {"TORCHELASTIC_RESTART_COUNT", "0"},
       {"TORCHELASTIC_MAX_RESTARTS", "2"},
@@ -469,6 +589,52 @@ TEST(PyTorchFanOut, GivesEachRankTheEnvironmentOfATorchrunWorker) {
   };
   for (const auto& [name, value] : expected) {
     EXPECT_EQ(job.variable(plan, rank, name), value) << name;
+  }
+}
+
+struct OldName {
+  const char* path;
+  const char* version;
+  const char* value;
+};
+
+// torch 2.2 and later warn of NCCL_ASYNC_ERROR_HANDLING on each rank; those before know no other.
+TEST(PyTorchFanOut, TheOldNameOfAVariableIsForAnOldTorchAlone) {
+  const OldName cases[] = {
+      {"/opt/conda/lib/python3.10/site-packages", "__version__ = '1.13.1'\n", "1"},
+      {"/opt/conda/lib/python3.11/site-packages", "__version__ = '2.1.2+cu121'\n", "1"},
+      {"/opt/conda/lib/python3.11/site-packages", "from typing import Optional\n", "(unset)"},
+      {"/opt/conda/lib/python3.11/site-packages", "__version__ = '2.2.0'\n", "(unset)"},
+      {"/opt/conda/lib/python3.11/site-packages", "__version__ = '2.11.0+cu130'\n", "(unset)"},
+      {"/opt/conda/lib/python3.11/site-packages", "__version__ = '10.0'\n", "(unset)"},
+      {"/opt/other/lib/python3.11/site-packages", "__version__ = '1.13.1'\n", "(unset)"},
+      {"/root/.local/lib/python3.9/site-packages", "__version__ = '2.0.1'\n", "1"},
+      {"/job/packages", "__version__ = '2.0.1'\n", "1"},
+  };
+  for (const OldName& one : cases) {
+    LauncherCase job = fan_out({"/opt/conda/bin/python", "train.py"}, kTwoByFour, 1);
+    job.with_programs({"/opt/conda/bin/python"});
+    job.with_environment({"HOME=/root", "PYTHONPATH=/job/packages:"});
+    const auto add = [&job](const std::string& directory, const std::string& text) {
+      PathState& state = job.snapshot.paths[directory + "/torch/version.py"];
+      state.kind = PathState::Kind::kFile;
+      state.content = text;
+      state.size_bytes = text.size();
+    };
+    for (int round = 0; round < 3; ++round) {
+      Inputs inputs(job.snapshot, job.request);
+      Plan plan = job.plan;
+      ResolvedCluster resolved = job.resolved;
+      EXPECT_TRUE(kLaunchPytorch(inputs, resolved, plan));
+      for (const Want& want : inputs.wants()) job.snapshot.paths.emplace(want.path, PathState{});
+    }
+    add(one.path, one.version);
+    Plan plan = job.planned(kLaunchPytorch);
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "NCCL_ASYNC_ERROR_HANDLING"), one.value)
+        << one.path << " " << one.version;
+    add("/opt/conda/lib/python3.8/site-packages", "__version__ = '2.4.1'\n");
+    plan = job.planned(kLaunchPytorch);
+    EXPECT_EQ(job.variable(plan, plan.processes[0], "NCCL_ASYNC_ERROR_HANDLING"), "(unset)");
   }
 }
 

@@ -42,6 +42,17 @@ struct LauncherCase {
       resolved.cluster.world_size += slots[rank];
     }
     plan.policy.grace_ms = 60000;
+    for (const char* name : {"/usr/bin/python", "/usr/bin/python3"}) snapshot.paths[name] = {};
+  }
+
+  // Where a PyTorch that is not there was looked for.
+  void without_torch(const std::string& prefix) {
+    for (int minor = 6; minor <= 11; ++minor) {
+      const std::string python = "/lib/python3." + std::to_string(minor);
+      snapshot.paths[prefix + python + "/site-packages/torch/version.py"] = {};
+      snapshot.paths["/usr/local" + python + "/dist-packages/torch/version.py"] = {};
+    }
+    snapshot.paths["/usr/lib/python3/dist-packages/torch/version.py"] = {};
   }
 
   // Programs that the image has; each other place in /usr/bin is known to be empty.
@@ -49,7 +60,10 @@ struct LauncherCase {
     for (const char* name : {"python", "python3", "torchrun"}) {
       snapshot.paths["/usr/bin/" + std::string(name)] = {};
     }
-    for (const std::string& path : paths) snapshot.paths[path].kind = PathState::Kind::kFile;
+    for (const std::string& path : paths) {
+      snapshot.paths[path].kind = PathState::Kind::kFile;
+      without_torch(path.substr(0, path.find("/bin/")));
+    }
     return *this;
   }
 

@@ -106,7 +106,7 @@ TEST(StopTimes, InAPlanAreTheStops) {
     stops.give(job);
     for (HookGroup& group : job.plan.hooks) group.timeout_ms = 600'000;
     const Budget stop = stop_budget(job.plan);
-    const std::string text = plan_to_text(job.plan, {});
+    const std::string text = plan_to_text(job.plan, {}).text();
     ASSERT_THAT(text, HasSubstr("stops within " + seconds(stop.exit_at)));
     if (stop.drained_at > 0) {
       ASSERT_THAT(text, HasSubstr("after a drain of " + seconds(stop.drained_at)));

@@ -56,6 +56,31 @@ TEST(Command, TheProposedLineMeansWhatWasTyped) {
   EXPECT_EQ(refused({"A=$B", "cmd"}).fix, "use: bash -c 'A=$B cmd'");
 }
 
+// bash -c has no conda function: the environment is named otherwise.
+TEST(Command, AnActivationIsAdvisedByItsOption) {
+  constexpr const char* kPlain =
+      "use: --conda-env ml (TRAINIT_CONDA_ENV=ml) with the command: python t.py";
+  EXPECT_EQ(refused({"conda", "activate", "ml;", "python", "t.py"}).fix, kPlain);
+  EXPECT_EQ(refused({"conda", "activate", "ml", "&&", "python", "t.py"}).fix, kPlain);
+  EXPECT_EQ(refused({"/opt/conda/bin/conda activate ml && python t.py"}).fix, kPlain);
+  EXPECT_EQ(refused({"cd", "/w", "&&", "conda", "activate", "ml;", "A=1", "python", "t.py"}).fix,
+            "use: --conda-env ml (TRAINIT_CONDA_ENV=ml) with the command: "
+            "bash -c \"cd /w && A=1 python t.py\"");
+  EXPECT_THAT(refused({"conda activate; python t.py"}).fix, HasSubstr("--conda-env base "));
+  EXPECT_THAT(refused({"micromamba activate /e/ml; python t.py"}).fix,
+              HasSubstr("--conda-env /e/ml "));
+}
+
+TEST(Command, AnActivationByCondasOwnFileIsLeftToTheShell) {
+  for (const char* line :
+       {". /opt/conda/etc/profile.d/conda.sh && conda activate ml && python t.py",
+        "eval \"$(conda shell.bash hook)\"; conda activate ml; python t.py",
+        "source activate ml; python t.py", "echo conda activate ml; python t.py",
+        "conda list; python t.py"}) {
+    EXPECT_THAT(refused({line}).fix, HasSubstr("use: bash -c ")) << line;
+  }
+}
+
 TEST(Command, ALineInOneArgumentIsReadLikeItsWords) {
   EXPECT_EQ(refused({"python3 train.py && python3 evaluate.py"}).fix,
             "use: bash -c \"python3 train.py && python3 evaluate.py\"");
@@ -137,6 +162,35 @@ TEST(Command, ABareScriptGetsItsInterpreter) {
               ElementsAre("python", "train.py"));
   EXPECT_THAT(with_interpreter({".py"}, "python"), ElementsAre(".py"));
   EXPECT_TRUE(with_interpreter({}, "python").empty());
+}
+
+TEST(Flag, IsFoundBeforeTheScriptAndInAShellsText) {
+  auto value = [](std::vector<std::string> command) {
+    const auto flag = find_flag(command, "torchrun", "--rdzv_endpoint");
+    if (!flag) return std::string("(none)");
+    EXPECT_EQ(command[flag->word].substr(flag->at, flag->text.size()), flag->text);
+    return std::string(flag->text);
+  };
+  EXPECT_EQ(value({"torchrun", "--rdzv_endpoint=a:1", "x.py"}), "a:1");
+  EXPECT_EQ(value({"torchrun", "--rdzv-endpoint", "a:1", "x.py"}), "a:1");
+  EXPECT_EQ(value({"bash", "-c", "torchrun --rdzv-endpoint=\"a:1\"; true"}), "a:1");
+  EXPECT_EQ(value({"bash", "-c", "(torchrun --rdzv_endpoint 'a:1')"}), "a:1");
+  EXPECT_EQ(value({"torchrun", "--rdzv_endpoints=a", "--rdzv_endpoint"}), "(none)");
+  EXPECT_EQ(value({"torchrun", "x.py", "--rdzv_endpoint=a:1"}), "(none)");
+  EXPECT_EQ(value({"torchrun", "-m", "pkg.train", "--rdzv_endpoint=a:1"}), "(none)");
+  EXPECT_EQ(value({"bash", "-c", "torchrun x.py; echo --rdzv_endpoint=a:1"}), "(none)");
+  EXPECT_EQ(value({"bash", "-c", "python a.py && torchrun \\\n --rdzv_endpoint a:1 x.py"}), "a:1");
+  EXPECT_EQ(value({"numactl", "-m", "0", "torchrun", "--t=a;b", "--rdzv_endpoint=a:1"}), "a:1");
+}
+
+TEST(Flag, OfAModuleIsBehindIt) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"python", "-m", "torch.distributed.run", "--nnodes", "2", "x.py"},
+           {"bash", "-c", "python -mtorch.distributed.run --nnodes=2 x.py"}}) {
+    const auto flag = find_flag(command, "torch.distributed.run", "--num_nodes --nnodes");
+    ASSERT_TRUE(flag) << command[0];
+    EXPECT_EQ(flag->text, "2");
+  }
 }
 
 }  // namespace

@@ -274,6 +274,15 @@ TEST(TypedLauncher, IsInDoubtWhereNobodyCanTell) {
     EXPECT_EQ(ParsedCommand(Words{"bash", "-c", text}).in_doubt(), "") << text;
   }
   EXPECT_EQ(ParsedCommand(Words{"./train", "--pre", "/job/hook.sh"}).shell_script(), "");
+  EXPECT_EQ(ParsedCommand(Words{"axolotl", "train", "job.yml"}).in_doubt(), "job.yml");
+  EXPECT_EQ(ParsedCommand(Words{"uv", "run", "trl", "sft", "--config=a.yaml"}).in_doubt(),
+            "--config=a.yaml");
+  EXPECT_EQ(ParsedCommand(Words{"bash", "-c", "cd /job && $CMD"}).in_doubt(), "$CMD");
+  EXPECT_EQ(ParsedCommand(Words{"bash", "-c", "exec ${LAUNCHER} x.py"}).in_doubt(), "${LAUNCHER}");
+  EXPECT_EQ(ParsedCommand(Words{"bash", "-c", "${PYTHON:-python3} x.py"}).in_doubt(), "");
+  EXPECT_EQ(ParsedCommand(Words{"bash", "-c", "cp a.yml b; python x.py"}).in_doubt(), "");
+  EXPECT_EQ(ParsedCommand(Words{"python", "train.py", "a.yml"}).in_doubt(), "");
+  EXPECT_EQ(ParsedCommand(Words{"uv", "run", "train.py", "a.yml"}).in_doubt(), "");
   EXPECT_EQ(ParsedCommand(Words{"python", "train.py", "--lr", "1"}).in_doubt(), "");
   EXPECT_EQ(ParsedCommand(Words{"./train", "--lr", "1"}).in_doubt(), "");
 }

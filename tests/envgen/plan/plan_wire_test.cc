@@ -56,6 +56,7 @@ Observation example_observation() {
           .health_failures = 4,
           .preflight_found = "3 ok, 0 warnings, 0 failed, 0 skipped",
           .datasets = {"/data/a", "/data/b"},
+          .job_directories = {"/run/trainit/errors"},
           .timeline = "/logs"};
 }
 

@@ -21,7 +21,10 @@ TEST(PolicyInPlan, ShowsOfTheEndOnlyWhatWasChosen) {
                            "elastic", "max_duration_ms", "rendezvous_ms", "\"link\""}) {
     EXPECT_THAT(plan_to_json(plain, {}), Not(HasSubstr(name)));
   }
-  EXPECT_THAT(plan_to_text(plain, {}), EndsWith("stops within 8 s\n"));
+  EXPECT_THAT(plan_to_text(plain, {}).text(),
+              EndsWith("stops within 8 s\n"
+                       "stop signals: SIGTERM, SIGINT, SIGQUIT, SIGRTMIN+3 (the image's STOPSIGNAL "
+                       "has to be one of them)\n"));
 }
 
 // `trainit checkpoint` can always ask for one.
@@ -30,7 +33,7 @@ TEST(PolicyInPlan, ShowsNothingOfTheUsualCheckpoint) {
   plan.policy.checkpoint_ms = 300'000;
   plan.policy.checkpoint_signal = SIGUSR1;
   EXPECT_THAT(plan_to_json(plan, {}), Not(HasSubstr("checkpoint")));
-  EXPECT_THAT(plan_to_text(plan, {}), Not(HasSubstr("checkpoint")));
+  EXPECT_THAT(plan_to_text(plan, {}).text(), Not(HasSubstr("checkpoint")));
 }
 
 // The object of `key`, without the white space.
@@ -52,7 +55,7 @@ TEST(PolicyInPlan, ShowsWhatSignalsBecome) {
                          R"({"signal":"SIGUSR1","becomes":"checkpoint"},)"
                          R"({"signal":"SIGUSR2","becomes":"file","path":"/run/save"},)"
                          R"({"signal":"SIGHUP","becomes":"none"}])"));
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("SIGTERM becomes SIGINT\n"
                         "SIGUSR1 asks for a checkpoint and ends the job with exit code 75\n"
                         "SIGUSR2 touches /run/save\n"
@@ -65,7 +68,7 @@ TEST(PolicyInPlan, ShowsTheStopsDrainAndItsHooksShares) {
   plan.policy.second_term_kills = true;
   plan.policy.pre_stop_ms = 2000;
   plan.policy.post_stop_ms = 1000;
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("stops within 8 s, after a drain of 3 s, at once on a second SIGTERM\n"));
   EXPECT_THAT(part_of(plan, "second_term"),
               StartsWith(R"("second_term":"kill","drain_ms":3000,"pre_stop_ms":2000,)"
@@ -76,7 +79,8 @@ TEST(PolicyInPlan, ShowsTheStopsDrainAndItsHooksShares) {
 TEST(PolicyInPlan, ShowsTheDrainThatPasses) {
   Plan plan;
   plan.policy.drain_ms = 7000;
-  EXPECT_THAT(plan_to_text(plan, {}), HasSubstr("stops within 8 s, after a drain of 5.25 s\n"));
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
+              HasSubstr("stops within 8 s, after a drain of 5.25 s\n"));
 }
 
 TEST(PolicyInPlan, ShowsACheckpointThatASignalAsksFor) {
@@ -86,11 +90,11 @@ TEST(PolicyInPlan, ShowsACheckpointThatASignalAsksFor) {
   plan.policy.checkpoint_signal = SIGUSR1;
   EXPECT_THAT(part_of(plan, "checkpoint"),
               StartsWith(R"("checkpoint":{"signal":"SIGUSR1","timeout_ms":300000})"));
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("a checkpoint is asked for with SIGUSR1 and granted 300 s\n"));
   plan.policy.checkpoint_signal = 0;
   EXPECT_THAT(part_of(plan, "checkpoint"), StartsWith(R"("checkpoint":{"signal":"none")"));
-  EXPECT_THAT(plan_to_text(plan, {}), HasSubstr("asked for by hooks and granted 300 s\n"));
+  EXPECT_THAT(plan_to_text(plan, {}).text(), HasSubstr("asked for by hooks and granted 300 s\n"));
 }
 
 TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
@@ -114,7 +118,7 @@ TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
       StartsWith(R"("device_wait":{"devices":[{"path":"/dev/nvidia0","bus_id":"0000:0a:00.0"},)"
                  R"({"path":"/dev/nvidia1"}],"timeout_ms":30000})"));
   EXPECT_THAT(
-      plan_to_text(plan, {}),
+      plan_to_text(plan, {}).text(),
       EndsWith("restarts when its list of nodes changes\n"
                "waits for the other nodes before each start, at most 1800 s\n"
                "restarts after a failure, at most 3 times, first at once, then after 1 s, not "
@@ -133,10 +137,16 @@ TEST(PlanLink, ShowsWhereItIsAndWhatFollows) {
               StartsWith(R"("link":{"address":"node-0","port":29501,"node_rank":1,"node_count":2,)"
                          R"("timeout_ms":30000,"on_node_failure":"stop"})"));
   EXPECT_THAT(plan_to_json(plan, {}), Not(HasSubstr("hush")));
-  EXPECT_THAT(plan_to_text(plan, {}),
-              EndsWith("link to node 0 at node-0:29501: a failure on one node stops all\n"));
+  EXPECT_THAT(
+      plan_to_text(plan, {}).text(),
+      EndsWith("link to node 0 at node-0:29501: a failure on one node stops all; no "
+               "secret: any process that reaches the port and knows the nodes' names can join "
+               "as a node (--job-secret)\n"));
   plan.link->stops = false;
-  EXPECT_THAT(plan_to_text(plan, {}), EndsWith(": a failure on one node is told\n"));
+  plan.link->secret_file = "/etc/link/secret";
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
+              EndsWith(": a failure on one node is told; its secret is /etc/link/secret\n"));
+  EXPECT_THAT(plan_to_json(plan, {}), HasSubstr(R"("secret_file": "/etc/link/secret")"));
 }
 
 TEST(PolicyInPlan, ShowsEachHookInTheOrderInWhichTheyRun) {
@@ -148,7 +158,7 @@ TEST(PolicyInPlan, ShowsEachHookInTheOrderInWhichTheyRun) {
       StartsWith(R"("hooks":[{"event":"pre-start","path":"/h/a","timeout_ms":600000,"fatal":true},)"
                  R"({"event":"pre-start","path":"/h/script","timeout_ms":600000,"fatal":true},)"
                  R"({"event":"on-failure","path":"/h/b","timeout_ms":60000,"fatal":false}])"));
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("hook at pre-start: /h/a, at most 600 s; its failure ends the job\n"
                         "hook at pre-start: /h/script pre-start, at most 600 s; its failure ends "
                         "the job\n"
@@ -162,12 +172,12 @@ TEST(PolicyInPlan, ShowsWhatAStopLeavesItsHooks) {
   plan.policy.post_stop_ms = 1000;
   plan.hooks = {{HookEvent::kPreStop, {"/h/a"}, "", 600'000, false},
                 {HookEvent::kPostStop, {"/h/b"}, "", 500, false}};
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("hook at pre-stop: /h/a, at most 600 s, 2 s within a stop\n"
                         "hook at post-stop: /h/b, at most 0.5 s\n"));
   plan.hooks[1].timeout_ms = 1000;
   plan.policy.drain_ms = 3000;
-  EXPECT_THAT(plan_to_text(plan, {}),
+  EXPECT_THAT(plan_to_text(plan, {}).text(),
               HasSubstr("hook at pre-stop: /h/a, at most 600 s, 3 s within a stop\n"
                         "hook at post-stop: /h/b, at most 1 s, at least 0.75 s within a stop\n"))
       << "pre-stop hooks run beside the drain, and the TERM of a post-stop hook comes before KILL";
@@ -178,7 +188,7 @@ TEST(PolicyInPlan, ShowsScopeEscalationAndExitCodes) {
   plan.policy.stop_scope = StopScope::kTree;
   plan.policy.escalation = {{2, 1000}, {35, 2500}};
   plan.policy.exit_codes = {{143, 143, 0}, {1, 3, 75}};
-  const std::string text = plan_to_text(plan, {});
+  const std::string text = plan_to_text(plan, {}).text();
   EXPECT_THAT(text, HasSubstr("stops within 8 s, telling all processes, SIGINT after 1 s, "
                               "SIGRTMIN+1 after 2.5 s\n"));
   EXPECT_THAT(text, HasSubstr("exit code 143 is given as 0\n"));

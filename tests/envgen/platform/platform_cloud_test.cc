@@ -1,6 +1,7 @@
-// SageMaker, Azure ML, Vertex AI, SkyPilot, Volcengine, LeaderWorkerSet, OpenPAI: that all nodes of
-// a job fit together is tests/sim's.
+// SageMaker, Azure ML, Vertex AI, SkyPilot, Volcengine, LeaderWorkerSet, OpenPAI, Determined: that
+// all nodes of a job fit together is tests/sim's.
 
+#include "envgen/plan/given_names.h"
 #include "tests/envgen/platform/platform_jobs.h"
 
 namespace envgen::jobs {
@@ -290,6 +291,34 @@ TEST(Lws, AnAddressGivesNoNames) {
   EXPECT_THAT(hosts_of(resolved), ElementsAre("10.0.0.7 x2", " x2"));
 }
 
+// --- Those of given_names.h
+
+TEST(Counted, EachTellsItsNodesTheSame) {
+  for (std::size_t row = 0; row < envgen::kGivenNames; ++row) {
+    const envgen::GivenNames names = envgen::given_names(row);
+    const auto given = [](std::string_view name, const char* value) {
+      return std::string(name) + "=" + value;
+    };
+    Words variables = {given(names.count, "2"), given(names.own, "1")};
+    if (!names.leader.empty()) variables.push_back(given(names.leader, "10.0.0.1"));
+    if (!names.hosts.empty()) variables.push_back(given(names.hosts, "10.0.0.1\n10.0.0.2"));
+    if (!names.slots.empty()) variables.push_back(given(names.slots, "4"));
+    const std::string platform(names.platform);
+    EXPECT_EQ(detected(platform, variables).empty(), !names.always) << platform << ": nobody asks";
+    const ResolvedCluster resolved = locate(platform, with(variables), kTrain);
+    const std::string slots = names.slots.empty() ? " x2" : " x4";
+    EXPECT_THAT(hosts_of(resolved),
+                ElementsAre("10.0.0.1" + slots, (names.hosts.empty() ? "" : "10.0.0.2") + slots))
+        << platform;
+    EXPECT_EQ(resolved.local_node.node_rank, 1) << platform;
+    EXPECT_EQ(resolved.cluster.master_addr, "10.0.0.1") << platform;
+    variables[1] = given(names.own, "2");
+    EXPECT_THAT(refusal(platform, with(variables), kTrain), HasSubstr(std::string(names.own)));
+    variables[1] = given(names.own, "x");
+    EXPECT_THAT(refusal(platform, with(variables), kTrain), HasSubstr(std::string(names.own)));
+  }
+}
+
 // --- OpenPAI
 
 TEST(OpenPai, RolesAreTheUsersAndStandInTheirOrder) {
@@ -306,6 +335,66 @@ TEST(OpenPai, RolesAreTheUsersAndStandInTheirOrder) {
   variables.pop_back();
   variables.push_back("PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX=2");
   EXPECT_THAT(refusal("openpai", with(variables), kTrain), HasSubstr("PAI_TASK_ROLE_LIST"));
+}
+
+// --- Determined
+
+Container trial(const std::string& content) {
+  Container one = with({"DET_ALLOCATION_ID=17.0.1", "DET_TASK_TYPE=TRIAL"});
+  if (!content.empty()) one.paths["/run/determined/info/rendezvous.json"] = file(content);
+  return one;
+}
+
+TEST(Determined, IsKnownByATrial) {
+  EXPECT_EQ(detected("determined", {"DET_ALLOCATION_ID=1", "DET_TASK_TYPE=TRIAL"}), "")
+      << "nobody asks for ranks";
+  EXPECT_EQ(detected("determined", {"DET_ALLOCATION_ID=1", "DET_TASK_TYPE=NOTEBOOK"}), "");
+  EXPECT_EQ(detected("determined", {"DET_MASTER=http://a:8080"}), "");
+}
+
+TEST(Determined, TheFileIsTheClusterAndCountsTheSlots) {
+  const Container one =
+      trial(R"({"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_rank": 1,)"
+            R"( "container_slot_counts": [8, 4]})");
+  ResolvedCluster resolved = locate("determined", one, asks("pytorch"));
+  EXPECT_THAT(hosts_of(resolved), ElementsAre("10.0.0.1 x8", "10.0.0.2 x4"));
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.master_addr, "10.0.0.1");
+  EXPECT_EQ(resolved.cluster.world_size, 12);
+  EXPECT_EQ(resolved.platform.job_id, "17.0.1");
+  Request fewer = asks("pytorch");
+  fewer.slots = 2;
+  EXPECT_THAT(hosts_of(locate("determined", one, fewer)),
+              ElementsAre("10.0.0.1 x2", "10.0.0.2 x2"));
+}
+
+TEST(Determined, AContainerWithoutSlotsHasThoseOfItsDevices) {
+  ResolvedCluster resolved = locate(
+      "determined",
+      trial(R"({"container_addrs": ["a"], "container_rank": 0, "container_slot_counts": [0]})"),
+      asks("pytorch"));
+  EXPECT_THAT(hosts_of(resolved), ElementsAre("a x2"));
+}
+
+TEST(Determined, RefusesAFileThatSaysLess) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "no file"},
+      {"[]", "an array"},
+      {"{", "line 1"},
+      {R"({"container_addrs": ["a"], "container_rank": 0})", "not all three"},
+      {R"({"container_addrs": [], "container_rank": 0, "container_slot_counts": []})", "0 addr"},
+      {R"({"container_addrs": ["a", "b"], "container_rank": 0, "container_slot_counts": [8]})",
+       "2 addresses and 1"},
+      {R"({"container_addrs": ["a"], "container_rank": 0, "container_slot_counts": [8, 8]})",
+       "container 1"},
+      {R"({"container_addrs": ["a"], "container_rank": 1, "container_slot_counts": [8]})",
+       "container_rank 1 of 1"},
+      {R"({"container_addrs": "a", "container_rank": 0, "container_slot_counts": [8]})", "slots"},
+  };
+  for (const auto& [content, found] : cases) {
+    EXPECT_THAT(refusal("determined", trial(content), asks("pytorch")), HasSubstr(found))
+        << content;
+  }
 }
 
 }  // namespace

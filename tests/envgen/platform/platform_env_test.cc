@@ -44,6 +44,10 @@ TEST(Env, NeedsARankACountAndAMaster) {
   EXPECT_EQ(seen({"WORLD_SIZE=2", "MASTER_ADDR=a"}, pytorch()), "");
   EXPECT_EQ(seen({"WORLD_SIZE=1", "RANK=0", "MASTER_ADDR=a"}, pytorch()), "") << "one is none";
   EXPECT_THAT(seen({"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=a"}, pytorch()), HasSubstr("NNODES"));
+  EXPECT_THAT(seen({"NUM_NODES=2", "NODE_RANK=1", "MASTER_ADDR=a"}, pytorch()),
+              HasSubstr("NUM_NODES"));
+  EXPECT_EQ(seen({"NUM_NODES=2", "MASTER_ADDR=a"}, pytorch()), "") << "those of a graph";
+  EXPECT_EQ(seen({"NUM_NODES=1", "NODE_RANK=0", "MASTER_ADDR=a"}, pytorch()), "");
   Request request = pytorch();
   request.master_addr = "a";
   EXPECT_NE(seen({"WORLD_SIZE=2", "RANK=1"}, request), "");
@@ -94,9 +98,13 @@ TEST(Env, LocalNumbersSettleThatItIsAProcess) {
 }
 
 TEST(Env, NumbersOfNodesSettleThatItIsANode) {
-  for (const Words& variables : {Words{"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=a"},
-                                 Words{"NNODES=2", "NODE_RANK=1", "WORLD_SIZE=16", "MASTER_ADDR=a"},
-                                 Words{"NNODES=2", "WORLD_SIZE=2", "RANK=1", "MASTER_ADDR=a"}}) {
+  for (const Words& variables :
+       {Words{"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=a"},
+        Words{"NNODES=2", "NODE_RANK=1", "WORLD_SIZE=16", "MASTER_ADDR=a"},
+        Words{"NNODES=2", "WORLD_SIZE=2", "RANK=1", "MASTER_ADDR=a"},
+        Words{"NUM_NODES=2", "NODE_RANK=1", "MASTER_ADDR=a"},
+        Words{"NUM_NODES=2", "NODE_RANK=1", "WORLD_SIZE=16", "MASTER_ADDR=a"},
+        Words{"NUM_NODES=34", "NNODES=2", "NODE_RANK=1", "MASTER_ADDR=a"}}) {
     ResolvedCluster resolved = locate("env", with(variables, 8), pytorch());
     EXPECT_THAT(resolved.cluster.nodes, SizeIs(2)) << variables[1];
     EXPECT_EQ(resolved.cluster.world_size, 16) << variables[1];
@@ -145,6 +153,47 @@ TEST(Env, RefusesNumbersThatDoNotFit) {
   EXPECT_THAT(
       refusal("env", with({"NNODES=2", "NODE_RANK=0", "WORLD_SIZE=7", "MASTER_ADDR=a"}), pytorch()),
       HasSubstr("NNODES"));
+  EXPECT_THAT(refusal("env", with({"NUM_NODES=2", "NODE_RANK=0", "WORLD_SIZE=7", "MASTER_ADDR=a"}),
+                      pytorch()),
+              HasSubstr("NUM_NODES"));
+}
+
+TEST(Env, ARankThatIsOfAnotherNodeIsAContradiction) {
+  const auto ranked = [](const char* rank, const char* world) {
+    return with({"NUM_NODES=2", "NODE_RANK=1", "MASTER_ADDR=a", rank, world}, 8);
+  };
+  for (const auto& [rank, world] :
+       {std::pair("RANK=0", "WORLD_SIZE=2"), std::pair("RANK=0", "WORLD_SIZE=16"),
+        std::pair("RANK=7", "WORLD_SIZE=16")}) {
+    EXPECT_THAT(refusal("env", ranked(rank, world), pytorch()), HasSubstr("NODE_RANK and RANK"))
+        << rank << " " << world;
+    Request told = pytorch();
+    told.node_rank = 1;
+    EXPECT_EQ(locate("env", ranked(rank, world), told).local_node.node_rank, 1);
+  }
+  EXPECT_THAT(
+      refusal("env", with({"NNODES=2", "NODE_RANK=1", "MASTER_ADDR=a", "RANK=0"}), pytorch()),
+      HasSubstr("NODE_RANK and RANK"));
+  EXPECT_THAT(
+      refusal("env", with({"NNODES=1", "NODE_RANK=0", "MASTER_ADDR=a", "RANK=1", "WORLD_SIZE=2"}),
+              pytorch()),
+      HasSubstr("NODE_RANK and RANK"));
+  for (const char* rank : {"RANK=1", "RANK=8", "RANK=15"}) {
+    EXPECT_EQ(locate("env", ranked(rank, "WORLD_SIZE=16"), pytorch()).local_node.node_rank, 1)
+        << rank;
+  }
+}
+
+TEST(Env, AsksForWhatIsMissingOfWhatThereIs) {
+  EXPECT_THAT(refusal("env", with({"NNODES=2", "MASTER_ADDR=a"}, 8), pytorch()),
+              HasSubstr("set NODE_RANK, or"));
+  EXPECT_THAT(refusal("env", with({"NODE_RANK=1", "MASTER_ADDR=a"}, 8), pytorch()),
+              HasSubstr("set NNODES, or"));
+  Request second = pytorch();
+  second.node_rank = 1;
+  ResolvedCluster resolved = locate("env", with({"NNODES=2", "MASTER_ADDR=a"}, 8), second);
+  EXPECT_EQ(resolved.local_node.node_rank, 1);
+  EXPECT_EQ(resolved.cluster.world_size, 16);
 }
 
 }  // namespace

@@ -96,8 +96,7 @@ TEST(KubeflowPyTorch, AnOlderOperatorCountsPodsAndItsMasterIsLocalhost) {
   ResolvedCluster last = resolved_in(locate_kubeflow, older_pod(2));
   EXPECT_THAT(nodes_of(last), ElementsAre("job-master-0 x4", "? x4", "? x4"));
   EXPECT_EQ(first.cluster, last.cluster);
-  EXPECT_TRUE(first.platform.master_is_localhost);
-  EXPECT_FALSE(last.platform.master_is_localhost);
+  EXPECT_EQ(first.cluster.master_addr, "job-master-0");
 }
 
 TEST(KubeflowPyTorch, ContradictionsAreErrors) {
@@ -151,8 +150,64 @@ TEST(KubeflowPyTorch, AnElasticJobHasARangeOfNodes) {
   EXPECT_EQ(resolved.local_node.node_rank, 2);
   EXPECT_EQ(resolved.cluster.master_addr, "job-worker-0");
   EXPECT_EQ(resolved.cluster.master_port, 29400);
-  c.snapshot.facts.host_name = "pod";
-  EXPECT_THAT(error_in(locate_kubeflow, c), HasSubstr("--node-rank"));
+}
+
+// The agents' rendezvous numbers the nodes. Its endpoint is a node of the job only where the pods'
+// names say so.
+TEST(KubeflowPyTorch, ARendezvousNeedsNoRankAndIsNoMaster) {
+  for (const char* nodes : {"1:2", "2:2", "2"}) {
+    for (const char* backend : {"etcd", "etcd-v2", "c10d", ""}) {
+      Container c = container("job-worker-1", {kKubernetes, "PET_NPROC_PER_NODE=2"});
+      c.snapshot.env.set("PET_NNODES", nodes);
+      c.snapshot.env.set("PET_RDZV_BACKEND", backend);
+      c.snapshot.env.set("PET_RDZV_ENDPOINT", "etcd-service:2379");
+      ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+      EXPECT_THAT(nodes_of(resolved), ElementsAre("? x2", "? x2"));
+      EXPECT_EQ(resolved.cluster.master_addr, "");
+      EXPECT_EQ(resolved.platform.min_nodes, nodes[0] - '0');
+      EXPECT_EQ(resolved.local_node.node_rank, 1);
+      for (const char* name : {"pod", "job-worker-7"}) {
+        c.snapshot.facts.host_name = name;
+        EXPECT_THAT(resolved_in(locate_kubeflow, c).local_node.reason, HasSubstr("rendezvous"));
+      }
+      c.request.torch_launcher = TorchLauncher::kFanOut;
+      EXPECT_THAT(error_in(locate_kubeflow, c), HasSubstr("node"));
+    }
+  }
+}
+
+TEST(KubeflowPyTorch, ARendezvousMayStandInTorchrunsFlags) {
+  Container c = container("job-worker-1", {kKubernetes, "PET_NNODES=2", "PET_NPROC_PER_NODE=2"});
+  c.request.command = {"torchrun", "--rdzv-backend=etcd-v2", "--rdzv_endpoint", "etcd:2379",
+                       "x.py"};
+  ResolvedCluster resolved = resolved_in(locate_kubeflow, c);
+  EXPECT_EQ(resolved.cluster.master_addr, "");
+  EXPECT_EQ(resolved.platform.min_nodes, 2);
+  c.request.command = {"bash", "-c", "torchrun --rdzv_backend=etcd --rdzv_endpoint=$EP x.py"};
+  EXPECT_EQ(resolved_in(locate_kubeflow, c).platform.min_nodes, 2) << "the shell says where";
+  c.request.command = {"torchrun", "--rdzv-backend=static", "--rdzv_endpoint", "etcd:2379", "x.py"};
+  c.snapshot.env.set("PET_NODE_RANK", "1");
+  resolved = resolved_in(locate_kubeflow, c);
+  EXPECT_EQ(resolved.cluster.master_addr, "etcd") << "node 0 opens a static one";
+  EXPECT_EQ(resolved.platform.min_nodes, 0);
+}
+
+TEST(KubeflowPyTorch, ARendezvousOfOneNodeNeedsNoRank) {
+  const ResolvedCluster resolved = resolved_in(
+      locate_kubeflow, container("pod", {kKubernetes, "PET_NNODES=1", "PET_NPROC_PER_NODE=2",
+                                         "PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=a:29400"}));
+  EXPECT_EQ(resolved.cluster.nodes.size(), 1U);
+}
+
+// As torchrun --standalone says it.
+TEST(KubeflowPyTorch, ASingleNodeMayMeetAtAnyPort) {
+  const auto port_of = [](std::vector<std::string> told) {
+    std::vector<std::string> variables = {kKubernetes, "PET_NNODES=1", "PET_NPROC_PER_NODE=2"};
+    variables.insert(variables.end(), told.begin(), told.end());
+    return resolved_in(locate_kubeflow, container("pod", variables)).cluster.master_port;
+  };
+  EXPECT_EQ(port_of({"PET_RDZV_BACKEND=c10d", "PET_RDZV_ENDPOINT=localhost:0"}), 0);
+  EXPECT_EQ(port_of({"PET_NODE_RANK=0", "PET_MASTER_ADDR=localhost", "PET_MASTER_PORT=0"}), 0);
 }
 
 // --- Trainer v2 ---
@@ -369,6 +424,9 @@ TEST(KubeflowJax, AJaxJobHasOtherNames) {
   EXPECT_EQ(resolved.cluster.nodes.size(), 2U);
   EXPECT_EQ(resolved.local_node.node_rank, 1);
   EXPECT_EQ(resolved.cluster.master_port, 6666);
+  Container itself = pod;
+  itself.snapshot.env.set("COORDINATOR_ADDRESS", "localhost");
+  EXPECT_THAT(error_in(locate_kubeflow, itself), HasSubstr("localhost on node 1 of 2"));
 }
 
 TEST(KubeflowJax, ByHandTheyAreNobodys) {

@@ -289,6 +289,25 @@ TEST(ModelArts, ACallerThatIsInTheCodeDirectoryStaysThere) {
   Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)}, {"/home/ma-user"});
   node.cwd = std::string(kRoot) + "/code/src";
   EXPECT_EQ(locate("modelarts", node, kTrain).platform.cwd, "");
+  node.variables[0] = "MA_VJ_NAME=j";
+  EXPECT_EQ(locate("modelarts", node, kTrain).platform.cwd, "") << "also without MA_JOB_DIR";
+}
+
+// A custom image is started there; MA_JOB_DIR is set for it too.
+TEST(ModelArts, ACallerThatIsInTheHomeStaysThere) {
+  const std::string code = std::string(kRoot) + "/code";
+  Container node = alone({"MA_JOB_DIR=" + std::string(kRoot)}, {"/home/ma-user", kRoot, code});
+  node.paths[kRoot] = directory({"code"});
+  node.paths[code + "/train.py"] = file();
+  const Words absolute = {"python", code + "/train.py"};
+  EXPECT_EQ(locate("modelarts", node, absolute).platform.cwd, code) << "the caller is elsewhere";
+  node.cwd = "/home/ma-user";
+  EXPECT_EQ(locate("modelarts", node, absolute).platform.cwd, "/home/ma-user");
+  EXPECT_EQ(locate("modelarts", node, {"bash", "-c", "python a.py"}).platform.cwd, "/home/ma-user");
+  EXPECT_EQ(locate("modelarts", node, {"python", "absent.py"}).platform.cwd, "/home/ma-user");
+  EXPECT_EQ(locate("modelarts", node, kTrain).platform.cwd, code) << "where the script lies";
+  node.variables.push_back("MA_HOME=/home/other");
+  EXPECT_EQ(locate("modelarts", node, absolute).platform.cwd, "/home/ma-user");
 }
 
 TEST(ModelArts, TheCommandStartsWhereItsScriptIs) {

@@ -294,6 +294,22 @@ TEST(VkPyTorch, ItsOwnVariablesAreEnoughWithoutHosts) {
   EXPECT_THAT(refusal("vk", node, kTrain), HasSubstr("RANK"));
 }
 
+TEST(VkPyTorch, AFirstNodeThatIsCalledLocalhostIsItsHost) {
+  Container node;
+  node.host_name = "job-master-0";
+  node.variables = {"VK_TASK_INDEX=0", "SLOTS=4", "MASTER_ADDR=localhost", "WORLD_SIZE=2",
+                    "RANK=0"};
+  const ResolvedCluster resolved = locate("vk", node, {"torchrun", "--master_addr=${MASTER_ADDR}"});
+  EXPECT_EQ(resolved.cluster.master_addr, "job-master-0");
+  EXPECT_EQ(resolved.cluster.nodes[0].host, "job-master-0");
+  EXPECT_EQ(resolved.platform.command[1], "--master_addr=job-master-0");
+  node.host_name = "localhost";
+  node.addresses = {"10.0.0.7"};
+  EXPECT_EQ(locate("vk", node, kTrain).cluster.master_addr, "10.0.0.7");
+  node.variables[3] = "WORLD_SIZE=1";
+  EXPECT_EQ(locate("vk", node, kTrain).cluster.master_addr, "localhost");
+}
+
 // --- the command
 
 TEST(Vk, ACommandForAShellIsRefusedWithTheFormToUse) {

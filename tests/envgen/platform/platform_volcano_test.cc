@@ -245,6 +245,82 @@ TEST(Volcano, ATaskBesideThePyTorchJobIsNoNode) {
             resolved_in(locate_volcano, torch_pod("worker", 1)).cluster);
 }
 
+// The plugin counted all pods of the job in WORLD_SIZE until 2025.
+TEST(Volcano, AnOlderPyTorchPluginCountsTheTasksBesideTheJob) {
+  for (const char* world : {"3", "5"}) {
+    for (const auto& [task, index] : {std::pair("master", 0), std::pair("worker", 1)}) {
+      Container c = torch_pod(task, index);
+      set(c, {{"VC_BOARD_HOSTS", "job-board-0.job,job-board-1.job"}, {"WORLD_SIZE", world}});
+      for (const bool host_network : {false, true}) {
+        if (host_network) c.snapshot.facts.host_name = "machine-17";
+        const ResolvedCluster resolved = resolved_in(locate_volcano, c);
+        EXPECT_EQ(resolved.cluster, resolved_in(locate_volcano, torch_pod(task, index)).cluster);
+        EXPECT_EQ(resolved.local_node.node_rank, task == std::string("master") ? 0 : 2);
+        EXPECT_EQ(resolved.warnings.size(), *world == '5' ? 1U : 0U);
+      }
+    }
+    Container board = torch_pod("board", 1);
+    set(board, {{"VC_BOARD_HOSTS", "job-board-0.job,job-board-1.job"}, {"WORLD_SIZE", world}});
+    board.snapshot.env.unset("RANK");
+    EXPECT_THAT(error_in(locate_volcano, board), HasSubstr("task board, which is beside"));
+  }
+}
+
+TEST(Volcano, ThePyTorchPluginsTasksAreKnownByWhatItNumbers) {
+  auto trainer = [](const char* host, int index, int rank, const char* world) {
+    Container c = container(host, {"VC_CHIEF_HOSTS=j-chief-0.j", "VC_BOARD_HOSTS=j-board-0.j",
+                                   "VC_TRAINER_HOSTS=j-trainer-0.j,j-trainer-1.j",
+                                   "MASTER_ADDR=j-chief-0.j", "MASTER_PORT=23456"});
+    set(c, {{"VC_TASK_INDEX", std::to_string(index)},
+            {"RANK", std::to_string(rank)},
+            {"WORLD_SIZE", world}});
+    return c;
+  };
+  for (const char* world : {"3", "4"}) {
+    const ResolvedCluster last = resolved_in(locate_volcano, trainer("j-trainer-1", 1, 2, world));
+    EXPECT_THAT(nodes_of(last), ElementsAre("chief0 j-chief-0.j x2", "trainer0 j-trainer-0.j x2",
+                                            "trainer1 j-trainer-1.j x2"));
+    EXPECT_EQ(last.local_node.node_rank, 2);
+  }
+  EXPECT_EQ(resolved_in(locate_volcano, trainer("j-chief-0", 0, 0, "3")).cluster.nodes.size(), 3U);
+  EXPECT_THAT(error_in(locate_volcano, trainer("j-chief-0", 0, 0, "4")),
+              AllOf(HasSubstr("WORLD_SIZE"), HasSubstr("board (1), trainer (2)")))
+      << "nothing tells the master which of them trains";
+  EXPECT_THAT(error_in(locate_volcano, trainer("j-trainer-1", 1, 2, "7")), HasSubstr("WORLD_SIZE"));
+}
+
+TEST(Volcano, APyTorchMasterThatIsCalledWorkerIsNotItsOwnWorker) {
+  Container c = container(
+      "j-worker-0", {"VC_TASK_INDEX=0", "VC_WORKER_HOSTS=j-worker-0.j",
+                     "VC_A_HOSTS=j-a-0.j,j-a-1.j", "VC_B_HOSTS=j-b-0.j,j-b-1.j",
+                     "MASTER_ADDR=j-worker-0.j", "MASTER_PORT=23456", "WORLD_SIZE=5", "RANK=0"});
+  EXPECT_THAT(error_in(locate_volcano, c), HasSubstr("no task worker"));
+}
+
+TEST(Volcano, APyTorchMasterMayBeAloneBesideOtherTasks) {
+  Container c = container("j-master-0", {"VC_TASK_INDEX=0", "VC_MASTER_HOSTS=j-master-0.j",
+                                         "VC_BOARD_HOSTS=j-board-0.j", "MASTER_ADDR=j-master-0.j",
+                                         "MASTER_PORT=23456", "WORLD_SIZE=1", "RANK=0"});
+  EXPECT_EQ(resolved_in(locate_volcano, c).cluster.nodes.size(), 1U);
+}
+
+// Both plugins know a master and a worker; MPI_HOST is the master's alone.
+TEST(Volcano, ThePyTorchAndTheMpiPluginTogetherAreThePyTorchJob) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"python", "train.py"}, {"mpirun", "python", "train.py"}}) {
+    Container master = torch_pod("master", 0);
+    set(master, {{"MPI_HOST", "job-worker-0.job,job-worker-1.job"}});
+    Container worker = torch_pod("worker", 1);
+    master.request.command = worker.request.command = command;
+    const ResolvedCluster first = resolved_in(locate_volcano, master);
+    const ResolvedCluster last = resolved_in(locate_volcano, worker);
+    EXPECT_EQ(first.cluster, last.cluster);
+    EXPECT_EQ(first.platform.framework, command[0] == "mpirun" ? "mpi" : "pytorch");
+    EXPECT_EQ(last.platform.framework, first.platform.framework);
+    EXPECT_EQ(first.cluster.world_size, command[0] == "mpirun" ? 2 : 6);
+  }
+}
+
 TEST(Volcano, ThePyTorchPluginAloneKnowsTheMasterOnly) {
   Container c = container(
       "x", {"VC_TASK_INDEX=1", "MASTER_ADDR=m", "MASTER_PORT=1", "WORLD_SIZE=3", "RANK=2"});

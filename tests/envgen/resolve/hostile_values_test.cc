@@ -2,8 +2,7 @@
 // never in a plan that two nodes would understand differently.
 
 #include "envgen/plan/parsed_command.h"
-#include "envgen/resolve/resolve.h"
-#include "tests/envgen/platform/platform_jobs.h"
+#include "tests/envgen/resolve/resolved.h"
 
 namespace envgen::jobs {
 namespace {
@@ -27,19 +26,8 @@ Words operator+(Words left, Words right) {
   return left;
 }
 
-// The whole way, over the platform that is detected.
 Outcome outcome(const Container& container, const Request& request) {
-  Snapshot snapshot = snapshot_of(container);
-  constexpr int kMostRounds = 20;
-  for (int round = 0; round < kMostRounds; ++round) {
-    Answer answer = resolve(snapshot, request);
-    if (answer.wants.empty()) return std::move(answer.outcome);
-    for (const Want& want : answer.wants) {
-      auto known = container.paths.find(want.path);
-      snapshot.paths[want.path] = known == container.paths.end() ? PathState() : known->second;
-    }
-  }
-  return Error{"planning", "", "no answer after many rounds", ""};
+  return outcome_in(snapshot_of(container), container, request);
 }
 
 std::string error_of(const Container& container, const Request& request) {
@@ -95,6 +83,23 @@ TEST(ToldMaster, IsNotTheNodeItselfOnAnyButTheFirst) {
                   kTrain),
           AllOf(HasSubstr("MASTER_ADDR"), HasSubstr(value), HasSubstr("--master-addr")))
           << told.platform;
+    }
+  }
+}
+
+TEST(ToldMaster, OfTheFirstNodeIsItsHostWhereItIsToldItself) {
+  for (Told told : kTold) {
+    for (std::string& variable : told.variables) {
+      for (const char* name : {"RANK=1", "PET_NODE_RANK=1", "VC_TASK_INDEX=1", "VK_TASK_INDEX=1"}) {
+        if (variable == name) variable.back() = '0';
+      }
+    }
+    for (const char* value : {"localhost", "127.0.1.1", "0.0.0.0", "::1"}) {
+      Container first = with(told.variables + Words{"MASTER_ADDR=" + std::string(value)});
+      first.host_name = "a";
+      ResolvedCluster resolved = locate(told.platform, first, kTrain);
+      EXPECT_EQ(resolved.cluster.master_addr, "a") << told.platform << " " << value;
+      EXPECT_EQ(resolved.cluster.nodes[0].host, "a") << told.platform << " " << value;
     }
   }
 }
@@ -440,7 +445,7 @@ TEST(CondaPrefix, IsNotTheDirectoryThatHoldsThemAll) {
 
 TEST(ErrorLine, IsOneLine) {
   EXPECT_EQ(to_line({"a", "b", "x\ny\x1b[2Jz\x7f", "d\tü"}),
-            "a: b: found x\\ny\\x1b[2Jz\\x7f; d\\x09ü");
+            "a: b: found x\\ny\\x1b[2Jz\\x7f; d\\tü");
 }
 
 TEST(ErrorLine, IsCutBetweenCharactersWhereItWouldBeHuge) {

@@ -55,6 +55,51 @@ Job tensorflow(const std::string& cluster, const std::string& task) {
   return job;
 }
 
+// The machine's address is 10.0.0.1.
+Job counted(int node_rank, std::string master) {
+  Job job = pytorch(node_rank, "");
+  job.request.nodes = 2;
+  job.request.master_addr = std::move(master);
+  return job;
+}
+
+// Each pod of an unnumbered rendezvous is node 0 to trainit.
+TEST(NodeLink, NodesThatTheRendezvousNumbersHaveNone) {
+  Job job("", "", 0, {"python", "train.py"});
+  job.request.node_rank.reset();
+  job.request.platform = "kubeflow";
+  job.request.master_addr = "10.0.0.9";
+  job.request.restart_across_nodes = true;
+  job.variables = {"PATH=/usr/bin", "PET_NNODES=2", "PET_NPROC_PER_NODE=2",
+                   "PET_RDZV_BACKEND=etcd-v2", "PET_RDZV_ENDPOINT=etcd:2379"};
+  const Plan plan = job.plan();
+  EXPECT_FALSE(plan.link);
+  EXPECT_EQ(plan.policy.max_restarts, 0);
+  job.request.node_rank = 1;
+  EXPECT_TRUE(job.plan().link);
+}
+
+TEST(Identity, AMastersAddressThatDoesNotFitTheNumberIsWarnedOf) {
+  EXPECT_THAT(counted(0, "10.0.0.2").plan().warnings,
+              testing::Contains(testing::HasSubstr("10.0.0.2 is none of this machine's")));
+  EXPECT_THAT(counted(1, "10.0.0.1").plan().warnings,
+              testing::Contains(testing::HasSubstr("10.0.0.1 is this machine's own")));
+  for (const Job& fits : {counted(0, "10.0.0.1"), counted(1, "10.0.0.2"), counted(0, "a"),
+                          counted(1, "127.0.0.1"), counted(0, "fd00::1")}) {
+    EXPECT_THAT(fits.plan().warnings, testing::IsEmpty()) << fits.request.master_addr;
+  }
+}
+
+TEST(Identity, AListThatHasThisMachineElsewhereIsAnError) {
+  Snapshot snapshot;
+  snapshot.facts.addresses = {"10.0.0.1"};
+  Request request = pytorch(0, "10.0.0.2:2,10.0.0.1:2").request;
+  const Outcome outcome = resolve(snapshot, request).outcome;
+  const auto* error = std::get_if<Error>(&outcome);
+  ASSERT_NE(error, nullptr);
+  EXPECT_THAT(to_line(*error), testing::HasSubstr("has the address 10.0.0.1, which is node 1"));
+}
+
 TEST(NodeLink, IsOfEachJobOfSeveralNodes) {
   const Plan plan = pytorch(1).plan();
   ASSERT_TRUE(plan.link);

@@ -236,6 +236,22 @@ TEST(DeviceWait, GoesByTheFilesAloneWhereTheDriverTellsNothing) {
   EXPECT_THAT(paths_of(job.plan().device_wait), ElementsAre("/dev/cambricon_dev1"));
 }
 
+TEST(DeviceWait, TakesNumbersOfPartsForNoDevices) {
+  Job job = pytorch(0, "a:2");
+  job.request.max_restarts = 3;
+  job.tree.file("/dev/neuron0").file("/dev/neuron1").file("/dev/neuron2").file("/dev/neuron3");
+  job.variables = {"NEURON_RT_VISIBLE_CORES=2,3"};
+  EXPECT_THAT(paths_of(job.plan().device_wait), SizeIs(4)) << "cores of device 0 or 1";
+}
+
+TEST(DeviceWait, IsForDevicesInADirectory) {
+  Job job = pytorch(0, "a:2");
+  job.request.max_restarts = 3;
+  job.tree.file("/dev/accel/accel0").file("/dev/accel/accel1").file("/dev/accel/accel_controlD0");
+  EXPECT_THAT(paths_of(job.plan().device_wait),
+              ElementsAre("/dev/accel/accel0", "/dev/accel/accel1"));
+}
+
 TEST(DeviceWait, IsNoneWithoutARestartOrWithoutTime) {
   Job job = gpu_job();
   job.request.max_restarts = 0;

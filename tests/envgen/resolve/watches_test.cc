@@ -79,14 +79,14 @@ TEST_F(Watches, FlightRecordersDumpsAreWhereTheJobPutsThem) {
 
 TEST_F(Watches, AreNoneUnlessAskedFor) {
   EXPECT_FALSE(has_watches(plan().observe));
-  EXPECT_EQ(watches_text(plan_.observe), "");
+  EXPECT_EQ(watches_text(plan_.observe).text(), "");
   EXPECT_THAT(plan_.warnings, IsEmpty());
 }
 
 TEST_F(Watches, HealthIsCheckedEachFiveMinutesWhereThereIsSomethingToRun) {
   add_health_hook();
   EXPECT_EQ(plan().observe.health_interval_ms, 300'000);
-  EXPECT_EQ(watches_text(plan_.observe),
+  EXPECT_EQ(watches_text(plan_.observe).text(),
             "watches health: each 300 s; 2 failed rounds in succession save the job and end it "
             "with exit code 75\n");
 }
@@ -95,7 +95,7 @@ TEST_F(Watches, DoctorsChecksAreSomethingToRun) {
   request_.observe.health_checks = "disk";
   request_.observe.health_failures = 1;
   EXPECT_EQ(plan().observe.health_interval_ms, 300'000);
-  EXPECT_EQ(watches_text(plan_.observe),
+  EXPECT_EQ(watches_text(plan_.observe).text(),
             "watches health: each 300 s, checks disk; a failed round saves the job and ends it "
             "with exit code 75\n");
 }
@@ -146,19 +146,19 @@ TEST_F(Watches, AreShownToAPerson) {
   request_.observe.perf_count = 3;
   request_.observe.perf_reschedules = true;
   request_.observe.stall_ms = 1'800'000;
-  EXPECT_EQ(watches_text(plan().observe),
+  EXPECT_EQ(watches_text(plan().observe).text(),
             "watches performance: hardware / e2e above 0.8 in 3 lines in succession saves the job "
             "and ends it with exit code 75\n"
             "watches for stalls: no output and no CPU time for 1800 s is reported\n");
   request_.observe.perf_threshold_ppm = 0;
   request_.observe.progress = {"step {step}"};
-  EXPECT_EQ(watches_text(plan().observe),
+  EXPECT_EQ(watches_text(plan().observe).text(),
             "watches progress: lines with \"step {step}\"\n"
             "watches for stalls: no output and no CPU time, of ranks that tell their steps no new "
             "one, for 1800 s is reported\n");
   request_.observe.progress.clear();
   request_.observe.stall_ends = true;
-  EXPECT_EQ(watches_text(plan().observe),
+  EXPECT_EQ(watches_text(plan().observe).text(),
             "watches for stalls: no output and no CPU time for 1800 s fails the job with exit code "
             "70\n");
 }

@@ -60,8 +60,9 @@ void check_shell(const Words& command) {
   if (!result) {
     constexpr std::string_view kForm = "use: bash -c ";
     const std::string& fix = result.error().fix;
-    require(fix.starts_with(kForm));
     require(!result.error().found.empty() && result.error().where == "platform vk");
+    if (fix.starts_with("use: --conda-env ")) return;
+    require(fix.starts_with(kForm));
     auto argument = shell_words(std::string_view(fix).substr(kForm.size()));
     require(argument && argument->size() == 1);
     check_line(command, (*argument)[0]);

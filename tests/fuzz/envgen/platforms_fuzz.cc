@@ -50,9 +50,10 @@ void resolve(envgen::Snapshot snapshot, const envgen::Request& request, bool fil
 
 TRAINIT_FUZZER(platforms) {
   constexpr std::array kPlatforms = {
-      "",        "modelarts", "dlc",     "vk",     "volcano",   "kubeflow", "slurm",
-      "indexed", "bare",      "local",   "vertex", "sagemaker", "azureml",  "skypilot",
-      "mlp",     "lws",       "openpai", "lsf",    "pbs",       "tfconfig", "env"};
+      "",           "modelarts", "dlc",     "vk",       "volcano",   "kubeflow", "slurm",
+      "indexed",    "bare",      "local",   "vertex",   "sagemaker", "azureml",  "skypilot",
+      "dstack",     "beaker",    "baseten", "metaflow", "mlp",       "lws",      "openpai",
+      "determined", "lsf",       "pbs",     "tfconfig", "env"};
   constexpr std::array kFrameworks = {"",           "ascend",  "pytorch", "deepspeed",
                                       "tensorflow", "horovod", "mpi",     "single"};
   if (size < 2) return 0;

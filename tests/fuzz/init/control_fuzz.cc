@@ -81,7 +81,7 @@ void check_decisions(const engine::ControlRequest& request) {
       const bool done = decision.reply.answer == engine::ControlAnswer::kDone;
       require(done == decision.event.has_value() && decision.reply.value_ms >= 0);
       if (!done) continue;
-      if (const auto* more = std::get_if<lifecycle::event::ExtendBy>(&*decision.event)) {
+      if (const auto* more = std::get_if<lifecycle::event::ExpireIn>(&*decision.event)) {
         require(more->duration_ms >= 0 && decision.reply.value_ms <= engine::kLongestLimitMs);
       } else if (const auto* held = std::get_if<lifecycle::event::HoldFor>(&*decision.event)) {
         require(held->duration_ms >= 0 && held->duration_ms <= engine::kLongestWindowMs);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "base/characters/utf8.h"
 #include "init/engine/state/failure.h"
 #include "tests/fuzz/fuzzer.h"
 

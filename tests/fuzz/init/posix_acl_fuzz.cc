@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "init/copy/tree/posix_acl.h"
+#include "init/copy/posix_acl.h"
 #include "tests/fuzz/fuzzer.h"
 
 TRAINIT_FUZZER(posix_acl) {

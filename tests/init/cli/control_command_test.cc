@@ -71,6 +71,20 @@ TEST(ControlRequestWords, AreRefusedWithoutADurationThatIsOne) {
   }
 }
 
+TEST(ControlRequestWords, SayWhatIsLeft) {
+  const auto request = parse(cli::kExtend, {"--left", "30m"});
+  ASSERT_TRUE(request) << to_line(request.error());
+  EXPECT_EQ(request->op, ControlOp::kExpireIn);
+  EXPECT_EQ(request->argument_ms, 1800'000);
+  for (const Words& words : {Words{"--left", "30m", "2h"}, Words{"--left", "30m", "--for", "2h"}}) {
+    const auto both = parse(cli::kExtend, words);
+    ASSERT_FALSE(both);
+    EXPECT_THAT(to_line(both.error()), HasSubstr("--left"));
+  }
+  EXPECT_FALSE(parse(cli::kExtend, {"--left", "-1h"}));
+  EXPECT_FALSE(parse(cli::kHold, {"--left", "1h"}));
+}
+
 TEST(ControlRequestWords, OfACheckpointMayKeepTheJobRunning) {
   EXPECT_EQ(parse(cli::kCheckpoint, {})->op, ControlOp::kCheckpoint);
   EXPECT_FALSE(parse(cli::kCheckpoint, {})->keep_running);
@@ -84,7 +98,8 @@ const ControlRequest kRequests[] = {{.op = ControlOp::kRelease},
                                     {.op = ControlOp::kHold, .argument_ms = 7200'000},
                                     {.op = ControlOp::kExtend, .argument_ms = 7200'000},
                                     {.op = ControlOp::kCheckpoint},
-                                    {.op = ControlOp::kCheckpoint, .keep_running = true}};
+                                    {.op = ControlOp::kCheckpoint, .keep_running = true},
+                                    {.op = ControlOp::kExpireIn, .argument_ms = 1800'000}};
 
 std::string said(const ControlRequest& request, const ControlReply& reply) {
   auto line = cli::describe_reply(request, reply, "/run/trainit");

@@ -202,6 +202,8 @@ const Sample kSamples[] = {
     {"user", "bob", "0:0", "", [](const Options& o) { return o.request.sandbox.user; }},
     {"caps", "none", "-kill", "", [](const Options& o) { return o.request.sandbox.caps; }},
     {"ambient", "kill", "chown", "", [](const Options& o) { return o.request.sandbox.ambient; }},
+    {"untrusted-image", "1", "0", "x",
+     [](const Options& o) { return text(o.untrusted_image); }},
     {"no-new-privs", "1", "0", "x",
      [](const Options& o) { return text(o.request.sandbox.settings.no_new_privs); }},
     {"seccomp", "/p.json", "/q.json", "",
@@ -285,8 +287,9 @@ const Sample kSamples[] = {
     {"copy timeout", "1s", "2s", "0", of_data<&DataRequest::timeout_ms>},
     {"copy owner", "1:2", "3:4", "root",
      [](const Options& o) { return o.owner ? std::to_string(o.owner->uid) : "unset"; }},
-    {"cache gc dry-run", "1", "0", "x", [](const Options& o) { return text(o.dry_run); }},
+    {"copy dry-run", "1", "0", "x", [](const Options& o) { return text(o.dry_run); }},
     {"extend for", "2h", "3h", "soon", [](const Options& o) { return text(o.span_ms); }},
+    {"extend left", "2h", "3h", "soon", [](const Options& o) { return text(o.left_ms); }},
     {"hold for", "2h", "3h", "soon", [](const Options& o) { return text(o.span_ms); }},
     {"checkpoint keep-running", "1", "0", "x",
      [](const Options& o) { return text(o.keep_running); }},
@@ -602,6 +605,18 @@ TEST(Options, VariablesThatAreNearlyAnOptionsAreTold) {
               ElementsAre("TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?"));
   EXPECT_THAT(warnings_of({"TRAINIT_MAXRESTARTS=3", "TRAINIT_HOST=a,b"}),
               ElementsAre(HasSubstr("TRAINIT_MAX_RESTARTS?"), HasSubstr("TRAINIT_HOSTS?")));
+}
+
+TEST(Options, OfAServicesLinkIsNone) {
+  const Environ env({"TRAINIT_MASTER_PORT=tcp://10.3.2.1:2222",
+                     "TRAINIT_MASTER_SERVICE_HOST=10.3.2.1", "TRAINIT_SSH_PORT=tcp://10.3.2.2:22",
+                     "TRAINIT_SSH_PORT_22_TCP=tcp://10.3.2.2:22",
+                     "TRAINIT_LNK_PORT=tcp://10.3.2.3:1", "TRAINIT_LNK_SERVICE_HOST=10.3.2.3"});
+  const auto options = cli::parse_options({}, env);
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->request.master_port, std::nullopt);
+  EXPECT_THAT(cli::variable_warnings(env), ElementsAre(HasSubstr("ignoring TRAINIT_MASTER_PORT="),
+                                                       HasSubstr("ignoring TRAINIT_SSH_PORT=")));
 }
 
 // Others may use the prefix: an image, a Service of this name, hooks, trainit itself.

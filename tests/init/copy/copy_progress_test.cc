@@ -116,6 +116,30 @@ TEST(CopyProgress, RateIsThatOfTheLastTenSeconds) {
   EXPECT_EQ(window.rate().bytes, 0U);
 }
 
+TEST(CopyProgress, NoTimeLeftIsToldFromBeforeAStall) {
+  envgen::RateWindow window;
+  std::uint64_t bytes = 0;
+  std::int64_t now = 0;
+  for (; now < 20'000; now += 100) window.add(now, bytes += 100'000, 0);
+  for (; now < 24'000; now += 100) window.add(now, bytes, 0);
+  EXPECT_EQ(window.rate().bytes, 0U);
+  for (; now < 60'000; now += 100) window.add(now, bytes, 0);
+  // Afterwards it is as slow as it is now: neither the rate before nor the stall counts.
+  for (int i = 0; i < 20; ++i, now += 100) window.add(now, bytes += 100, 0);
+  EXPECT_NEAR(static_cast<double>(window.rate().bytes), 1000, 100);
+}
+
+TEST(CopyProgress, StallTakesThePlaceOfTheTimeLeft) {
+  envgen::CopyProgress progress = half_way();
+  progress.stalled = "nothing from /mnt/x for 40s";
+  EXPECT_TRUE(progress_line(progress, {}).ends_with(", nothing from /mnt/x for 40s"));
+  EXPECT_NE(progress_bar(progress, {}, 100).find("nothing from /mnt/x for 40s"), std::string::npos);
+  EXPECT_NE(progress_bar(progress, {}, 40).find("nothing from /m"), std::string::npos);
+  EXPECT_LT(progress_bar(progress, {}, 40).size(), 40U);
+  progress.total_entries = 0;
+  EXPECT_TRUE(progress_line(progress, {}).ends_with(", nothing from /mnt/x for 40s"));
+}
+
 TEST(CopyProgress, RateIsKnownFromTheSecondLookOn) {
   envgen::RateWindow window;
   window.add(0, 0, 0);

@@ -70,10 +70,27 @@ TEST(CopyProgressView, WhatBeginsIsDrawnAtOnce) {
   EXPECT_NE(drawn.find("checking"), std::string::npos) << drawn;
 }
 
+TEST(CopyProgressView, StallAndItsEndAreLinesAboveTheBar) {
+  const copy::SharedCounters counters = half_done();
+  const std::string drawn = drawn_by([&] {
+    copy::ProgressView view("set", {.source = "/mnt/x", .copy = "/y"});
+    view.show(counters.get());
+    counters.get().stalled_ms = 15'000;
+    counters.get().stalled_side = envgen::CopySide::kSource;
+    for (int i = 0; i < 3; ++i) view.show(counters.get());
+    counters.get().stalled_side = envgen::CopySide::kNone;
+    view.show(counters.get());
+  });
+  const std::string line = "\r\x1b[Ktrainit: set: nothing from /mnt/x for 15s: ";
+  EXPECT_NE(drawn.find(line), std::string::npos) << drawn;
+  EXPECT_EQ(drawn.find(line), drawn.rfind(line)) << drawn;
+  EXPECT_NE(drawn.find("trainit: set: /mnt/x answers again after 15s"), std::string::npos) << drawn;
+}
+
 TEST(CopyProgressView, QuickCopyNeedsNoLine) {
   const copy::SharedCounters counters = half_done();
   int lines = 0;
-  copy::ProgressView view("set", [&lines](std::string_view) { ++lines; });
+  copy::ProgressView view("set", {}, [&lines](std::string_view) { ++lines; });
   view.show(counters.get());
   view.clear();
   EXPECT_EQ(lines, 0);

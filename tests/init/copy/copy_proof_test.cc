@@ -47,6 +47,50 @@ TEST(CopyProof, WantsEachAttribute) {
   EXPECT_FALSE(is_proven(kSource, copy, kRules));
 }
 
+TEST(CopyProof, TakesARoundedTimeForTheOneThatWasSet) {
+  constexpr std::int64_t kTime = (1001 * kSecond) + 123'456'789;
+  EXPECT_EQ(envgen::time_step_of(kTime, kTime), 1);
+  EXPECT_EQ(envgen::time_step_of(kTime, kTime - 89), 100);
+  EXPECT_EQ(envgen::time_step_of(kTime, kTime - 789), 1000);
+  EXPECT_EQ(envgen::time_step_of(kTime, kTime + 211), 1000);  // rounded up
+  EXPECT_EQ(envgen::time_step_of(kTime, 1001 * kSecond), kSecond);
+  EXPECT_EQ(envgen::time_step_of(kTime, 1000 * kSecond), 2 * kSecond);
+  EXPECT_EQ(envgen::time_step_of(-kSecond - 1, -2 * kSecond), kSecond);
+  EXPECT_FALSE(envgen::is_rounding_of(kTime, kTime - 1));
+  EXPECT_FALSE(envgen::is_rounding_of(kTime, 999 * kSecond));
+  EXPECT_FALSE(envgen::is_rounding_of(kTime, 1004 * kSecond));
+  FileState copy = kCopy;
+  FileState source = kSource;
+  source.mtime_ns += 5;
+  EXPECT_FALSE(is_proven(source, copy, kRules)) << "another time, on an exact file system";
+  ProofRules rules = kRules;
+  rules.exact_times = false;
+  EXPECT_TRUE(is_proven(source, copy, rules));
+  copy.mtime_ns += kSecond / 2;
+  EXPECT_FALSE(is_proven(source, copy, rules));
+}
+
+TEST(CopyProof, TakesAnyTimeForOneThatIsNotKeptAndForNoOther) {
+  constexpr std::int64_t kNow = 1'700'000'000 * kSecond;
+  for (const std::int64_t date :
+       {envgen::kNoMtime, -kSecond, std::int64_t{0}, 2'200'000'000 * kSecond}) {
+    EXPECT_TRUE(envgen::is_wide_date(date)) << date;
+    EXPECT_EQ(envgen::may_be_mtime(date, kNow), date == envgen::kNoMtime) << date;
+  }
+  EXPECT_FALSE(envgen::is_wide_date(kNow));
+  EXPECT_FALSE(envgen::may_be_mtime(kNow - (5 * kSecond), kNow));
+}
+
+TEST(CopyProof, WantsPermissionsWhereTheyAreKept) {
+  FileState copy = kCopy;
+  ProofRules rules = kRules;
+  rules.modes = false;
+  copy.mode = 0100777;
+  EXPECT_TRUE(is_proven(kSource, copy, rules));
+  copy.mode = 0120777;
+  EXPECT_FALSE(is_proven(kSource, copy, rules));
+}
+
 TEST(CopyProof, WantsOwnersWhereTheyAreKept) {
   FileState copy = kCopy;
   copy.uid = 3;

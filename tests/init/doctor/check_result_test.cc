@@ -58,8 +58,8 @@ TEST(CheckResults, ColourTheVerdictAlone) {
 TEST(CheckResults, StayALineWhateverTheyHold) {
   const std::vector<CheckResult> results = {{"x", "a\nb", Verdict::kFailed, "c\033[2Jd", "e\tf"}};
   EXPECT_EQ(results_to_text(results, false, 0),
-            "x  failed   a b: c [2Jd\n"
-            "            -> e f\n"
+            "x  failed   a\\nb: c\\x1b[2Jd\n"
+            "            -> e\\tf\n"
             "0 ok, 0 warnings, 1 failed, 0 skipped\n");
 }
 

@@ -45,7 +45,7 @@ class Doctor : public child::Scratch {
   void program(const std::string& name, const std::string& script) {
     ASSERT_TRUE(sys::make_directories(path("bin"), 0755));
     write("bin/" + name, "#!/bin/sh\n" + script, 0755);
-    context_.env.apply({envgen::EnvEdit::Kind::kSet, "PATH", path("bin") + ":/usr/bin:/bin"});
+    context_.start.set("PATH", path("bin") + ":/usr/bin:/bin");
   }
   void set(const std::string& name, const std::string& value) {
     context_.env.apply({envgen::EnvEdit::Kind::kSet, name, value});
@@ -168,7 +168,7 @@ TEST(DoctorRunner, MakesTextOfWhateverBytesAreFound) {
                             result.found = "a\xff\nb\xc3\xa4";
                             return doctor::Results{result};
                           }};
-  EXPECT_EQ(doctor::run_all({&part, 1}, 60'000)[0].found, "a? b\xc3\xa4");
+  EXPECT_EQ(doctor::run_all({&part, 1}, 60'000)[0].found, "a?\\nb\xc3\xa4");
 }
 
 TEST(DoctorRunner, KnowsEachCheckByItsName) {
@@ -505,11 +505,11 @@ TEST_F(Doctor, ResolvesAndReachesTheOtherNodes) {
   EXPECT_THAT(line("hosts"), AllOf(HasSubstr("failed: hosts: 1 of 3 nodes are not known: nowhere"),
                                    HasSubstr("headless service")));
   EXPECT_THAT(line("peers"), HasSubstr("failed: peers: 1 of 3 nodes do not answer: nowhere"));
-  set("PATH", path("none"));  // no getent
+  context_.start.set("PATH", path("none"));  // no getent
   context_.other_nodes = {{.host = "nowhere", .port = 1}};
   EXPECT_THAT(line("hosts"), AllOf(HasSubstr("skipped"), HasSubstr("getent")));
   EXPECT_THAT(line("peers"), HasSubstr("skipped"));
-  set("PATH", path("bin") + ":/usr/bin:/bin");
+  context_.start.set("PATH", path("bin") + ":/usr/bin:/bin");
   context_.occasion = doctor::Occasion::kPreflight;
   EXPECT_THAT(line("hosts"), HasSubstr("warning"));
   EXPECT_THAT(line("peers"), HasSubstr("skipped"));

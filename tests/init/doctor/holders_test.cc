@@ -42,7 +42,7 @@ class Holders : public child::Scratch {
   void program(const std::string& name, const std::string& script) {
     make("bin");
     write("bin/" + name, "#!/bin/sh\n" + script, 0755);
-    context_.env.apply({envgen::EnvEdit::Kind::kSet, "PATH", path("bin") + ":/usr/bin:/bin"});
+    context_.start.set("PATH", path("bin") + ":/usr/bin:/bin");
   }
   [[nodiscard]] DeviceHolders look(const std::vector<DeviceWait::Device>& devices) const {
     return doctor::find_holders(context_, devices, 500);

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "envgen/plan/given_names.h"
 #include "envgen/resolve/hooks.h"
 #include "init/cli/options.h"
 #include "init/early/environment_prefixes.h"
@@ -27,7 +28,7 @@ std::string text_of(const fs::path& path) {
 
 // They decide how something is done, never whether there is something to resolve; "CUDA_..." and
 // "NCCL_..." are asked for with --bind alone, whose variable is a sign, the names of tasks where a
-// variable of Volcano's is, and Beaker's leader where ranks are to be started.
+// variable of Volcano's is, jsrun's and CSM's beside LSF's.
 constexpr std::array kNoSigns = {"HOME",
                                  "PATH",
                                  "PYTHONPATH",
@@ -36,12 +37,15 @@ constexpr std::array kNoSigns = {"HOME",
                                  "PDSH_SSH_ARGS_APPEND",
                                  "ATB_HOME_PATH",
                                  "LD_LIBRARY_PATH",
+                                 "BASH_ENV",
+                                 "VIRTUAL_ENV",
                                  "CUDA_VISIBLE_DEVICES",
                                  "NCCL_TOPO_FILE",
                                  "NCCL_RAS_ENABLE",
                                  "TASK_NAME",
                                  "VOLCANO_TASK_NAME",
-                                 "BEAKER_LEADER_REPLICA_HOSTNAME"};
+                                 "JSM_NAMESPACE_SIZE",
+                                 "CSM_ALLOCATION_ID"};
 
 TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
   const std::regex asked(R"((?:variable|get|get_or|has)\(\s*\"([A-Z][A-Z0-9_]*)\")");
@@ -66,6 +70,18 @@ TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
     if (std::ranges::find(kNoSigns, name) != kNoSigns.end()) continue;
     EXPECT_TRUE(early::has_known_prefix((name + "=1").c_str())) << name;
   }
+}
+
+TEST(EarlySigns, CoverThePlatformsThatCountForEveryCommand) {
+  int platforms = 0;
+  for (std::size_t row = 0; row < envgen::kGivenNames; ++row) {
+    const envgen::GivenNames names = envgen::given_names(row);
+    if (!names.always) continue;
+    ++platforms;
+    EXPECT_TRUE(early::has_known_prefix((std::string(names.count) + "=2").c_str()))
+        << names.platform;
+  }
+  EXPECT_GT(platforms, 0);
 }
 
 TEST(EarlySigns, CoverEveryOfOurOptions) {

@@ -8,8 +8,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "init/engine/tasks/job.h"
 #include "init/sys/clock.h"
+#include "tests/init/end_by.h"
 #include "tests/init/engine/supervise.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -27,6 +30,14 @@ TEST_F(Supervise, RunsEachRankAndEndsWell) {
   auto outcome = run(ranks(3, "echo > $OUT/ran-$RANK_ID"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(told("ran"), 3);
+}
+
+// The first instance of the container has it, whatever run directory the second one has.
+TEST_F(Supervise, LeavesTheTerminationLogOfAnotherInstanceAlone) {
+  write("termination-log", "of the first");
+  const sys::Fd first = engine::claim_termination_log(termination_log_.c_str());
+  EXPECT_EQ(run(single("exit 3")).code, 3);
+  EXPECT_EQ(read(termination_log_), "of the first");
 }
 
 TEST_F(Supervise, WritesTheTerminationLogOfAFailure) {
@@ -66,7 +77,7 @@ class Broken : public Supervise {
       started_ms_ = sys::monotonic_ms();
       engine::Setup setup = make();
       setup.before_step = [at, seen = std::size_t{0}](const auto&) mutable {
-        if (seen++ == at) throw std::runtime_error(kBroken);
+        if (seen++ == at) child::end_by(std::runtime_error(kBroken));
       };
       return setup;
     };
@@ -117,15 +128,18 @@ TEST_F(Broken, NeverLosesAStopRequest) {
   // The last rank that is ready asks for the stop; each ends only when it is told to.
   break_everywhere(
       [this] {
-        return ranks(2,
-                     "echo > $OUT/began-$RANK_ID\n"
-                     "[ -e $OUT/began-0 ] && [ -e $OUT/began-1 ] && kill -TERM $PPID\n"
-                     "exec sleep 60");
+        engine::Setup setup =
+            ranks(2,
+                  "echo > $OUT/began-$RANK_ID\n"
+                  "[ -e $OUT/began-0 ] && [ -e $OUT/began-1 ] && kill -TERM $PPID\n"
+                  "exec sleep 1000");
+        setup.request.grace_ms = 5 * kAtOnceMs;
+        return setup;
       },
       [this](std::size_t at, const child::Outcome& outcome) {
         SCOPED_TRACE("event " + std::to_string(at) + ": " + outcome.err);
         EXPECT_EQ(outcome.code, told("began") > 0 ? 143 : 125);
-        EXPECT_LT(sys::monotonic_ms() - started_ms_, 10'000) << "they were killed, not told";
+        EXPECT_LT(sys::monotonic_ms() - started_ms_, kAtOnceMs) << "they were killed, not told";
       });
 }
 
@@ -147,7 +161,7 @@ TEST_F(Broken, NeverTakesAServiceOrAPostStopProcessForTheJob) {
 TEST_F(Broken, SaysSo) {
   engine::Setup setup = single("exit 4");
   setup.before_step = [](const lifecycle::Event& next) {
-    if (std::holds_alternative<event::TasksEnded>(next)) throw std::runtime_error(kBroken);
+    if (std::holds_alternative<event::TasksEnded>(next)) child::end_by(std::runtime_error(kBroken));
   };
   auto outcome = run(std::move(setup));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("internal error"), HasSubstr(kBroken)));
@@ -156,7 +170,7 @@ TEST_F(Broken, SaysSo) {
 TEST_F(Broken, EndsAlsoByWhatIsNoException) {
   engine::Setup setup = single("exit 4");
   setup.before_step = [](const lifecycle::Event& next) {
-    if (std::holds_alternative<event::TaskStarted>(next)) throw 7;
+    if (std::holds_alternative<event::TaskStarted>(next)) child::end_by(7);
   };
   EXPECT_EQ(run(std::move(setup)).code, 4);
 }

@@ -24,6 +24,7 @@
 #include "init/sys/facts.h"
 #include "init/sys/log.h"
 #include "tests/init/child.h"
+#include "tests/init/end_by.h"
 
 namespace {
 
@@ -652,6 +653,7 @@ TEST_F(Exec, ANoexecMountIsNamed) {
 }
 
 TEST_F(Exec, ADirectoryOnTheWayThatMayNotBeSearchedIsNamed) {
+  ::chmod(path("").c_str(), 0755);
   ::mkdir(path("closed").c_str(), 0755);
   const std::string script = write("closed/script", "#!/bin/sh\n", 0755);
   ::chmod(path("closed").c_str(), 0600);
@@ -663,8 +665,38 @@ TEST_F(Exec, ADirectoryOnTheWayThatMayNotBeSearchedIsNamed) {
   });
   ::chmod(path("closed").c_str(), 0700);
   EXPECT_EQ(ran.code, 126);
-  EXPECT_THAT(ran.trouble, HasSubstr("found a directory on the way that uid "));
-  EXPECT_EQ(searched.code, 127) << "in PATH it is passed over";
+  EXPECT_THAT(ran.trouble, HasSubstr("found the directory " + path("closed") + ", which uid "));
+  EXPECT_EQ(searched.code, 126) << "as with execvp";
+  EXPECT_THAT(searched.trouble, AllOf(HasSubstr("behind the directory " + path("closed")),
+                                      HasSubstr("open it (chmod o+x), or install script")));
+}
+
+// As uv leaves them below /root: the environment's python, and the interpreter of its scripts.
+TEST_F(Exec, ADirectoryBehindALinkThatMayNotBeSearchedIsNamed) {
+  ::chmod(path("").c_str(), 0755);
+  for (const char* name : {"closed", "closed/bin", "venv"}) ::mkdir(path(name).c_str(), 0755);
+  const std::string python = write("closed/bin/python3", "#!/bin/sh\n", 0755);
+  write("venv/tool", "#!" + path("venv/python") + "\n", 0755);
+  ::symlink("../closed/bin", path("venv/bin").c_str());
+  ::symlink("bin/python3", path("venv/python").c_str());
+  ::chmod(path("closed").c_str(), 0700);
+  const auto as_nobody = [] {
+    if (child::is_root() && !child::become_nobody()) ::_exit(99);
+  };
+  if (!child::is_root()) ::chmod(path("closed").c_str(), 0600);
+  const std::string closed = "the directory " + path("venv/../closed") + ", which uid ";
+  const std::string search_path = "PATH=/nowhere:" + path("venv");
+  for (const std::string& program :
+       {path("venv/python"), std::string("python"), path("venv/tool"), std::string("tool")}) {
+    const Ran ran = run_task(command({program}, {search_path}), as_nobody);
+    EXPECT_EQ(ran.code, 126) << program;
+    EXPECT_THAT(ran.trouble, HasSubstr(closed)) << program;
+    EXPECT_THAT(ran.trouble, Not(HasSubstr("install python"))) << program;
+  }
+  // A later one is taken, as execvp does.
+  write("python", "#!/bin/sh\nexit 7\n", 0755);
+  EXPECT_EQ(run_task(command({"python"}, {search_path + ":" + path("")}), as_nobody).code, 7);
+  ::chmod(path("closed").c_str(), 0700);
 }
 
 TEST_F(Exec, ALongMessageStillFitsTheRecord) {
@@ -699,11 +731,11 @@ TEST(ForkWorker, ExitsWithTheResult) {
 }
 
 TEST(ForkWorker, AnExceptionIsLoggedAndBecomes125) {
-  const auto outcome =
-      child::run([] { return run_worker([]() -> int { throw std::runtime_error("no luck"); }); });
+  const auto outcome = child::run(
+      [] { return run_worker([]() -> int { child::end_by(std::runtime_error("no luck")); }); });
   EXPECT_EQ(outcome.code, 125);
   EXPECT_EQ(outcome.err, "trainit: error: a worker process failed: no luck\n");
-  EXPECT_EQ(child::run([] { return run_worker([]() -> int { throw 1; }); }).code, 125);
+  EXPECT_EQ(child::run([] { return run_worker([]() -> int { child::end_by(1); }); }).code, 125);
 }
 
 TEST(ForkWorker, KeepsOnlyTheDescriptorItIsGiven) {

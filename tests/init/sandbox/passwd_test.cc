@@ -120,6 +120,13 @@ TEST(Identity, WithAGroupThereAreNoOthers) {
   EXPECT_EQ(identity("ma-user:99").gid, 99U) << "a gid needs no entry";
 }
 
+// As Docker does for its own --user and --group-add, and Kubernetes for fsGroup.
+TEST(Identity, KeepsTheGroupsThatThePlatformGave) {
+  Identity job = identity("ma-user:video");
+  keep_platform_groups(job, {0, 6, 44, 2000, 2001}, {.gid = 0, .groups = {0, 6}});
+  EXPECT_THAT(job.groups, ElementsAre(44, 2000, 2001)) << "without those of root's in the image";
+}
+
 TEST(Identity, AnEntryWithoutAHomeLivesInTheRoot) { EXPECT_EQ(identity("homeless").home, "/"); }
 
 TEST(Identity, UnknownNamesAreRefused) {

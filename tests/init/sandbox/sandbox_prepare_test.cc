@@ -184,6 +184,19 @@ TEST_F(Prepare, CapabilitiesAreTakenFromTheBoundingSet) {
               AllOf(HasSubstr("--caps"), HasSubstr("CAP_SETPCAP")));
 }
 
+TEST_F(Prepare, AJobThatMayTraceAnythingIsNamed) {
+  if (!child::is_root()) GTEST_SKIP() << "needs capabilities";
+  const auto warns = [&](const SandboxRequest& request) { return prepared(request).warnings; };
+  if ((bounding_capabilities() & capability_bit(CAP_SYS_PTRACE)) == 0) GTEST_SKIP() << "has none";
+  const auto named = testing::ElementsAre(HasSubstr("CAP_SYS_PTRACE"));
+  EXPECT_THAT(warns({.settings = {.no_new_privs = true}}), named);
+  EXPECT_THAT(warns({.caps = "sys_ptrace,kill"}), named);
+  EXPECT_THAT(warns({.user = "1000", .ambient = "sys_ptrace"}), named);
+  EXPECT_THAT(warns({.user = "1000"}), testing::IsEmpty());
+  EXPECT_THAT(warns({.caps = "none"}), testing::IsEmpty());
+  EXPECT_THAT(warns({.settings = {.nice = 19}}), testing::IsEmpty()) << "no border";
+}
+
 TEST_F(Prepare, AmbientCapabilitiesMustBeLeftToTheJob) {
   if (!child::is_root()) GTEST_SKIP() << "needs capabilities";
   EXPECT_EQ(prepared({.ambient = "kill,chown"}).sandbox.ambient,
@@ -298,11 +311,11 @@ TEST_F(Prepare, WithoutSysAdminAFilterImpliesNoNewPrivs) {
     if (!set_capabilities(0, 0, 0)) return 2;
     const Prepared implied = prepared(request);
     if (!implied.sandbox.settings.no_new_privs) return 3;
-    std::printf("%s", implied.warnings.back().c_str());
-    if (prepared({.seccomp = profile(), .settings = {.no_new_privs = true}}).warnings.size() != 1)
-      return 4;
+    for (const std::string& warning : implied.warnings) std::printf("%s\n", warning.c_str());
+    const auto said = prepared({.seccomp = profile(), .settings = {.no_new_privs = true}}).warnings;
+    if (implied.warnings.size() != said.size() + 1) return 4;
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 5;
-    return prepared(request).warnings.size() == 1 ? 0 : 6;
+    return prepared(request).warnings.size() == said.size() ? 0 : 6;
   });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("--no-new-privs"), HasSubstr("CAP_SYS_ADMIN")));

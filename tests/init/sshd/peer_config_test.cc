@@ -130,13 +130,6 @@ TEST(PeerAccount, NeedsAShellThatRunsCommands) {
   EXPECT_FALSE(sshd::check_shell({"a", "/", "/bin/false"}));
 }
 
-TEST(PeerTool, SaysTheLastLineOfAToolWithoutWhatATerminalObeys) {
-  EXPECT_EQ(sshd::last_line("first\r\nlast one\n \n"), "last one");
-  EXPECT_EQ(sshd::last_line("\n"), "");
-  EXPECT_EQ(sshd::last_line("\x1b[2Jgone \x7f\xc3\xa9\n"), "\\x1b[2Jgone \\x7f\xc3\xa9");
-  EXPECT_EQ(sshd::last_line(std::string(5000, 'a')).size(), 300U);
-}
-
 TEST(PeerSessions, KnowAProcessByItsStartTime) {
   const std::string rest = " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 2 3\n";
   EXPECT_EQ(sshd::start_time_in_stat("7 (a b) c) S" + rest), 12345U);

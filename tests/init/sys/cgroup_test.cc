@@ -158,4 +158,28 @@ TEST_F(MemoryCgroup, CountsAKill) {
   EXPECT_EQ(outcome.code, 0);
 }
 
+class CpuQuota : public Tree {};
+
+TEST_F(CpuQuota, IsTheSmallestOfTheCgroupsAbove) {
+  EXPECT_EQ(sys::cpu_quota(path("")), 0U);
+  file("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+  file("sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 0U);
+  file("sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 250U);
+  file("sys/fs/cgroup/slurm/cpu.max", "800000 100000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 250U);
+  file("sys/fs/cgroup/cpu.max", "100 100000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 1U);
+}
+
+TEST_F(CpuQuota, OfVersion1HasItsPeriodInAFileOfItsOwn) {
+  file("proc/self/cgroup", "8:cpu,cpuacct:/docker/y\n0::/\n");
+  file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 0U);
+  file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+  EXPECT_EQ(sys::cpu_quota(path("")), 400U);
+}
+
 }  // namespace

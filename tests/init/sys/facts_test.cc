@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
 
 #include "init/proc/spawn.h"
+#include "init/sys/cgroup.h"
 #include "tests/init/child.h"
 
 namespace {
@@ -57,7 +59,11 @@ TEST(Facts, CountsTheCpusThatAreAllowed) {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (::sched_getaffinity(0, sizeof set, &set) != 0) return 2;
-    if (sys::gather_facts().cpus != static_cast<unsigned>(CPU_COUNT(&set))) return 1;
+    const std::uint64_t quota = sys::cpu_quota();
+    const auto whole =
+        quota == 0 ? CPU_COUNT(&set) : std::max<int>(static_cast<int>(quota) / 100, 1);
+    if (sys::gather_facts().cpus != static_cast<unsigned>(std::min(CPU_COUNT(&set), whole)))
+      return 1;
     int first = 0;
     while (!CPU_ISSET(first, &set)) ++first;
     CPU_ZERO(&set);
@@ -94,13 +100,29 @@ TEST_F(RunDirectory, IsMadeForItsOwnerAlone) {
 TEST_F(RunDirectory, HasOneOwnerAtATime) {
   sys::RunDir first = sys::open_run_dir(given("run"));
   EXPECT_TRUE(sys::run_dir_in_use(path("run")));
+  EXPECT_FALSE(first.second);
   const sys::RunDir second = sys::open_run_dir(given("run"));
-  EXPECT_EQ(second.path, path("run"));
-  EXPECT_FALSE(second.lock.valid());
-  EXPECT_EQ(second.note, path("run") + " is in use by another trainit");
+  EXPECT_EQ(second.path, path("run/2"));
+  EXPECT_TRUE(second.lock.valid());
+  EXPECT_TRUE(second.second);
+  EXPECT_EQ(second.note,
+            path("run") + " is in use by another trainit, so this one uses " + path("run/2"));
+  EXPECT_EQ(mode_of(path("run/2")), 0700U);
+  EXPECT_EQ(sys::open_run_dir(given("run")).path, path("run/3"));
+  EXPECT_EQ(sys::open_run_dir(given("run")).path, path("run/3")) << "the last one is free again";
+  EXPECT_EQ(sys::run_dirs_in_use(given("run")), (std::vector{path("run"), path("run/2")}));
   first.lock.reset();
   EXPECT_FALSE(sys::run_dir_in_use(path("run")));
-  EXPECT_TRUE(sys::open_run_dir(given("run")).lock.valid());
+  EXPECT_EQ(sys::run_dirs_in_use(given("run")), std::vector{path("run/2")});
+  EXPECT_EQ(sys::open_run_dir(given("run")).path, path("run"));
+}
+
+TEST_F(RunDirectory, BelowOneInUseIsNoLinkAndNoFile) {
+  const sys::RunDir first = sys::open_run_dir(given("run"));
+  std::filesystem::create_symlink(path("."), path("run/2"));
+  const sys::RunDir second = sys::open_run_dir(given("run"));
+  EXPECT_EQ(second.path, path("run/3"));
+  EXPECT_TRUE(second.lock.valid());
 }
 
 TEST_F(RunDirectory, IsFreedByTheDeathOfItsOwner) {

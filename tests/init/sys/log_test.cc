@@ -145,6 +145,18 @@ TEST(Log, Utf8StaysAndWhatIsNoneIsShown) {
   EXPECT_EQ(human("\xff \xc0\xaf \xe6\x98"), "trainit: \\xff \\xc0\\xaf \\xe6\\x98\n");
 }
 
+TEST(Log, AWarningThatIsProvokedAgainAndAgainDoesNotFillIt) {
+  const std::string text = logged([] {
+    sys::log::open(Level::kInfo, Format::kHuman, false);
+    for (int i = 0; i < 1000; ++i) {
+      sys::log::warning("the tee was stopped");
+      if (i % 100 == 0) sys::log::warning("another one");
+    }
+    for (int i = 0; i < 20; ++i) sys::log::info("step");
+  });
+  EXPECT_EQ(std::ranges::count(text, '\n'), 10 + 10 + 20) << text;
+}
+
 TEST(Log, ALongLineIsCutWithAMark) {
   const std::string line = human(std::string(100'000, 'x'));
   EXPECT_EQ(line.size(), PIPE_BUF);

@@ -211,4 +211,18 @@ TEST_F(Reach, ChecksWhatRunsWithOurRights) {
   EXPECT_THAT(sys::check_ours_alone(path("file")).error().found, HasSubstr("owner 2000"));
 }
 
+TEST_F(Reach, ChecksTheInterpreterThatEnvFinds) {
+  write("ours/interpreter", "x", 0755);
+  ASSERT_EQ(::chown(path("ours/interpreter").c_str(), kOther, 0), 0);
+  for (const char* line :
+       {"#!/usr/bin/env interpreter\n", "#! /usr/bin/env  -S A=b interpreter -e\n"}) {
+    write("ours/script", line, 0755);
+    const std::string search = "/not/there:" + path("ours") + ":/usr/bin";
+    const auto checked = sys::check_ours_alone(path("ours/script"), nullptr, search);
+    ASSERT_FALSE(checked) << line;
+    EXPECT_EQ(checked.error().where, path("ours/interpreter"));
+    EXPECT_TRUE(sys::check_ours_alone(path("ours/script"), nullptr, "/usr/bin")) << line;
+  }
+}
+
 }  // namespace

@@ -56,6 +56,18 @@ TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
   EXPECT_EQ(shared->seen(2).bytes, 0U) << "there is no such process";
 }
 
+TEST(TeeShared, PutsWhatStderrSaidLongBeforeTheEndOfStdoutFirst) {
+  auto shared = Shared::make(1);
+  ASSERT_TRUE(shared);
+  shared->add(0, Stream::kErr, "nvcc: not found\nst", 1000);
+  shared->add(0, Stream::kErr, "ill the same\n", 20'000);
+  shared->add(0, Stream::kOut, "step 1\n", 2000);
+  shared->add(0, Stream::kOut, "step 2\n", 20'500);
+  EXPECT_EQ(shared->output_tail(0), "nvcc: not found\nstep 1\nstep 2\nstill the same\n");
+  shared->add(0, Stream::kOut, "step 3\n", 40'000);
+  EXPECT_EQ(shared->output_tail(0), "nvcc: not found\nstill the same\nstep 1\nstep 2\nstep 3\n");
+}
+
 TEST(TeeShared, KnowsWhatWasPrintedLately) {
   auto shared = Shared::make(1);
   ASSERT_TRUE(shared);

@@ -88,7 +88,8 @@ TEST_F(RestartOnDevices, IsNotKeptByTheFileOfTheirManager) {
 }
 
 TEST_F(RestartOnDevices, IsNotKeptByAToolThatHangs) {
-  write("bin/npu-smi", "#!/bin/sh\necho asked >> $HERE/out/asked\nexec sleep 1000\n", 0755);
+  write("bin/npu-smi", "#!/bin/sh\necho asked >>" + path("out/asked") + "\nexec sleep 1000\n",
+        0755);
   const Result result = rules::run(job({"--device-wait", "1s"}, "/dev/davinci_manager"));
   EXPECT_EQ(result.code, 0) << result.err;
   // By the look's time, where a busy machine leaves the tool's no room.

@@ -83,14 +83,15 @@ TEST_P(Fallback, ForwardsEverySignalOfABurst) {
     if (std::ranges::find(calls, SYS_rt_sigtimedwait) != calls.end()) continue;  // payload needs it
     Instance instance(without(calls, {rules::payload(), "record-signals"}));
     await_told("ready-0");
-    const std::vector<int> burst = {SIGHUP,  SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH,
-                                    SIGSEGV, SIGILL,  SIGABRT, SIGURG,  SIGALRM};
+    const std::vector<int> burst = {SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGSEGV,
+                                    SIGILL, SIGABRT, SIGURG,  SIGALRM};
     for (const int signal : burst) instance.signal(signal);
     for (const int signal : burst) {
       const std::string name = std::string(::sigabbrev_np(signal)) + " ";
+      TestTimeout timeout;
       while (told("signals-0").find(name) == std::string::npos) {
         ASSERT_TRUE(instance.alive());
-        ASSERT_LT(instance.age_ms(), 20'000) << name << " is lost, without call " << calls[0];
+        ASSERT_TRUE(timeout.is_left()) << name << " is lost, without call " << calls[0];
       }
     }
     instance.signal(SIGTERM);
@@ -192,12 +193,13 @@ TEST_P(Fallback, HoldsNoDirectoryOfTheCallers) {
   EXPECT_THAT(instance.out() + "/", testing::StartsWith(path("").substr(0, path("").size() - 1)));
   const std::string cwd = "/proc/" + std::to_string(instance.pid()) + "/cwd";
   std::string target;
+  TestTimeout timeout;
   while (target != "/") {
     std::array<char, 4096> text;
     const ssize_t size = ::readlink(cwd.c_str(), text.data(), text.size());
     ASSERT_GT(size, 0);
     target.assign(text.data(), static_cast<std::size_t>(size));
-    ASSERT_LT(instance.age_ms(), 20'000) << target;
+    ASSERT_TRUE(timeout.is_left()) << target;
   }
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);

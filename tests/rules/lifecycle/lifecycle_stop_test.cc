@@ -15,6 +15,7 @@ using rules::Instance;
 using rules::joined;
 using rules::Result;
 using rules::shell;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -49,6 +50,51 @@ TEST_P(SignalMap, MakesAStopRequestOfAnotherSignal) {
   instance.signal(SIGUSR1);
   EXPECT_EQ(instance.wait(), 6);
   EXPECT_EQ(journal(), "pre-stop\n");
+}
+
+// An image inherits STOPSIGNAL from its base. docker stop ends the job, and starts none again.
+TEST_P(SignalMap, StopsByTheStopSignalsOfBaseImages) {
+  for (const int signal : {SIGQUIT, SIGRTMIN + 3}) {
+    Instance instance(job({"--max-restarts", "3"}, shell("trap 'echo saved; exit 5' TERM; echo up; "
+                                                         "while :; do sleep 0.01; done")));
+    instance.await_out("up");
+    instance.signal(signal);
+    EXPECT_EQ(instance.wait(), 5);
+    EXPECT_THAT(instance.out(), HasSubstr("saved"));
+    EXPECT_THAT(instance.err(), AllOf(HasSubstr(" received, stopping"), Not(HasSubstr("restart")),
+                                      Not(HasSubstr("first failure"))));
+  }
+}
+
+TEST_P(SignalMap, SendsQuitOnWhereThatIsAskedFor) {
+  Instance instance(job({"--signal", "QUIT=forward"},
+                        shell("trap 'echo dumped' QUIT; trap 'exit 5' TERM; echo up; "
+                              "while :; do sleep 0.01; done")));
+  instance.await_out("up");
+  instance.signal(SIGQUIT);
+  instance.await_out("dumped");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 5);
+}
+
+TEST_P(SignalMap, OfAnotherStopSignalTheEndIsNoFailure) {
+  for (const int signal : {SIGHUP, SIGUSR2}) {
+    Instance instance(job({"--max-restarts", "3"}, shell("echo up; while :; do sleep 0.01; done")));
+    instance.await_out("up");
+    instance.signal(signal);
+    EXPECT_EQ(instance.wait(), 128 + signal);
+    EXPECT_THAT(instance.err(),
+                AllOf(HasSubstr("came from outside and has ended main: the job is stopped"),
+                      Not(HasSubstr("restart")), Not(HasSubstr("first failure"))));
+  }
+}
+
+// What nobody sent to trainit is the job's own failure.
+TEST_P(SignalMap, OfASignalOfItsOwnTheEndIsAFailure) {
+  Instance instance(
+      job({"--max-restarts", "1", "--restart-verdict", "off"}, shell("kill -HUP $$")));
+  EXPECT_EQ(instance.wait(), 129);
+  EXPECT_THAT(instance.err(), AllOf(HasSubstr("restart 1"), HasSubstr("first failure")));
 }
 
 TEST_P(SignalMap, MakesAFileOrNothingOfASignalThatTheJobThenDoesNotSee) {

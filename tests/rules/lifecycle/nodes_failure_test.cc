@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "init/sys/clock.h"
@@ -80,10 +82,98 @@ TEST_P(NodesFailure, IsTheRanksThatWasFailingWhenItWasAskedToStop) {
   }
 }
 
-// An error that a rank has survived is no cause: progress came after it, in words that a list has
-// or like that before it, or time has passed.
+constexpr const char* kMissingKey =
+    "echo 'Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n"
+    "KeyError: label' >&2; ";
+
+// Both print why and end by themselves, 0.15 s apart: the second is not asked to stop before that,
+// as it ignores TERM.
+TEST_P(NodesFailure, OfTwoRootsIsTheEarlierWhicheverNodeItIsOn) {
+  for (const int earlier : {0, 1}) {
+    SCOPED_TRACE(earlier);
+    std::filesystem::remove(path("connected"));
+    std::filesystem::remove(path("raised"));
+    const std::string first_ends =
+        when_connected() + kTraceback + "echo > " + path("raised") + "; exit 3";
+    const std::string second_ends = "trap '' TERM; until [ -e " + path("raised") +
+                                    " ]; do sleep 0.01; done; sleep 0.15; " + kMissingKey +
+                                    "exit 4";
+    Instance zero(node(0, earlier == 0 ? first_ends : second_ends));
+    Instance one(node(1, earlier == 1 ? first_ends : second_ends));
+    ASSERT_TRUE(one.await_err("connected to node 0"));
+    write("connected", "");
+    EXPECT_EQ((earlier == 0 ? zero : one).wait(), 3);
+    (earlier == 0 ? one : zero).wait();
+    for (Instance* each : {&zero, &one}) {
+      EXPECT_THAT(each->err(),
+                  AllOf(HasSubstr("first failure: rank-" + std::to_string(earlier) + " (node"),
+                        HasSubstr("; the cause: ValueError: no shard 17")));
+    }
+  }
+}
+
+// A victim ends before its culprit, and another rank fails on its own 0.15 s later.
+TEST_P(NodesFailure, IsTheCulpritsWhereAVictimWasFasterAndAnotherRankFailsAsWell) {
+  rules::LocalNodes nodes(3);
+  const auto start = [&](int number, const std::string& script) {
+    const Words run_dir = {"--run-dir", path("run" + std::to_string(number))};
+    return spec(joined(joined(run_dir, nodes.options(number)), joined({"--"}, shell(script))));
+  };
+  const std::string raised = "until [ -e " + path("raised") + " ]; do sleep 0.01; done; ";
+  Instance zero(start(0, "trap '' TERM; " + raised + "sleep 0.2; " + kMissingKey + "exit 4"));
+  Instance one(start(1, victim()));
+  Instance two(start(2, "trap '' TERM; " + when_connected() + kTraceback + "echo > " +
+                            path("raised") + "; sleep 0.05; exit 3"));
+  ASSERT_TRUE(one.await_err("connected to node 0"));
+  ASSERT_TRUE(two.await_err("connected to node 0"));
+  write("connected", "");
+  EXPECT_EQ(two.wait(), 3) << two.err();
+  zero.wait();
+  EXPECT_EQ(one.wait(), 76) << one.err();
+  for (Instance* each : {&zero, &one, &two}) {
+    EXPECT_THAT(each->err(), AllOf(HasSubstr("first failure: rank-2 (node 2"),
+                                   HasSubstr("; the cause: ValueError: no shard 17")));
+  }
+}
+
+// Behind "the cause: " or "it only says: " of the first failure.
+std::string cause_in(const std::string& err) {
+  const std::size_t at = err.rfind("first failure: ");
+  if (at == std::string::npos) return "no failure";
+  const std::string line = err.substr(at, err.find('\n', at) - at);
+  const std::size_t begin = std::min(line.find("; the cause: "), line.find("; it only says: "));
+  return begin == std::string::npos ? "no cause" : line.substr(begin, 300);
+}
+
+// Real logs, printed by the rank of the other node: the line is the same as of a single process.
+TEST_P(NodesFailure, HasTheCauseThatASingleProcessHas) {
+  const char* samples = std::getenv("TRAINIT_SAMPLES");
+  if (samples == nullptr) GTEST_SKIP() << "TRAINIT_SAMPLES is not set";
+  for (const char* name : {"034-cuda-oom-deepspeedai-DeepSpeed-4715.log",
+                           "110-config-NVIDIA-BioNeMo-bionemo-recipes-784.log",
+                           "168-hccl-vllm-project-vllm-ascend-3413.log"}) {
+    SCOPED_TRACE(name);
+    const std::string fails =
+        "cat " + (std::filesystem::path(samples) / "failures" / name).string() + " >&2; exit 1";
+    const auto single = rules::run(spec(joined({"--output", "tee", "--"}, shell(fails))));
+    EXPECT_THAT(cause_in(single.err), testing::StartsWith("; "));
+    std::filesystem::remove(path("connected"));
+    Instance zero(node(0, "exec sleep 600"));
+    Instance one(node(1, when_connected() + fails));
+    ASSERT_TRUE(one.await_err("connected to node 0"));
+    write("connected", "");
+    EXPECT_EQ(one.wait(), 1);
+    EXPECT_EQ(zero.wait(), 76);
+    EXPECT_EQ(cause_in(zero.err()), cause_in(single.err));
+    EXPECT_EQ(cause_in(one.err()), cause_in(single.err));
+  }
+}
+
+// An error that a rank has survived is no cause: work came after it, or a line like one before it,
+// or time has passed.
 TEST_P(NodesFailure, IsNotOfARankWithAnOldTraceback) {
-  for (const std::string after : {"echo 'step 1' >&2;", "echo 'ate shard 17' >&2;", "sleep 3;"}) {
+  for (const std::string after : {"for i in 1 2 3 4; do echo \"Schritt $i\" >&2; done;",
+                                  "echo 'ate shard 17' >&2;", "sleep 3;"}) {
     SCOPED_TRACE(after);
     std::filesystem::remove(path("connected"));
     std::filesystem::remove(path("raised"));

@@ -17,6 +17,7 @@
 #include "tests/init/refuse.h"
 #include "tests/rules/job.h"
 #include "tests/rules/shell.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -218,7 +219,7 @@ TEST_P(Stop, KillsWhatIgnoresItWithinTheGrace) {
   await_told("ready-1");
   several.signal(SIGTERM);
   EXPECT_EQ(several.wait(), 143);
-  EXPECT_LT(several.age_ms(), 5000);
+  EXPECT_LT(several.age_ms(), kAtOnceMs);
 }
 
 TEST_P(Stop, OfTheOthersFollowsTheFirstFailure) {
@@ -281,7 +282,7 @@ TEST_P(Stop, IsHeardAmongAFloodOfOrphans) {
   const std::int64_t before = instance.age_ms();
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
-  EXPECT_LT(instance.age_ms() - before, 4000);
+  EXPECT_LT(instance.age_ms() - before, kAtOnceMs);
 }
 
 // --- 6, 11. What the tasks leave behind ---
@@ -299,13 +300,13 @@ TEST_P(Stop, TellsLeftoversGenerationByGeneration) {
              "while :; do read x < $HERE/never; done\n");
   ::mkfifo(path("never").c_str(), 0600);
   ::mkfifo(path("begin").c_str(), 0600);
-  Instance instance(
-      spec({"--", "/bin/sh", "-c", "setsid " + breed + " 1 & read x < $HERE/begin; exit 4"}));
+  Instance instance(spec({"--grace", "5m", "--", "/bin/sh", "-c",
+                          "setsid " + breed + " 1 & read x < $HERE/begin; exit 4"}));
   instance.await_out("up");
   std::ofstream(path("begin")) << "x\n";
   EXPECT_EQ(instance.wait(), 4);
   EXPECT_EQ(read(path("log")), "term-1\nterm-2\nterm-3\n");
-  EXPECT_LT(instance.age_ms(), 7000) << "the grace of 8 s was not needed";
+  EXPECT_LT(instance.age_ms(), kAtOnceMs) << "the grace was not needed";
 }
 
 TEST_P(Stop, KillsLeftoversThatDoNotEnd) {

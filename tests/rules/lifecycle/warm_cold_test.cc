@@ -80,6 +80,25 @@ TEST_P(Cold, MoreModulesThanCanBeHandedOver) {
   EXPECT_EQ(told("second"), "1");
 }
 
+// What is ready, and takes its work, may do nothing with it.
+TEST_P(Cold, AProcessThatNeverAnswers) {
+  write("lib/mute.py", R"(import os
+import time
+decode = os.fsdecode
+def fsdecode(name):
+    while name == b'go':
+        time.sleep(1)
+    return decode(name)
+os.fsdecode = fsdecode
+)");
+  const Result result = fail_once("ready(1)", {"--warm", "mute"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(told("second"), "1");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warm: what stood by for main is not the rank: it has "
+                                          "not answered within 10 s"),
+                                HasSubstr("restart, cold: main: what stood by did not become")));
+}
+
 TEST_P(Cold, AModuleThatOpensADevice) {
   write("lib/device.py", "import os\nfd = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n");
   const Result result = fail_once("state_has('given up')", {"--warm", "device"});

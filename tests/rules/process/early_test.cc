@@ -310,8 +310,9 @@ TEST_P(Early, LeavesMaskAndIgnoredSignalsAsTheyWere) {
 
 TEST_P(Early, PublishesItsStateWhenTheCommandRunsOn) {
   if (!GetParam()) GTEST_SKIP() << "/run is the machine's";
-  Instance instance(plain(rules::shell("until [ -S /run/trainit/control ]; do :; done; " +
-                                       rules::trainit() + " status; exit $?")));
+  Instance instance(
+      plain(rules::shell("until grep -qs running /run/trainit/state.json; do :; done; " +
+                         rules::trainit() + " status; exit $?")));
   EXPECT_EQ(instance.wait(), 0);
   EXPECT_THAT(instance.out(), HasSubstr("running"));
 }

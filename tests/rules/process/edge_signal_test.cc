@@ -46,7 +46,7 @@ TEST_P(Signals, OfTenKindsInOneBurstAllArrive) {
   Instance instance(spec({"--", rules::payload(), "print-signals"}));
   instance.await_out("ready\n");
   freeze(instance);
-  constexpr std::array kBurst = {SIGHUP,   SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+  constexpr std::array kBurst = {SIGHUP,   SIGPROF, SIGUSR1, SIGUSR2, SIGALRM,
                                  SIGWINCH, SIGURG,  SIGIO,   SIGPWR,  SIGVTALRM};
   for (const int signal : kBurst) instance.signal(signal);
   instance.signal(SIGCONT);
@@ -67,7 +67,7 @@ TEST_P(Signals, ThatAreQueuedKeepNumberOrderAndValue) {
   instance.await_out("ready\n");
   freeze(instance);
   std::string wanted = "ready\n";
-  const int real_time = SIGRTMIN + 3;
+  const int real_time = SIGRTMIN + 4;
   for (int i = 0; i < kCount; ++i) {
     sigval value{};
     value.sival_int = i;
@@ -160,9 +160,10 @@ TEST_P(Signals, OfATerminalsStopHaltTheCommandAndContinueIt) {
   await_told("ready-0");
   const pid_t main = instance.only_child();
   instance.signal(SIGTSTP);
-  while (state_of(main) != 'T') ASSERT_LT(instance.age_ms(), 20'000) << "it is not stopped";
+  TestTimeout timeout;
+  while (state_of(main) != 'T') ASSERT_TRUE(timeout.is_left()) << "it is not stopped";
   instance.signal(SIGCONT);
-  while (state_of(main) == 'T') ASSERT_LT(instance.age_ms(), 20'000) << "it stays stopped";
+  while (state_of(main) == 'T') ASSERT_TRUE(timeout.is_left()) << "it stays stopped";
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143);
 }
@@ -174,8 +175,9 @@ TEST_P(Signals, OfATerminalsStopReachTheHandlersOfRanks) {
   await_told("ready-1");
   instance.signal(SIGTSTP);
   for (const char* rank : {"signals-0", "signals-1"}) {
+    TestTimeout timeout;
     while (told(rank).find("TSTP parent\n") == std::string::npos) {
-      ASSERT_LT(instance.age_ms(), 20'000) << rank;
+      ASSERT_TRUE(timeout.is_left()) << rank;
     }
   }
   instance.signal(SIGTERM);

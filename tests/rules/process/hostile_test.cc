@@ -14,6 +14,7 @@
 #include <regex>
 
 #include "tests/rules/job.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -113,8 +114,8 @@ TEST_P(Hostile, ReadOnlyEverythingStillPassesThrough) {
 }
 
 TEST_P(Hostile, NoProcRunsAndStopsAJob) {
-  for (const Words& args : {Words{"--", rules::payload(), "sleep-forever"},
-                            ranks(2, {rules::payload(), "sleep-forever"})}) {
+  for (const Words& args : {Words{"--grace", "5m", "--", rules::payload(), "sleep-forever"},
+                            ranks(2, {rules::payload(), "sleep-forever"}, {"--grace", "5m"})}) {
     Spec job = spec(args);
     job.before = [] {
       own_mounts();
@@ -125,7 +126,7 @@ TEST_P(Hostile, NoProcRunsAndStopsAJob) {
     await_told("ready-0");
     instance.signal(SIGTERM);
     EXPECT_EQ(instance.wait(), 143);
-    EXPECT_LT(instance.age_ms(), 7000);
+    EXPECT_LT(instance.age_ms(), kAtOnceMs);
   }
 }
 
@@ -141,7 +142,7 @@ TEST_P(Hostile, NoProcAndALeftoverEndsWithinTheGrace) {
   };
   Instance instance(job);
   EXPECT_EQ(instance.wait(), 3);
-  EXPECT_LT(instance.age_ms(), 4000);
+  EXPECT_LT(instance.age_ms(), kAtOnceMs);
   EXPECT_EQ(instance.out(), GetParam() ? "told\n" : "");
   // Where there was no way to find it, it lives: its end of the pipe is there to be killed by.
   const sys::Fd never(::open(path("never").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));

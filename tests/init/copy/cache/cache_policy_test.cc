@@ -55,13 +55,13 @@ TEST(CachePolicy, RemovesTheLeastRecentlyUsedUntilTheRestIsSmallEnough) {
 }
 
 TEST(CachePolicy, SumsOfForgedSizesDoNotWrap) {
-  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
-  const std::vector<CachedDataset> entries = {entry("a", kMost, 1), entry("b", 20, 2)};
-  EXPECT_EQ(sum(kMost, 20), kMost);
-  EXPECT_EQ(sum(20, kMost), kMost);
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  const std::vector<CachedDataset> entries = {entry("a", kMax, 1), entry("b", 20, 2)};
+  EXPECT_EQ(sum(kMax, 20), kMax);
+  EXPECT_EQ(sum(20, kMax), kMax);
   EXPECT_EQ(sum(1, 2), 3U);
   EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .max_bytes = 19}), ElementsAre("a"));
-  EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .free_bytes = 0, .want_free = kMost}),
+  EXPECT_THAT(evicted(entries, {.ttl_ms = kNever, .free_bytes = 0, .want_free = kMax}),
               ElementsAre("a"));
 }
 

@@ -182,7 +182,7 @@ TEST_F(CopyCacheJobs, SurviveTheDeathOfAnyOfThemAtAnyInstant) {
   constexpr int kRounds = 12;
   constexpr unsigned kSeed = 20261122;
   constexpr int kFiles = 200;
-  constexpr int kMostMs = 40;
+  constexpr int kMaxMs = 40;
   for (int number = 0; number < kFiles; ++number) {
     add("d/f" + std::to_string(number), std::string(20'000, static_cast<char>('a' + number % 26)));
   }
@@ -193,7 +193,7 @@ TEST_F(CopyCacheJobs, SurviveTheDeathOfAnyOfThemAtAnyInstant) {
     jobs.reserve(3);
     for (int number = 0; number < 3; ++number) jobs.push_back(std::make_unique<Job>(order));
     for (int kills = 0; kills < 2; ++kills) {
-      ::poll(nullptr, 0, static_cast<int>(random() % kMostMs));
+      ::poll(nullptr, 0, static_cast<int>(random() % kMaxMs));
       jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(random() % jobs.size()));
     }
     const std::string how = jobs.front()->how();

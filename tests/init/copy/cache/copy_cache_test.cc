@@ -173,10 +173,10 @@ TEST_F(CopyCache, WhatAJobWroteAtItsPlaceIsKeptAndNamed) {
   ASSERT_THAT(again.warnings, SizeIs(2));
   EXPECT_THAT(again.warnings[0], HasSubstr("5 entries, not 4; copying it anew"));
   const std::string& line = again.warnings[1];
-  EXPECT_THAT(line, HasSubstr("what was there before is in"));
+  EXPECT_THAT(line, HasSubstr("kept the previous content of"));
   const std::size_t at = line.find(path(".trainit-copy.place/replaced-"));
   ASSERT_NE(at, std::string::npos) << line;
-  EXPECT_EQ(read(line.substr(at, line.find(' ', at) - at) + "/ckpt"), "precious");
+  EXPECT_EQ(read(line.substr(at, line.find(": ", at) - at) + "/ckpt"), "precious");
 }
 
 TEST_F(CopyCache, CanBeReadAsItsRootAndWrittenByNobodyElse) {
@@ -219,6 +219,35 @@ TEST_F(CopyCache, CopyThatWasChangedAndIsInUseIsCopiedBesideIt) {
   EXPECT_THAT(second.warnings, ElementsAre(HasSubstr("another job uses it")));
   EXPECT_FALSE(exists(second.path + "/more"));
   EXPECT_TRUE(exists(first.path + "/more"));
+}
+
+// Jobs that wait for one copy look at once when it was given up.
+TEST_F(CopyCache, ThatAnotherJobLooksForIsNotInUse) {
+  std::string entry;
+  {
+    const Prepared first = prepare();
+    entry = entry_of(first);
+  }
+  ASSERT_TRUE(sys::remove_tree(entry));
+  const CacheEntry shared = {.cache = path("cache/trainit-datasets"),
+                             .key = entry.substr(entry.rfind('/') + 1)};
+  sys::Fd other = try_lock(shared, Hold::kExclusive).value();
+  ASSERT_TRUE(other.valid());
+  int waits = 0;
+  order.report = [&](const Report& news) {
+    if (!news.waiting) return;
+    ++waits;
+    if (waits == 30) {
+      other.reset();
+      other = try_lock(shared, Hold::kShared).value();
+    }
+    if (waits == 60) other.reset();
+  };
+  const Prepared prepared = prepare();
+  EXPECT_EQ(prepared.path, entry + "/data");
+  EXPECT_EQ(prepared.how, "copied");
+  EXPECT_THAT(prepared.warnings, IsEmpty());
+  EXPECT_GE(waits, 60);
 }
 
 TEST_F(CopyCache, FiveThatWereChangedAndAreInUseAreAnError) {

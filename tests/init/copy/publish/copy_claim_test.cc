@@ -15,14 +15,14 @@ namespace {
 using copy::Claim;
 using testing::HasSubstr;
 
-constexpr copy::Patience kShort{.stale_ms = 40, .beat_ms = 0, .settle_ms = 1};
-constexpr copy::Patience kEndless{.stale_ms = 1'000'000'000, .beat_ms = 0, .settle_ms = 1};
+constexpr copy::ClaimTimeouts kShort{.stale_ms = 40, .beat_ms = 0, .settle_ms = 1};
+constexpr copy::ClaimTimeouts kEndless{.stale_ms = 1'000'000'000, .beat_ms = 0, .settle_ms = 1};
 
 class CopyClaim : public child::Scratch {
  protected:
   [[nodiscard]] envgen::Result<Claim> take(const std::string& boot,
-                                           const copy::Patience& patience) const {
-    return Claim::take(path(""), options, boot, patience);
+                                           const copy::ClaimTimeouts& timeouts) const {
+    return Claim::take(path(""), options, boot, timeouts);
   }
   [[nodiscard]] bool exists() const { return ::access(path("claim").c_str(), F_OK) == 0; }
 

@@ -48,10 +48,10 @@ TEST_F(CopyLease, CopyBelowThatIsInUseIsRefused) {
 TEST_F(CopyLease, WithoutDescriptorsNothingCountsAsFree) {
   const auto outcome = child::run([this] {
     const copy::Destination at = destination();
-    constexpr rlim_t kMost = 64;
+    constexpr rlim_t kMax = 64;
     int refused = 0;
-    for (rlim_t most = 0; most <= kMost; ++most) {
-      const rlimit limit{.rlim_cur = most, .rlim_max = kMost};
+    for (rlim_t most = 0; most <= kMax; ++most) {
+      const rlimit limit{.rlim_cur = most, .rlim_max = kMax};
       if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
       const auto held = copy::hold_unused(at);
       if (held && held->size() != 2) return 2;

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "init/copy/tree/copy.h"
+#include "init/copy/tree/journal.h"
+#include "init/sys/fd.h"
 #include "tests/init/child.h"
 
 namespace copy_job {
@@ -31,6 +33,14 @@ inline std::string listing(const std::string& tree) {
                "-printf '%p %y %m %U %G %n %T@ %l\\0' | sort -z | tr '\\0' '\\n'");
 }
 
+inline void make_parts(const std::string& path, std::uint64_t parts) {
+  const sys::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  for (std::uint64_t part = 1; part <= parts; ++part) {
+    const auto last = static_cast<off_t>(part * copy::kPartSize - 1);
+    EXPECT_EQ(::pwrite(file.get(), "x", 1, last), 1) << path;
+  }
+}
+
 class Fill : public child::Scratch {
  protected:
   Fill() {
@@ -46,6 +56,11 @@ class Fill : public child::Scratch {
 
   // Makes the source, in it.
   void make(const std::string& script) const { shell("cd '" + source() + "'\n" + script); }
+  // Makes a file of the source that takes long to read and little of the disk: none of its parts is
+  // only a hole.
+  void make_parts(const std::string& name, std::uint64_t parts) const {
+    copy_job::make_parts(source() + "/" + name, parts);
+  }
   // As a source is in life: nobody has touched it for a while. Its ctime is past the clock's tick.
   void age() const {
     shell("find '" + source() + "' -exec touch -h -d '2020-02-02 02:02:02.123456789' {} +");

@@ -14,6 +14,7 @@
 #include "init/copy/tree/finalize.h"
 #include "init/copy/tree/worker.h"
 #include "tests/init/child.h"
+#include "tests/init/copy/tree/copy_job.h"
 
 namespace copy {
 namespace {
@@ -100,12 +101,11 @@ TEST_F(CopyShare, HalfOfTheBytesOfAFileAreGivenToWhoWaitsWhereThatIsFaster) {
   job_.tree = path("");
   worker_->source.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   worker_->tree.reset(::open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  write("large", "");
-  ASSERT_EQ(::truncate(path("large").c_str(), 4 * kPartSize), 0);  // a hole: nothing is moved
-  struct stat status{};
-  ASSERT_EQ(::fstatat(root.get(), "large", &status, 0), 0);
+  copy_job::make_parts(path("large"), 4);
   board_->work.waiting = 1;
   for (const bool compare : {false, true}) {
+    struct stat status{};
+    ASSERT_EQ(::fstatat(root.get(), "large", &status, 0), 0);
     job_.compare = compare;
     Item item;
     item.kind = ItemKind::kRange;
@@ -158,7 +158,7 @@ TEST_F(CopyShare, AnotherNameOfADividedFileIsNoChangeOfTheSource) {
   EXPECT_FALSE(board_->unstable);
 
   worker_->path = "file";
-  ASSERT_TRUE(journal->add(state_of("file", source), 0));
+  ASSERT_TRUE(journal->add(state_of("file", source), {0, 1}));
   ASSERT_TRUE(finish_large(*worker_, directories, "copy", source));
   EXPECT_TRUE(board_->unstable);
 }

@@ -41,6 +41,18 @@ TEST(CopyIdentity, ChangeThatKeepsSizeAndMtimeIsSeenWhileItIsCopied) {
   EXPECT_NE(after.state, before.state);
 }
 
+// Object stores behind FUSE show the time of the mount, and each container mounts by itself.
+TEST(CopyIdentity, TimesOfADirectoryAreNoPartOfIt) {
+  const auto directory = [](time_t time) {
+    return told_of([time](struct stat& status) {
+      status.st_mode = S_IFDIR | 0755;
+      status.st_mtim.tv_sec = status.st_ctim.tv_sec = time;
+    });
+  };
+  EXPECT_EQ(directory(1'000).sums.digest, directory(2'000).sums.digest);
+  EXPECT_EQ(directory(1'000).sums.change, directory(2'000).sums.change);
+}
+
 // As FUSE gives when the kernel has forgotten the first one: a copy would never come to its end.
 TEST(CopyIdentity, AnotherInodeIsNoChange) {
   const Told before = unchanged();

@@ -57,10 +57,10 @@ class Pools : public testing::Test {
       ++looks();
       return useful;
     };
-    const Pool pool{.size = size, .first = first, .gate = &gate(), .useful = look};
+    const Pool pool{.size = size, .first = first, .worker_limit = &limit(), .useful = look};
     return run_worker_pool(pool, header_->failure, body, [this] { return tick(); });
   }
-  [[nodiscard]] Gate& gate() { return header_->work.gate; }
+  [[nodiscard]] WorkerLimit& limit() { return header_->work.worker_limit; }
   [[nodiscard]] std::atomic<std::uint32_t>& begun() { return header_->work.busy; }
   [[nodiscard]] std::atomic<std::uint32_t>& looks() { return header_->work.items; }
 
@@ -80,7 +80,7 @@ TEST_F(Pools, AllThatWereAskedForBegin) {
 TEST_F(Pools, OthersComeWhileThoseThatAreThereWait) {
   constexpr std::uint32_t kAll = 8;
   const auto body = [this](int number) -> envgen::Status {
-    gate().pass(static_cast<std::uint32_t>(number));
+    limit().wait_turn(static_cast<std::uint32_t>(number));
     ++begun();
     while (begun() < kAll) ::poll(nullptr, 0, 1);
     return {};
@@ -123,12 +123,12 @@ TEST_F(Pools, NobodyComesWhereThereIsNothingToDo) {
 TEST_F(Pools, ThoseThatOnlyWaitForCpusAreHeld) {
   const auto all = static_cast<std::uint32_t>(4 * available_cpus());
   const auto body = [this, all](int number) -> envgen::Status {
-    gate().pass(static_cast<std::uint32_t>(number));
+    limit().wait_turn(static_cast<std::uint32_t>(number));
     ++begun();
     while (begun() < all) ::poll(nullptr, 0, 1);
-    while (gate().limit() == all) {
+    while (limit().limit() == all) {
     }
-    gate().open();
+    limit().open();
     return {};
   };
   const auto done = run(static_cast<int>(all), 1, true, body);

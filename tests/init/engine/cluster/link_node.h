@@ -120,6 +120,11 @@ class Node {
     now.may_restart = true;
     report(last_ = now);
   }
+  // Runs a start that was given, and says which one, as PID 1 does.
+  void run(const Verdict& go) {
+    last_.meeting = go.meeting;
+    report(Stage::kRunning);
+  }
   void fail(const std::string& message, std::int64_t age_ms = 0) {
     NodeReport now = last_;
     now.stage = Stage::kStopping;
@@ -179,6 +184,15 @@ class Node {
     });
     return text;
   }
+  // Of the latest state.
+  std::string await_absent(const std::string& nodes) {
+    await_message("that the absent nodes are \"" + nodes + "\"", [&] {
+      if (!states_.empty()) absent_ = states_.back().absent;
+      states_.clear();
+      return absent_ == nodes;
+    });
+    return absent_;
+  }
   std::string await_warning() {
     std::string text;
     await_message("a warning", [&] {
@@ -203,7 +217,12 @@ class Node {
     return warnings_;
   }
 
-  void stop() const { ::kill(pid_, SIGSTOP); }
+  // Returns when it has stopped.
+  void stop() const {
+    ::kill(pid_, SIGSTOP);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
+  }
   void resume() const { ::kill(pid_, SIGCONT); }
   void kill() {
     if (pid_ <= 0) return;
@@ -253,6 +272,7 @@ class Node {
   NodeReport last_;
   std::deque<Verdict> verdicts_;
   std::deque<engine::LinkState> states_;
+  std::string absent_ = "?";
   std::deque<std::string> warnings_;
 };
 

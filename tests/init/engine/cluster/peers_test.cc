@@ -103,6 +103,16 @@ TEST_F(Peers, ThatHangAreGivenUpAndAskedAgain) {
   EXPECT_EQ(read(path("out/asked")), "x\nx\n");
 }
 
+TEST_F(Peers, ThatSayTooMuchAreNotSaidToBeSilent) {
+  name_hosts(1);
+  wait_.timeout_ms = 2500;
+  put_ssh("yes");
+  auto outcome = run();
+  EXPECT_EQ(outcome.code, 69);
+  EXPECT_THAT(outcome.err, HasSubstr("node-1: more than 1048576 bytes of output"));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("no answer")));
+}
+
 TEST_F(Peers, ThatHangAreSaidToAfterAWhile) {
   name_hosts(1);
   wait_.timeout_ms = 2500;
@@ -121,10 +131,11 @@ TEST_F(Peers, AClientThatLeavesSomethingBehindHasEndedNevertheless) {
 
 TEST_F(Peers, AreAskedThirtyTwoAtATime) {
   name_hosts(40);
+  wait_.timeout_ms = 180'000;  // 32 shells count one another
   // Each waits until as many run as will ever run at a time, and a little for one more.
   put_ssh(
       ": > run-$host\n"
-      "until [ -e open ] || [ $(ls run-* | wc -l) -ge 32 ]; do sleep 0.02; done; : > open\n"
+      "until [ -e open ] || [ $(ls run-* | wc -l) -ge 32 ]; do sleep 0.2; done; : > open\n"
       "sleep 0.3; ls run-* | wc -l >> counts; rm run-$host; exit 0");
   auto outcome = run(60'000);
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -140,9 +140,30 @@ TEST(Decide, AnExtensionIsForAJobThatMayStillComeToItsLimit) {
       expect_no(decision, ControlAnswer::kNotNow, phase);
       continue;
     }
-    ASSERT_TRUE(done<event::ExtendBy>(decision)) << phase_name(phase);
-    EXPECT_EQ(done<event::ExtendBy>(decision)->duration_ms, 5000);
+    ASSERT_TRUE(done<event::ExpireIn>(decision)) << phase_name(phase);
+    EXPECT_EQ(done<event::ExpireIn>(decision)->duration_ms, 65'000);
     EXPECT_EQ(decision.reply.value_ms, 65'000);
+  }
+}
+
+TEST(Decide, WhatIsLeftMayBeSetWithAndWithoutALimit) {
+  for (const Phase phase : kPhases) {
+    for (const bool limited : {false, true}) {
+      for (const std::int64_t left : {std::int64_t{0}, std::int64_t{5000}, INT64_MAX}) {
+        ControlView view = in(phase);
+        view.has_limit = limited;
+        const ControlDecision decision =
+            decide({.op = ControlOp::kExpireIn, .argument_ms = left}, view);
+        if (!is_up(phase) && !awaits_start(phase)) {
+          expect_no(decision, ControlAnswer::kNotNow, phase);
+          continue;
+        }
+        const std::int64_t set = std::min(left, engine::kLongestLimitMs);
+        ASSERT_TRUE(done<event::ExpireIn>(decision));
+        EXPECT_EQ(done<event::ExpireIn>(decision)->duration_ms, set);
+        EXPECT_EQ(decision.reply.value_ms, set);
+      }
+    }
   }
 }
 
@@ -167,16 +188,16 @@ TEST(Decide, NoNumberOfExtensionsOverflows) {
   ControlView view = in(Phase::kRunning);
   for (int i = 0; i < 3; ++i) {
     const ControlDecision decision = decide(extend(INT64_MAX), view);
-    ASSERT_TRUE(done<event::ExtendBy>(decision));
-    view.limit_left_ms += done<event::ExtendBy>(decision)->duration_ms;
+    ASSERT_TRUE(done<event::ExpireIn>(decision));
+    view.limit_left_ms = done<event::ExpireIn>(decision)->duration_ms;
     EXPECT_EQ(view.limit_left_ms, engine::kLongestLimitMs);
     EXPECT_EQ(decision.reply.value_ms, engine::kLongestLimitMs);
   }
   for (const std::int64_t left : {INT64_MAX, INT64_MIN}) {
     view.limit_left_ms = left;
-    const auto added = done<event::ExtendBy>(decide(extend(5000), view));
+    const auto added = done<event::ExpireIn>(decide(extend(5000), view));
     ASSERT_TRUE(added);
-    EXPECT_EQ(added->duration_ms, left < 0 ? 5000 : 0);
+    EXPECT_EQ(added->duration_ms, left < 0 ? 5000 : engine::kLongestLimitMs);
   }
 }
 

@@ -146,7 +146,7 @@ TEST_F(Control, RefusesRecordsOfAnotherSizeVersionOrOperation) {
       [&] { return client(larger, sizeof larger); },
       [&] { return client({.magic = 0x324c5443}); },
       [&] { return client({.op = 0}); },
-      [&] { return client({.op = 6}); },
+      [&] { return client({.op = 7}); },
       [&] { return client({.op = 0xffffffff}); },
       [&] { return client({.op = 2, .argument = -1}); },
       [&] { return client({.op = 4, .argument = INT64_MIN}); },

@@ -15,6 +15,7 @@
 #include "init/engine/resolve/collect.h"
 #include "init/sys/clock.h"
 #include "tests/init/child.h"
+#include "tests/init/end_by.h"
 
 namespace {
 
@@ -273,7 +274,7 @@ TEST_F(MembershipWatch, GivesNoNewsWhenItIsKilled) {
 
 TEST_F(MembershipWatch, FailsWithoutNewsWhenItsReadingDoes) {
   planner_ = [](envgen::Snapshot&, const envgen::Request&) -> envgen::Answer {
-    throw std::runtime_error("a defect");
+    child::end_by(std::runtime_error("a defect"));
   };
   start({"a"});
   EXPECT_EQ(child::wait_for(watcher_.pid()), 125);

@@ -77,15 +77,24 @@ TEST_F(Diagnosis, OfOneRankAmongEightHasItsLastLinesEverywhere) {
   EXPECT_THAT(detail.torn_down, SizeIs(7));
 }
 
+// An exception that nothing has caught, as Python prints it.
+constexpr const char* kRaise = R"(
+      raise() {
+        printf 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    g()\n' >&2
+        echo "$1" >&2
+      }
+)";
+
 TEST_F(Diagnosis, SaysTheCauseAndWhatToDoBeforeTheLastLines) {
-  const auto outcome = run(eight(R"(
-        echo 'RuntimeError: CUDA out of memory. Tried to allocate 2 GiB' >&2
+  const auto outcome = run(eight(std::string(kRaise) + R"(
+        raise 'RuntimeError: CUDA out of memory. Tried to allocate 2 GiB'
         for i in 1 2 3 4 5 6 7 8 9; do echo "a warning $i"; done
         exit 3)"));
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("; the cause: RuntimeError: CUDA out of memory. Tried to "
                                      "allocate 2 GiB; what to do: use less device memory"));
-  EXPECT_THAT(termination(), HasSubstr("\nthe cause: RuntimeError: CUDA out of memory. Tried"));
+  EXPECT_THAT(termination(), StartsWith("trainit: the cause: RuntimeError: CUDA out of memory. "
+                                        "Tried to allocate 2 GiB; rank-3 (node 0, device 3) "));
   EXPECT_THAT(termination(), HasSubstr("\nwhat to do: use less"));
   EXPECT_THAT(termination(), HasSubstr("  a warning 9\n"));
   ASSERT_TRUE(state().failure.cause);
@@ -95,10 +104,10 @@ TEST_F(Diagnosis, SaysTheCauseAndWhatToDoBeforeTheLastLines) {
 
 // The third rank suffers from what the fifth died of; the fifth is told to stop meanwhile.
 TEST_F(Diagnosis, NamesTheRankWhoseFailureTheOthersOnlySufferFrom) {
-  const auto outcome = run(ranks(8, R"(
+  const auto outcome = run(ranks(8, std::string(kRaise) + R"(
       echo > $OUT/up-$RANK_ID
       if [ $RANK_ID = 5 ]; then
-        echo "ModuleNotFoundError: No module named 'apex'" >&2
+        raise "ModuleNotFoundError: No module named 'apex'"
         echo > $OUT/said
         trap 'exit 1' TERM
       fi
@@ -143,8 +152,8 @@ TEST_F(Diagnosis, TellsOnlyWhereItShallOnlyTell) {
 }
 
 TEST_F(Diagnosis, EndsTheRestartsOfWhatComesTwice) {
-  const auto outcome =
-      run(planned(with_restarts(counted("echo \"KeyError: 'loss'\" >&2; exit 1"))));
+  const auto outcome = run(
+      planned(with_restarts(counted(std::string(kRaise) + "raise \"KeyError: 'loss'\"; exit 1"))));
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(read(path("starts")), "start\nstart\n");
   EXPECT_THAT(outcome.err, HasSubstr("no restart: the start before failed with the same cause"));
@@ -153,9 +162,11 @@ TEST_F(Diagnosis, EndsTheRestartsOfWhatComesTwice) {
 TEST_F(Diagnosis, RestartsWhereItIsInDoubt) {
   const std::vector<std::string> all = {
       "OSError: [Errno 116] Stale file handle", "ConnectionResetError: peer", "bye",
+      "lib.errors.CommError: timed out",  // a library's, which no row knows
       "RuntimeError: attempt $(wc -l < " + path("starts") + " | tr 1-9 a-i)"};
   for (const std::string& said : all) {
-    const auto outcome = run(planned(with_restarts(counted("echo \"" + said + "\" >&2; exit 1"))));
+    const auto outcome =
+        run(planned(with_restarts(counted(kRaise + ("raise \"" + said + "\"; exit 1")))));
     EXPECT_EQ(read(path("starts")), "start\nstart\nstart\nstart\n") << said << outcome.err;
     std::filesystem::remove(path("starts"));
   }
@@ -166,6 +177,8 @@ TEST_F(Diagnosis, OfAVictimAloneSaysSo) {
       run(eight("echo 'RuntimeError: NCCL communicator was aborted on rank 3.' >&2; exit 3"));
   EXPECT_THAT(outcome.err, HasSubstr("it only says: RuntimeError: NCCL communicator"));
   EXPECT_THAT(outcome.err, HasSubstr("look at the ranks without this message"));
+  EXPECT_THAT(termination(), StartsWith("trainit: rank-3 only says: RuntimeError: NCCL "
+                                        "communicator was aborted on rank 3.; rank-3 (node 0"));
 }
 
 TEST_F(Diagnosis, OfALauncherNamesTheRank) {
@@ -178,7 +191,7 @@ TEST_F(Diagnosis, OfALauncherNamesTheRank) {
   EXPECT_EQ(outcome.code, 137);
   EXPECT_THAT(outcome.err, HasSubstr("first failure: rank 3 (in mpirun, on b) was killed by "
                                      "SIGKILL; main exited with code 137 after "));
-  EXPECT_THAT(termination(), StartsWith("trainit: rank 3 (in mpirun, on b) was killed by SIGKILL"));
+  EXPECT_THAT(termination(), HasSubstr("; rank 3 (in mpirun, on b) was killed by SIGKILL; main"));
   EXPECT_EQ(state().failure.task, "main");
   EXPECT_EQ(state().failure.rank, 3);
   EXPECT_EQ(state().failure.launcher, "mpirun");
@@ -261,6 +274,16 @@ TEST_F(Diagnosis, IsNotInTheTerminationLogWhereItSaysNoMoreThanTheExitCode) {
   absent.request.command = {"/no/such/program"};
   EXPECT_EQ(run(std::move(absent)).code, 127);
   EXPECT_THAT(termination(), HasSubstr("/no/such/program"));
+}
+
+TEST_F(Diagnosis, OfAPlainCommandSaysOnceHowToGetACause) {
+  constexpr const char* kAdvice = "no cause is known: run it with --output tee";
+  const std::string err = run(single("echo boom >&2; exit 3")).err;
+  EXPECT_THAT(err, HasSubstr(kAdvice));
+  EXPECT_EQ(err.find(kAdvice), err.rfind(kAdvice));
+  engine::Setup kept = single("echo boom >&2; exit 3");
+  kept.request.output = envgen::Output::kTee;
+  EXPECT_THAT(run(std::move(kept)).err, Not(HasSubstr(kAdvice)));
 }
 
 TEST_F(Diagnosis, OfAStartHasNoLinesOfTheOneBefore) {

@@ -12,12 +12,16 @@ namespace {
 using engine::FailedHow;
 using engine::PrintedBy;
 using engine::PrintedEnd;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 PrintedBy printed(const std::string& task, const std::string& text) {
   return {task, [text] { return engine::LastBytes{.bytes = text}; }};
+}
+
+std::string raised(const std::string& exception) {
+  return "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    f()\n" +
+         exception + "\n";
 }
 
 std::vector<PrintedEnd> told(const PrintedBy& first, const std::vector<PrintedBy>& others,
@@ -29,13 +33,13 @@ std::vector<PrintedEnd> told(const PrintedBy& first, const std::vector<PrintedBy
 }
 
 TEST(PrintedCause, OfTheFirstNeedsNoOther) {
-  const auto all = told(printed("rank-0", "ModuleNotFoundError: No module named 'a'\n"),
-                        {printed("rank-1", "CUDA out of memory\n")});
+  const auto all = told(printed("rank-0", raised("ModuleNotFoundError: No module named 'a'")),
+                        {printed("rank-1", raised("RuntimeError: CUDA out of memory"))});
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].cause->failure_class, "python-import");
   EXPECT_EQ(all[0].cause->restart, "no");
   EXPECT_EQ(all[0].cause->task, "");
-  EXPECT_THAT(all[0].last_lines, ElementsAre("ModuleNotFoundError: No module named 'a'"));
+  EXPECT_EQ(all[0].last_lines.back(), "ModuleNotFoundError: No module named 'a'");
 }
 
 // What the first says is told before others are looked at, where one may hang.
@@ -43,12 +47,20 @@ TEST(PrintedCause, IsAnothersWhereTheFirstIsAVictimOrSilent) {
   for (const std::string first : {"", "ConnectionResetError\n",
                                   "Watchdog caught collective "
                                   "operation timeout: WorkNCCL\n"}) {
-    const auto all = told(printed("rank-0", first), {printed("rank-1", "step 1\n"),
-                                                     printed("rank-2", "CUDA out of memory\n")});
+    const auto all = told(printed("rank-0", first),
+                          {printed("rank-1", "step 1\n"),
+                           printed("rank-2", raised("RuntimeError: CUDA out of memory"))});
     ASSERT_EQ(all.size(), 2U) << first;
     EXPECT_EQ(all[1].cause->task, "rank-2");
     EXPECT_EQ(all[1].last_lines, all[0].last_lines);
   }
+}
+
+// The other one lives, or may have gone on: its line is not what it ended with.
+TEST(PrintedCause, OfAnotherNeverMakesARestartUseless) {
+  const auto all = told(printed("rank-0", "ConnectionResetError\n"),
+                        {printed("rank-1", "/bin/sh: 1: nvcc: not found\n")});
+  for (const PrintedEnd& end : all) EXPECT_NE(end.cause->restart, "no") << end.cause->line;
 }
 
 TEST(PrintedCause, MakesAVictimOfWhoEndedByItself) {
@@ -60,7 +72,9 @@ TEST(PrintedCause, MakesAVictimOfWhoEndedByItself) {
   EXPECT_EQ(engine::role_of(victim, "SIGPIPE"), Role::kVictim);
   EXPECT_EQ(engine::role_of(victim, "SIGKILL"), Role::kOpen);
   EXPECT_EQ(engine::role_of(std::nullopt, "SIGKILL"), Role::kOpen);
-  EXPECT_EQ(engine::role_of(engine::cause_in("CUDA out of memory\n", catalog), ""), Role::kRoot);
+  EXPECT_EQ(
+      engine::role_of(engine::cause_in(raised("RuntimeError: CUDA out of memory"), catalog), ""),
+      Role::kRoot);
 }
 
 TEST(PrintedCause, OfSeveralIsTheFirstsUnlessThatIsAVictim) {

@@ -19,6 +19,8 @@ using envgen::RankLogs;
 using testing::ElementsAre;
 namespace fs = std::filesystem;
 
+const envgen::FailureCatalog kShippedRows = envgen::FailureCatalog::shipped();
+
 class RankSearch : public child::Scratch {
  protected:
   envgen::Process process(RankLogs logs) const {
@@ -57,7 +59,8 @@ TEST_F(RankSearch, AnErrorFileNamesTheRankThatTorchrunDidNotSee) {
   put("none_a/attempt_1/2/error.json", recorded("ValueError: no such shard", 1795453769));
   age(path("ranks/none_a/attempt_0"), 60);
   const std::string err = put("none_a/attempt_1/2/stderr.log", "Traceback\nValueError: x\n");
-  const FoundRank found = find_rank(table(), process(RankLogs::kTorchrun), nullptr, 0);
+  const FoundRank found =
+      find_rank(table(), process(RankLogs::kTorchrun), nullptr, 0, kShippedRows);
   EXPECT_EQ(found.text, "rank 10 (in torchrun) failed: ValueError: no such shard");
   EXPECT_EQ(found.rank, 10);
   EXPECT_EQ(found.launcher, "torchrun");
@@ -68,14 +71,17 @@ TEST_F(RankSearch, AnErrorFileNamesTheRankThatTorchrunDidNotSee) {
 TEST_F(RankSearch, FilesOfAnEarlierStartAreNotThisOnes) {
   age(put("none_a/attempt_0/0/error.json", recorded("KeyError: 'lr'", 1795453766)), 60);
   age(path("ranks/none_a/attempt_0"), 60);
-  EXPECT_EQ(find_rank("", process(RankLogs::kTorchrun), nullptr, sys::wall_ms() - 1000).text, "");
+  EXPECT_EQ(
+      find_rank("", process(RankLogs::kTorchrun), nullptr, sys::wall_ms() - 1000, kShippedRows)
+          .text,
+      "");
 }
 
 TEST_F(RankSearch, WithoutFilesItIsWhatTheLauncherTells) {
-  const FoundRank found = find_rank(table(), {}, nullptr, 0);
+  const FoundRank found = find_rank(table(), {}, nullptr, 0, kShippedRows);
   EXPECT_EQ(found.text, "ranks 8, 9 (in torchrun) failed, and which was first is not known");
   EXPECT_EQ(found.rank, -1);
-  EXPECT_EQ(find_rank("step 1\n", {}, nullptr, 0).text, "");
+  EXPECT_EQ(find_rank("step 1\n", {}, nullptr, 0, kShippedRows).text, "");
 }
 
 TEST_F(RankSearch, OfMsrunsWorkersTheOneThatFellSilentFirst) {
@@ -84,7 +90,7 @@ TEST_F(RankSearch, OfMsrunsWorkersTheOneThatFellSilentFirst) {
   age(put("worker_3.log", "step 1\nTraceback\nValueError: HF_TOKEN=canary\n"), 5);
   put("worker_4.log", "Traceback\nRuntimeError: call failed\n");
   put("worker_5.log", "step 1\n");
-  const FoundRank found = find_rank("", process(RankLogs::kMsrun), nullptr, 0);
+  const FoundRank found = find_rank("", process(RankLogs::kMsrun), nullptr, 0, kShippedRows);
   EXPECT_EQ(found.rank, 3);
   EXPECT_EQ(found.text, "rank 3 (in msrun) failed: ValueError: HF_TOKEN=***");
   EXPECT_EQ(found.log, path("ranks/worker_3.log"));
@@ -100,7 +106,8 @@ TEST_F(RankSearch, LooksWithTheRightsOfTheJob) {
   ASSERT_EQ(::chmod(path("secret").c_str(), 0700), 0);
   fs::create_directory_symlink(path("secret"), path("ranks/none_a"));
   const auto outcome = child::run([&] {
-    const FoundRank found = find_rank(table(), process(RankLogs::kTorchrun), &nobody, 0);
+    const FoundRank found =
+        find_rank(table(), process(RankLogs::kTorchrun), &nobody, 0, kShippedRows);
     child::say(STDOUT_FILENO, found.text);
     return ::geteuid() == 0 && ::getegid() == 0 ? 0 : 1;
   });
@@ -113,7 +120,7 @@ TEST_F(RankSearch, RanksThatCannotBeAreNone) {
   put("none_a/attempt_0/2/error.json", recorded("ValueError: no such shard", 1795453769));
   const FoundRank found =
       find_rank("Failures:\n  rank      : 2147483647 (local_rank: 0)\n  exitcode  : 1 (pid: 1)\n",
-                process(RankLogs::kTorchrun), nullptr, 0);
+                process(RankLogs::kTorchrun), nullptr, 0, kShippedRows);
   EXPECT_EQ(found.text, "local rank 2 (in torchrun) failed: ValueError: no such shard");
 }
 
@@ -121,7 +128,7 @@ TEST_F(RankSearch, WhatIsNoFileIsNotRead) {
   const FoundRank found = find_rank(
       "Failures:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 1)\n"
       "  error_file: /dev/zero\n",
-      {}, nullptr, 0);
+      {}, nullptr, 0, kShippedRows);
   EXPECT_EQ(found.text, "rank 0 (in torchrun) exited with code 1");
 }
 

@@ -5,8 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <span>
+
 #include "init/cli/commands.h"
 #include "init/sys/clock.h"
+#include "init/sys/log.h"
 #include "tests/init/child.h"
 
 namespace engine {
@@ -53,11 +57,13 @@ class SourceScripts : public child::Scratch, public testing::WithParamInterface<
   }
   // "NAME=value" for a kSet, "NAME" for a kUnset.
   Words edits(std::int64_t timeout_ms = 60'000) {
-    auto result = source_scripts(plan_, base_, timeout_ms);
+    Plan plan = plan_;
+    auto result = source_scripts(plan, base_, timeout_ms);
     if (!result) ADD_FAILURE() << to_line(result.error());
     if (!result) return {};
+    EXPECT_TRUE(std::ranges::equal(plan_.env, std::span(plan.env).first(plan_.env.size())));
     Words texts;
-    for (const EnvEdit& edit : *result) {
+    for (const EnvEdit& edit : std::span(plan.env).subspan(plan_.env.size())) {
       const bool unset = edit.kind == EnvEdit::Kind::kUnset;
       EXPECT_TRUE(unset || edit.kind == EnvEdit::Kind::kSet);
       texts.push_back(unset ? edit.name : edit.name + "=" + edit.value);
@@ -65,7 +71,8 @@ class SourceScripts : public child::Scratch, public testing::WithParamInterface<
     return texts;
   }
   std::string error(std::int64_t timeout_ms = 60'000) {
-    auto result = source_scripts(plan_, base_, timeout_ms);
+    Plan plan = plan_;
+    auto result = source_scripts(plan, base_, timeout_ms);
     return result ? "no error" : to_line(result.error());
   }
 
@@ -243,6 +250,140 @@ TEST_P(SourceScripts, AShellThatIsNotThereIsAnError) {
   plan_.shell = "/no/such/shell";
   script("a.sh", ":");
   EXPECT_THAT(error(), HasSubstr("exit code 127"));
+}
+
+// A shell's start-up file is the job's, and no part of what is sourced. bash alone reads one.
+class StartUpFile : public SourceScripts {
+ protected:
+  StartUpFile() {
+    plan_.env = {{EnvEdit::Kind::kSet, "PATH", "/p/bin:/usr/bin:/bin"},
+                 {EnvEdit::Kind::kSet, "CONDA_PREFIX", "/p"}};
+  }
+  void SetUp() override {
+    SourceScripts::SetUp();
+    if (::access("/bin/bash", X_OK) != 0) GTEST_SKIP() << "there is no bash";
+  }
+  void startup_file(const std::string& text) {
+    file_ = write("startup.sh", text);
+    base_.set("BASH_ENV", file_);
+    base_.set("ENV", file_);
+  }
+  struct Outcome {
+    std::string edits;
+    std::string log;
+  };
+  Outcome outcome(std::int64_t timeout_ms = 60'000) {
+    const child::Outcome outcome = child::run([this, timeout_ms] {
+      sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
+      for (const std::string& text : edits(timeout_ms)) std::printf("%s\n", text.c_str());
+      return 0;
+    });
+    return {outcome.out, outcome.err};
+  }
+
+  void command(Words argv) {
+    plan_.processes.resize(1);
+    plan_.processes[0].argv = std::move(argv);
+  }
+
+  std::string file_;
+};
+INSTANTIATE_TEST_SUITE_P(In, StartUpFile, testing::Values("/bin/bash", "/bin/sh"),
+                         [](const auto& shell) {
+                           return std::string(shell.param).substr(5) == "sh" ? "Sh" : "Bash";
+                         });
+
+TEST_P(StartUpFile, IsNotReadBeforeTheScripts) {
+  startup_file("export PATH=/usr/bin:/bin CONDA_PREFIX=/old EXTRA=1\necho said\n");
+  script("a.sh", "export SEEN=$CONDA_PREFIX-$PATH KEPT=$BASH_ENV$ENV\n");
+  const Outcome seen = outcome();
+  EXPECT_EQ(seen.edits, "KEPT=" + file_ + file_ + "\nSEEN=/p-/p/bin:/usr/bin:/bin\n");
+  EXPECT_THAT(seen.log, Not(HasSubstr("said")));
+}
+
+TEST_P(StartUpFile, ThatUndoesThePlanIsNamedWithWhatItChanges) {
+  command({"bash", "run.sh"});
+  startup_file("export PATH=/usr/bin:/bin CONDA_PREFIX=/p EXTRA=1\n");
+  EXPECT_THAT(outcome().log, AllOf(HasSubstr("BASH_ENV=" + file_), HasSubstr("changes PATH"),
+                                   Not(HasSubstr("CONDA_PREFIX")), Not(HasSubstr("EXTRA"))));
+  startup_file("unset CONDA_PREFIX\n");
+  EXPECT_THAT(outcome().log, AllOf(HasSubstr("CONDA_PREFIX"), Not(HasSubstr(" PATH"))));
+}
+
+// MASTER_ADDR of a job of several nodes, say, for the torchrun that the script starts.
+TEST_P(StartUpFile, ThatUndoesWhatTheProcessIsToldIsNamed) {
+  command({"bash", "run.sh"});
+  plan_.env = {};
+  plan_.processes[0].env = {{EnvEdit::Kind::kSet, "MASTER_ADDR", "10.0.0.1"},
+                            {EnvEdit::Kind::kSet, "MASTER_PORT", "29500"},
+                            {EnvEdit::Kind::kSet, "PYTHONPATH", "/hook"}};
+  plan_.processes[0].env.push_back({EnvEdit::Kind::kUnset, "RANK", ""});
+  startup_file(
+      "export MASTER_ADDR=localhost MASTER_PORT=129500 PYTHONPATH=/a:$PYTHONPATH RANK=7\n");
+  EXPECT_THAT(outcome().log, HasSubstr("changes MASTER_ADDR, MASTER_PORT, RANK of the plan"));
+}
+
+TEST_P(StartUpFile, ThatUndoesAScriptIsNamed) {
+  command({"env", "A=1", "/bin/bash", "run.sh"});
+  startup_file("export FROM_SCRIPT=2\n");
+  script("a.sh", "export FROM_SCRIPT=1\n");
+  EXPECT_THAT(outcome().log, HasSubstr("changes FROM_SCRIPT"));
+}
+
+TEST_P(StartUpFile, ThatUndoesThePlanIsNamedForAScriptThatBashRuns) {
+  startup_file("export PATH=/usr/bin:/bin\n");
+  write("run.sh", "#!/usr/bin/env bash\n");
+  command({"./run.sh"});
+  plan_.processes[0].cwd = path("");
+  EXPECT_THAT(outcome().log, HasSubstr("changes PATH"));
+  command({"sh", "./run.sh"});
+  EXPECT_EQ(outcome().log, "");
+  write("run.sh", "#!/bin/sh\n");
+  EXPECT_EQ(outcome().log, "");
+}
+
+TEST_P(StartUpFile, ThatAddsBehindWhatIsPlannedIsNot) {
+  command({"bash", "run.sh"});
+  startup_file("export PATH=$PATH:/opt/tools EXTRA=1\n");
+  EXPECT_EQ(outcome().log, "");
+}
+
+TEST_P(StartUpFile, IsNotStartedForAJobWithoutBash) {
+  command({"python3", "train.py"});
+  startup_file("touch " + path("read") + "\nbash -c true\n");
+  EXPECT_EQ(outcome().log, "");
+  EXPECT_NE(::access(path("read").c_str(), F_OK), 0);
+}
+
+TEST_P(StartUpFile, ThatHangsBelowAScriptIsPartOfTheAdvice) {
+  startup_file("sleep 1000\n");
+  script("a.sh", "X=$(bash -c 'echo 1')\n");
+  EXPECT_THAT(error(3000), AllOf(HasSubstr("a.sh"), HasSubstr("BASH_ENV")));
+}
+
+TEST_P(StartUpFile, ThatEndsTheShellIsNamedAndNoScriptBlamed) {
+  command({"bash", "run.sh"});
+  startup_file("echo said; exit 3\n");
+  script("a.sh", "export A=1\n");
+  const Outcome seen = outcome();
+  EXPECT_EQ(seen.edits, "A=1\n");
+  EXPECT_THAT(seen.log, AllOf(HasSubstr("BASH_ENV=" + file_), HasSubstr("exit code 3"),
+                              Not(HasSubstr("a.sh")), Not(HasSubstr("said"))));
+}
+
+TEST_P(StartUpFile, ThatHangsIsNamed) {
+  command({"bash", "run.sh"});
+  startup_file("sleep 1000\n");
+  script("a.sh", "export A=1\n");
+  const Outcome seen = outcome(3000);
+  EXPECT_EQ(seen.edits, "A=1\n");
+  EXPECT_THAT(seen.log, AllOf(HasSubstr("BASH_ENV=" + file_), HasSubstr("no end after")));
+}
+
+TEST_P(StartUpFile, IsNotLookedAtWhereNothingOfAShellsIsPlanned) {
+  startup_file("exit 3\n");
+  plan_.env = {{EnvEdit::Kind::kSet, "OMPI_MCA_plm", "rsh"}};
+  EXPECT_EQ(outcome().log, "");
 }
 
 }  // namespace

@@ -54,12 +54,36 @@ TEST(FailureTexts, SayTheCauseFirst) {
   EXPECT_EQ(engine::failure_line("rank-9 died", with_cause()),
             "rank-9 died; the cause (rank-5): ValueError: batch 7; what to do: mend it");
   EXPECT_EQ(engine::termination_text("rank-9 died", with_cause(), 4096),
-            "trainit: rank-9 died\n"
-            "the cause (rank-5): ValueError: batch 7\n"
+            "trainit: the cause (rank-5): ValueError: batch 7; rank-9 died\n"
             "what to do: mend it\n"
             "its traceback:\n  Traceback\n    main()\n  ValueError: batch 7\n"
             "torn down because of it: rank-8: SIGTERM, rank-10: exit 0\n"
             "its last lines:\n  step 1\n  step 2\n  Traceback\n  MemoryError\n");
+}
+
+TEST(FailureTexts, SayWhoseWordsAVictimsAre) {
+  FailureDetail detail = with_cause();
+  detail.cause->role = "victim";
+  detail.cause->task = "";
+  EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096),
+              StartsWith("trainit: rank-9 only says: ValueError: batch 7; rank-9 died\n"));
+}
+
+TEST(FailureTexts, LeaveOutTheRanksThatLaunchersPutBeforeALine) {
+  FailureDetail detail = with_cause();
+  for (const std::string ranks : {"[rank0]: ", "[default0]:", "[default0]:[rank0]: ", "rank0: ",
+                                  "15: ", "15: [rank15]: ", "[1,2]<stderr>:", "[3] "}) {
+    detail.cause->line = ranks + "ValueError: batch 7";
+    EXPECT_EQ(engine::cause_text(*detail.cause), "the cause (rank-5): ValueError: batch 7");
+    EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096),
+                StartsWith("trainit: the cause (rank-5): ValueError: batch 7; "))
+        << ranks;
+  }
+  for (const std::string whole : {"[Error]: the device is lost", "node-3: error: no memory",
+                                  "[2026-11-20 10:00:00] no memory", "12:00:01 no memory"}) {
+    detail.cause->line = whole;
+    EXPECT_EQ(engine::cause_text(*detail.cause), "the cause (rank-5): " + whole);
+  }
 }
 
 TEST(FailureTexts, StayWithinTheirBoundsWhateverTheCause) {
@@ -152,6 +176,23 @@ TEST(FailureText, InTheLogIsOneLineWithTheLastThree) {
   EXPECT_EQ(engine::failure_line("rank-9 died", example()),
             "rank-9 died; its last lines: step 2 | Traceback | MemoryError");
   EXPECT_EQ(engine::failure_line("rank-9 died", {}), "rank-9 died");
+}
+
+TEST(FailureText, NamesTheNodesThatNeverConnected) {
+  FailureDetail detail = example();
+  detail.never_connected = "node 1 (b)";
+  constexpr const char* kAbsent = "never connected: node 1 (b) (see whether it was started)";
+  EXPECT_THAT(engine::failure_line("rank-9 died", detail),
+              StartsWith("rank-9 died; " + std::string(kAbsent) + "; its last lines"));
+  EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096),
+              StartsWith("trainit: rank-9 died\n" + std::string(kAbsent) + "\ntorn down"));
+  detail.cause = {.line = "Connection timed out", .role = "victim", .advice = "look around"};
+  EXPECT_EQ(engine::failure_line("rank-9 died", detail),
+            "rank-9 died; " + std::string(kAbsent) +
+                "; it only says: Connection timed out; what to do: look around");
+  detail.cause = with_cause().cause;
+  EXPECT_THAT(engine::failure_line("rank-9 died", detail), Not(HasSubstr("connected")));
+  EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096), Not(HasSubstr("connected")));
 }
 
 TEST(FailureText, InTheTerminationMessageHasTheDiagnosisFirst) {

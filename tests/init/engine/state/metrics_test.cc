@@ -95,7 +95,7 @@ TEST(Metrics, AreOpenMetrics) {
   report.lost = {{"stdout", 12}};
   const std::string text = metrics_text(report, kNowMs);
   EXPECT_THAT(text, testing::EndsWith("\n# EOF\n"));
-  EXPECT_THAT(text, HasSubstr("platform=\"a\\\"b\\\\c?d\""));
+  EXPECT_THAT(text, HasSubstr("platform=\"a\\\"b\\\\c\\\\nd\""));
   std::istringstream lines(text);
   std::set<std::string> families;
   std::string family;

@@ -314,6 +314,17 @@ TEST_F(TerminationLog, IsNotMadeWhereThereIsNone) {
   EXPECT_NE(::stat(path("absent").c_str(), &status), 0);
 }
 
+// An instance that the job starts may have another RUN_DIR, or none.
+TEST_F(TerminationLog, IsTheFirstInstances) {
+  const std::string file = write("log", "");
+  sys::Fd first = engine::claim_termination_log(file.c_str());
+  EXPECT_TRUE(first.valid());
+  EXPECT_FALSE(engine::claim_termination_log(file.c_str()).valid());
+  first.reset();
+  EXPECT_TRUE(engine::claim_termination_log(file.c_str()).valid());
+  EXPECT_FALSE(engine::claim_termination_log(path("absent").c_str()).valid());
+}
+
 TEST_F(TerminationLog, HasAtMost4096Bytes) {
   EXPECT_EQ(after(std::string(4096, 'x')).size(), 4096U);
   EXPECT_EQ(after(std::string(4097, 'x')).size(), 4096U);

@@ -32,6 +32,33 @@ TEST(SignalRules, WithoutOneASignalIsWhatItIs) {
   EXPECT_EQ(meaning(SIGUSR1, {{SIGUSR2, Kind::kNothing}}), "forward 10");
 }
 
+// As an image has them that inherits the STOPSIGNAL of nginx or systemd.
+TEST(SignalRules, QuitAndTheRealTimeSignalOfSystemdStop) {
+  for (const int signal : {SIGQUIT, SIGRTMIN + 3}) {
+    EXPECT_TRUE(asks_to_stop(signal, false));
+    const std::string number = std::to_string(signal);
+    EXPECT_EQ(text(meaning_of(signal, {}, true)), "stop " + number + " 15");
+    EXPECT_EQ(text(meaning_of(signal, {{signal, Kind::kForward}}, true)), "forward " + number);
+    EXPECT_EQ(text(meaning_of(signal, {{signal, Kind::kSignal, signal}}, true)),
+              "stop " + number + " " + number);
+  }
+  EXPECT_FALSE(asks_to_stop(SIGHUP, false));
+  EXPECT_TRUE(asks_to_stop(SIGHUP, true));
+}
+
+TEST(SignalRules, AnEndByASignalFromOutsideIsToldFromOthers) {
+  using lifecycle::Ending;
+  const std::uint64_t came = lifecycle::signal_bit(SIGHUP) | lifecycle::signal_bit(SIGUSR2);
+  EXPECT_EQ(forwarded_end({Ending::How::kSignaled, SIGHUP}, came), SIGHUP);
+  EXPECT_EQ(forwarded_end({Ending::How::kExited, 128 + SIGUSR2}, came), SIGUSR2);
+  for (const Ending& other :
+       {Ending{Ending::How::kSignaled, SIGSEGV}, Ending{Ending::How::kExited, SIGHUP},
+        Ending{Ending::How::kExited, 0}, Ending{Ending::How::kExited, 255},
+        Ending{Ending::How::kExited, 128}, Ending{Ending::How::kNotStarted, 128 + SIGHUP}}) {
+    EXPECT_EQ(forwarded_end(other, came), 0);
+  }
+}
+
 TEST(SignalRules, AStopRequestUnderAnotherNameStaysOne) {
   EXPECT_EQ(meaning(SIGTERM, {{SIGTERM, Kind::kSignal, SIGINT}}), "stop 15 2");
   EXPECT_EQ(meaning(SIGTERM, {{SIGTERM, Kind::kSignal, SIGUSR1}}), "stop 15 10");

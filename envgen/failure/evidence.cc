@@ -1,0 +1,410 @@
+#include "envgen/failure/evidence.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <ranges>
+#include <utility>
+
+#include "base/constants/words.h"
+#include "base/stable_sort.h"
+#include "envgen/failure/exception_line.h"
+
+namespace envgen {
+namespace {
+
+constexpr std::size_t kMostMatchedBytes = 4096;  // bytes of a line
+constexpr std::size_t kMostStreams = 256;
+constexpr std::size_t kMostForeignLines = 8;  // of another process, in the middle of a traceback
+constexpr std::size_t kMostMessageLines = 3;
+constexpr int kBareWeight = 1;
+constexpr int kCutWeight = 2;
+constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
+constexpr std::string_view kWhat = " what():  ";
+constexpr std::string_view kHeader = "Traceback (most recent call last)";
+
+struct Traceback {
+  std::size_t first = 0;  // line
+  std::size_t indent = 0;
+  std::size_t code = 0;      // its last line of code
+  std::size_t foreign = 0;   // lines in it that are not its own
+  bool interrupted = false;  // by one of those; goes on with a frame
+  std::string prefix;        // what a logger put before its header, and may before each line of it
+  bool launcher = false;
+  bool ignored = false;
+  Form form = Form::kEnding;  // otherwise a logger printed it
+  bool inner = false;         // raised in a text that the job runs
+  bool doubtful = false;      // as in Evidence
+  bool original = false;      // of the exception that the line before it was raised anew for
+  bool chained = false;       // the one before is what led to it
+  std::size_t ordinary = 0, fresh = 0;  // as in Evidence
+};
+
+struct Stream {
+  std::optional<Traceback> open;
+  std::optional<std::size_t> last;  // evidence, of a traceback that has ended
+  bool chained = false;             // the line that says so was there
+  bool ignored = false;             // the next traceback ends nothing
+  bool introduced = false;          // the line before is a logger's, or announces what follows
+  bool indented = false;  // the line before may be code of a traceback that began elsewhere
+  bool boxed = false;     // the line before is the end of one as rich draws it
+};
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The same, but for its digits: times and numbers.
+bool begins_like(std::string_view text, std::string_view prefix) {
+  auto same = [](char one, char other) {
+    auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    return one == other || (digit(one) && digit(other));
+  };
+  return text.size() >= prefix.size() &&
+         std::ranges::equal(text.substr(0, prefix.size()), prefix, same);
+}
+
+// Raised anew by another library: "json.decoder.JSONDecodeError",
+// "requests.exceptions.JSONDecodeError".
+bool same_name(std::string_view one, std::string_view other) {
+  const std::string_view name = exception_name(one);
+  const std::string_view again = exception_name(other);
+  return name != again && name.substr(name.rfind('.') + 1) == again.substr(again.rfind('.') + 1);
+}
+
+// `  File "train.py", line 3, in main`
+bool is_frame(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(' ');
+  const std::size_t line = text.find("\", line ");
+  if (start == 0 || line == text.npos || !text.substr(start).starts_with("File \"")) return false;
+  const std::size_t end = text.find_first_not_of("0123456789", line + 8);
+  return end == text.npos || text.substr(end).starts_with(", in ");  // where a SyntaxError is: none
+}
+
+// A line of a traceback as rich draws it.
+bool is_boxed(std::string_view text) {
+  return text.starts_with("│") || text.starts_with("╭") || text.starts_with("╰");
+}
+
+// A message whose reason stands in the next line: "RuntimeError: ", "  what():  watchdog thread
+// terminated:".
+bool is_heading(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(' ');
+  return last != text.npos && text[last] == ':';
+}
+
+bool is_raise(std::string_view text) {
+  const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
+  return start > 0 && text.substr(start).starts_with("raise ");
+}
+
+// Returns where the exception begins of a traceback that is one line, its line ends written as
+// `\\n` (a log in JSON, an exception that quotes another one); `header` where it is none.
+std::size_t last_quoted_line(std::string_view text, std::size_t header) {
+  constexpr std::string_view kLineEnd = "\\n";
+  std::size_t last = header;
+  for (std::size_t at = text.find(kLineEnd, header); at != std::string_view::npos;
+       at = text.find(kLineEnd, at)) {
+    at += kLineEnd.size();
+    if (is_exception(text.substr(at))) last = at;
+  }
+  return last;
+}
+
+bool is_launchers(std::string_view frame) {
+  static constexpr auto kPlaces =
+      words("torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
+            "deepspeed/launcher/", "accelerate/commands/", "torchrun\"");
+  return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
+}
+
+// A bar or another drawing: only a living process draws it.
+bool is_bar(std::string_view text) { return has(text, "%|") || has(text, "it/s]"); }
+
+// A letter of any language: what is no ASCII counts.
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (static_cast<unsigned char>(c) & 0x80U) != 0;
+}
+
+// A line before a traceback that says what was caught: "Exception in thread Thread-3 (read):",
+// "cannot load the cache:". Only multiprocessing names the process that ended: "Process worker-1:".
+bool announces(std::string_view text) {
+  return (text.ends_with(':') && !text.starts_with("Process ")) || has(text, "xception");
+}
+
+Form form_of(LogLevel level) {
+  constexpr auto kForms = std::to_array({Form::kPlain, Form::kInfo, Form::kHeard, Form::kError});
+  return kForms.at(static_cast<std::size_t>(level));
+}
+
+class Reader {
+ public:
+  explicit Reader(const FailureCatalog& catalog) : catalog_(catalog) {}
+
+  void take(std::string_view raw) {
+    if (raw.empty()) return;
+    PrintedLine line = printed_line(raw);
+    if (line.text.empty()) return;
+    out_.lines.push_back(std::move(line));
+    const std::size_t index = out_.lines.size() - 1;
+    // "300: loss" is no process: too many numbers are none.
+    std::string& name = out_.lines[index].stream;
+    if (streams_.size() >= kMostStreams && !streams_.contains(name)) name.clear();
+    Stream& stream = streams_[name];
+    const LogLevel level = log_level(out_.lines[index]);
+    look(index, level, stream);
+    stream.introduced = level != LogLevel::kNone || announces(out_.lines[index].bare());
+  }
+
+  Printed take_all() && {
+    for (auto& [name, stream] : streams_) {
+      if (stream.open) end_unfinished(stream);
+    }
+    std::erase_if(out_.evidence, [](const Evidence& one) { return one.weight < 0; });
+    envgen::stable_sort(out_.evidence, std::less(), &Evidence::line);
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] FailureCatalog::Match known(std::string_view text, bool exception) const {
+    return catalog_.match(text.substr(0, kMostMatchedBytes), exception);
+  }
+
+  void look(std::size_t index, LogLevel level, Stream& stream) {
+    PrintedLine& line = out_.lines[index];
+    if (stream.open && begins_like(line.bare(), stream.open->prefix)) {
+      line.body += stream.open->prefix.size();
+    }
+    const std::string_view text = line.bare();
+    if (const std::size_t header = text.find(kHeader); header != std::string_view::npos) {
+      const std::size_t last = last_quoted_line(text, header);
+      return last > header ? end_quoted(index, last, level, stream)
+                           : begin(index, header, level, stream);
+    }
+    if (stream.open && take_frame(index, stream)) return;
+    if (!stream.open && is_frame(text)) {  // its beginning is not there
+      stream.open =
+          Traceback{.first = index, .code = index, .ordinary = out_.ordinary, .fresh = out_.fresh};
+      if (take_frame(index, stream)) return;
+    }
+    const bool boxed = std::exchange(stream.boxed, text.starts_with("╰"));
+    const bool indented = std::exchange(stream.indented, text.starts_with("    "));
+    if ((boxed || indented) && is_exception(text)) {
+      return end(index, {.first = index}, known(text, true), stream);
+    }
+    if (is_raise(text)) return;  // a line of code: what is raised comes behind it
+    if (const auto match = known(text, false); match.row != nullptr) {
+      if (match.row->role != FailureRole::kNoise) add_known(index, level, match);
+      return;
+    }
+    stream.chained = has(text, "During handling of the above exception") ||
+                     has(text, "The above exception was the direct cause");
+    stream.ignored = text.starts_with("Exception ignored") ||
+                     text.starts_with("--- Logging error ---") ||
+                     text.starts_with("Error processing line ");  // of a .pth file
+    if (!stream.chained && !stream.ignored) {
+      add_unknown(index, level);
+    }
+  }
+
+  // A line that a row knows, and no exception behind its traceback.
+  void add_known(std::size_t index, LogLevel level, const FailureCatalog::Match& match) {
+    Evidence one{.line = index, .first = index, .at = match.at, .row = match.row};
+    one.weight = match.row->weight;
+    one.bare = match.row->weight <= kBareWeight;
+    // vLLM warns of each request that "is preempted".
+    const bool survivable = level == LogLevel::kInfo || level == LogLevel::kWarning;
+    const bool ends = (match.row->ends && !survivable) || is_uncaught(index) ||
+                      has(out_.lines[index].bare(), kWhat);
+    one.form = ends ? Form::kEnding : form_of(level);
+    add(one);
+  }
+
+  void add_unknown(std::size_t index, LogLevel level) {
+    const PrintedLine& line = out_.lines[index];
+    const std::string_view text = line.bare();
+    Evidence one{.line = index, .first = index};
+    if (const std::size_t what = text.find(kWhat); what != std::string_view::npos) {
+      one.form = Form::kEnding;
+      one.bare = is_heading(text);
+      one.weight = one.bare ? kBareWeight : FailureCatalog::kExceptionWeight;
+    } else if (has(text, "terminate called ")) {  // what() comes behind it
+      one.form = Form::kEnding;
+      one.bare = true;
+      one.weight = kBareWeight;
+    } else if (is_exception(text)) {  // the end of a traceback that was printed elsewhere or not
+      const auto match = known(text, true);
+      if (match.row != nullptr && match.row->role == FailureRole::kNoise) return;
+      one.at = match.at;
+      one.row = match.row;
+      one.weight = std::min(match.row != nullptr ? match.row->weight : kAloneWeight, kAloneWeight);
+      one.alone = !is_uncaught(index);
+      if (!one.alone) one.form = Form::kEnding;
+    } else if (level == LogLevel::kError) {
+      one.bare = true;
+    } else {
+      return add_ordinary(line, level);
+    }
+    add(one);
+  }
+
+  // PyTorch's own hook puts the rank before an exception that nothing has caught.
+  [[nodiscard]] bool is_uncaught(std::size_t index) const {
+    const PrintedLine& line = out_.lines[index];
+    return has(line.stream, "[rank") && is_exception(line.bare());
+  }
+
+  void add_ordinary(const PrintedLine& line, LogLevel level) {
+    const std::string_view text = line.bare();
+    // A rule, or a number in a launcher's table, is no output of the job.
+    const bool digits = text.find_first_of("0123456789") != text.npos;
+    if (std::ranges::none_of(text, is_letter) && (!digits || text.ends_with(':'))) return;
+    // An indented line belongs to the one before: a frame of a stack, a launcher's table.
+    const bool indented = text.starts_with("  ") || text.starts_with('\t');
+    if (indented && !is_bar(text)) return;
+    // A frame of native code
+    if (has(text, "0x")) return;
+    ++out_.ordinary;
+    if (level == LogLevel::kWarning) return;
+    const bool goes_on = out_.work.take(line.stream, text, out_.lines.size() - 1);
+    if (goes_on) ++out_.fresh;
+  }
+
+  void end_quoted(std::size_t index, std::size_t last, LogLevel level, Stream& stream) {
+    auto match = known(out_.lines[index].bare().substr(last), true);
+    match.at = last;
+    const Form form = level == LogLevel::kNone ? Form::kError : form_of(level);
+    end(index, {.first = index, .form = form}, match, stream);
+  }
+
+  void begin(std::size_t index, std::size_t header, LogLevel level, Stream& stream) {
+    const std::string_view before = out_.lines[index].bare().substr(0, header);
+    Traceback next{.first = index, .code = index, .ordinary = out_.ordinary, .fresh = out_.fresh};
+    next.original = before.ends_with("Original ");
+    const bool blank = before.find_first_not_of(' ') == std::string_view::npos;
+    next.indent = blank ? header : 0;
+    if (!blank) next.prefix = before;
+    next.chained = stream.chained && stream.last;
+    next.ignored = stream.ignored;
+    if (level != LogLevel::kNone) next.form = Form::kError;
+    next.doubtful = stream.introduced && !next.chained;
+    stream.chained = false;
+    stream.ignored = false;
+    stream.open = next;  // of one that is open the end is not there: another process speaks
+  }
+
+  // False: the line is none of the open traceback.
+  bool take_frame(std::size_t index, Stream& stream) {
+    const std::string_view text = out_.lines[index].bare();
+    Traceback& open = *stream.open;
+    const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
+    const std::string_view said = text.substr(indent);
+    if (indent > open.indent || is_boxed(said)) {
+      const bool frame = said.starts_with("File \"");
+      if (frame) open.launcher = is_launchers(said);
+      if (frame && has(said, "\"<string>\"")) open.inner = true;  // a text that the job runs
+      if (frame || is_boxed(said)) open.interrupted = false;
+      if (open.interrupted) return false;
+      if (said.find_first_not_of("^~ ") != std::string_view::npos) open.code = index;
+      return true;
+    }
+    if (exception_name(said).empty()) {
+      open.interrupted = true;
+      if (++open.foreign > kMostForeignLines) end_unfinished(stream);
+      return false;
+    }
+    const Traceback ended = *std::exchange(stream.open, std::nullopt);
+    if (ended.ignored) return true;
+    auto match = known(said, true);
+    match.at += indent;
+    end(index, ended, match, stream);
+    return true;
+  }
+
+  // Adds the end of a traceback. Exceptions that led to one another leave one.
+  void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
+           Stream& stream) {
+    const std::string_view said = out_.lines[index].bare();
+    Evidence one{.line = index, .first = ended.first, .at = match.at, .row = match.row};
+    one.weight = match.row != nullptr ? match.row->weight : FailureCatalog::kExceptionWeight;
+    one.form = ended.inner ? Form::kPlain : ended.form;
+    one.whole = one.form == Form::kEnding && !ended.doubtful && ended.code > ended.first;
+    one.doubtful = ended.doubtful;
+    one.bare = one.weight <= kBareWeight || (match.row == nullptr && is_heading(said));
+    // The lines behind it say more.
+    if (exception_name(said).ends_with("ExceptionGroup") ||
+        said.ends_with("root error(s) found.")) {
+      one.weight = kAloneWeight;
+      one.bare = true;
+    }
+    if ((ended.chained || ended.original) && stream.last) {
+      Evidence& before = out_.evidence[*stream.last];
+      const std::string_view earlier = out_.lines[before.line].bare();
+      const bool passed_on = is_stepping_stone(exception_name(earlier)) || same_name(earlier, said);
+      const bool replaces = ended.original || one.weight > before.weight ||
+                            (one.weight == before.weight && passed_on);
+      if (!replaces) return;
+      if (ended.original) one.first = before.first;
+      one.form = before.form;
+      one.doubtful = before.doubtful;
+      one.whole = one.whole && !one.doubtful;
+      before.weight = -1;
+    }
+    add(one);
+    stream.last = out_.evidence.size() - 1;
+  }
+
+  // A traceback whose exception is not there: its last line of code.
+  void end_unfinished(Stream& stream) {
+    const Traceback open = *std::exchange(stream.open, std::nullopt);
+    if (open.ignored || open.code == open.first) return;
+    if (stream.last && (open.chained || open.original)) return;
+    if (Evidence* message = message_behind(open.code, stream)) {
+      message->first = open.first;
+      message->form = open.form;
+      return;
+    }
+    Evidence one{.line = open.code, .first = open.first, .form = Form::kEnding};
+    one.weight = open.launcher ? 0 : kCutWeight;
+    one.bare = true;
+    one.cut = true;
+    one.ordinary = open.ordinary;
+    one.fresh = open.fresh;
+    out_.evidence.push_back(one);
+  }
+
+  // The known line that a traceback ended with, which is no exception's name.
+  Evidence* message_behind(std::size_t code, const Stream& stream) {
+    for (Evidence& behind : std::views::reverse(out_.evidence)) {
+      if (behind.line <= code) break;
+      const bool near = behind.line <= code + kMostMessageLines && behind.row != nullptr;
+      if (near && &streams_.at(out_.lines[behind.line].stream) == &stream) return &behind;
+    }
+    return nullptr;
+  }
+
+  void add(Evidence one) {
+    one.ordinary = out_.ordinary;
+    one.fresh = out_.fresh;
+    out_.evidence.push_back(one);
+  }
+
+  const FailureCatalog& catalog_;
+  Printed out_;
+  std::map<std::string, Stream> streams_;
+};
+
+}  // namespace
+
+Printed read_evidence(std::string_view printed, const FailureCatalog& catalog) {
+  Reader reader(catalog);
+  while (!printed.empty()) {
+    const std::size_t end = std::min(printed.find_first_of("\n\r"), printed.size());
+    reader.take(printed.substr(0, end));
+    printed.remove_prefix(std::min(end + 1, printed.size()));
+  }
+  return std::move(reader).take_all();
+}
+
+}  // namespace envgen

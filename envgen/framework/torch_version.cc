@@ -1,0 +1,60 @@
+#include "envgen/framework/torch_version.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
+#include "envgen/plan/launch.h"
+
+namespace envgen {
+namespace {
+
+// Python 3.6 to 3.11: PyTorch before 2.2 was built for no other.
+constexpr int kFirstMinor = 6;
+constexpr int kLastMinor = 11;
+
+// "__version__ = '2.1.2+cu121'" is a version before 2.2.
+bool is_before_2_2(std::string_view text) {
+  constexpr std::string_view kName = "__version__";
+  text.remove_prefix(std::min(text.find(kName), text.size()));
+  text.remove_prefix(std::min(text.find_first_of("0123456789"), text.size()));
+  const auto major = parse_count<int>(take_part(text, '.'));
+  const auto minor = parse_count<int>(take_part(text, '.'));
+  return major && minor && (*major < 2 || (*major == 2 && *minor < 2));
+}
+
+}  // namespace
+
+bool has_torch_before_2_2(Inputs& inputs, const Plan& plan, const std::string& python) {
+  const Environ env = planned_environment(inputs, plan);
+  const std::string interpreter = find_program(inputs, env, python).path;
+  if (interpreter.empty()) return false;
+  bool old = false;
+  bool whole = true;
+  const auto look_in = [&](std::string_view base, std::string_view version, std::string_view kind) {
+    if (!base.starts_with('/')) return;
+    const PathState* state = inputs.content(concat({base, version, kind, "/torch/version.py"}));
+    whole = whole && state != nullptr;
+    if (state == nullptr || state->kind != PathState::Kind::kFile) return;
+    old = true;
+    whole = whole && is_before_2_2(state->content);
+  };
+  // Where pip, conda and Debian put packages of an interpreter, and PYTHONPATH.
+  std::string_view listed = env.get_or("PYTHONPATH", "");
+  while (!listed.empty()) look_in(take_part(listed, ':'), "", "");
+  std::string_view prefix(interpreter);
+  for (int i = 0; i < 2; ++i) prefix = prefix.substr(0, prefix.rfind('/'));
+  if (prefix.empty()) prefix = "/usr";
+  const std::string_view home = env.get_or("HOME", "");
+  const std::string user = home.empty() ? "" : concat({home, "/.local"});
+  for (int minor = kFirstMinor; minor <= kLastMinor; ++minor) {
+    const std::string version = "/lib/python3." + std::to_string(minor);
+    look_in(prefix, version, "/site-packages");
+    look_in(user, version, "/site-packages");
+    if (prefix == "/usr") look_in("/usr/local", version, "/dist-packages");
+  }
+  if (prefix == "/usr") look_in(prefix, "/lib/python3", "/dist-packages");
+  return old && whole;
+}
+
+}  // namespace envgen

@@ -1,0 +1,71 @@
+#pragma once
+// Platforms that tell each node of a job the same facts, by variables of their own names: how many
+// nodes there are, which one this is, and where the first one is or where all of them are. A row
+// makes the platform's profile (envgen/platform/platform_counted.cc), and the signs that a job
+// whose variables are not all there has several nodes (cluster_signs.h).
+
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+
+namespace envgen {
+
+// Names of variables; "" = the platform has none of that kind.
+struct GivenNames {
+  std::string_view platform;
+  std::string_view count;   // how many nodes
+  std::string_view own;     // number of this node, from 0
+  std::string_view leader;  // address of node 0
+  std::string_view hosts;   // addresses of all nodes, by their numbers
+  std::string_view slots;   // devices of a node
+  std::string_view job;     // id of the job
+  bool pods = false;        // node N is called as the leader is, with "-N"
+  bool always = false;      // also where no ranks were asked for
+  bool leaders = false;     // where there is no leader, nodes are jobs of their own
+};
+
+// Sources: docs/platforms.md.
+inline constexpr GivenNames kGivenRows[] = {
+    {.platform = "skypilot",
+     .count = "SKYPILOT_NUM_NODES",
+     .own = "SKYPILOT_NODE_RANK",
+     .hosts = "SKYPILOT_NODE_IPS",
+     .slots = "SKYPILOT_NUM_GPUS_PER_NODE",
+     .job = "SKYPILOT_TASK_ID",
+     .always = true},
+    {.platform = "lws",
+     .count = "LWS_GROUP_SIZE",
+     .own = "LWS_WORKER_INDEX",
+     .leader = "LWS_LEADER_ADDRESS",
+     .pods = true,
+     .always = true},
+    {.platform = "dstack",
+     .count = "DSTACK_NODES_NUM",
+     .own = "DSTACK_NODE_RANK",
+     .leader = "DSTACK_MASTER_NODE_IP",
+     .hosts = "DSTACK_NODES_IPS",
+     .slots = "DSTACK_GPUS_PER_NODE",
+     .job = "DSTACK_RUN_NAME"},
+    {.platform = "beaker",
+     .count = "BEAKER_REPLICA_COUNT",
+     .own = "BEAKER_REPLICA_RANK",
+     .leader = "BEAKER_LEADER_REPLICA_HOSTNAME",
+     .job = "BEAKER_EXPERIMENT_ID",
+     .leaders = true},
+    {.platform = "baseten",
+     .count = "BT_GROUP_SIZE",
+     .own = "BT_NODE_RANK",
+     .leader = "BT_LEADER_ADDR",
+     .slots = "BT_NUM_GPUS",
+     .job = "BT_TRAINING_JOB_ID"},
+    {.platform = "metaflow",
+     .count = "MF_PARALLEL_NUM_NODES",
+     .own = "MF_PARALLEL_NODE_INDEX",
+     .leader = "MF_PARALLEL_MAIN_IP"},
+};
+inline constexpr std::size_t kGivenNames = std::size(kGivenRows);
+
+// Reads the packed table, which has no addresses (packed_texts.h).
+GivenNames given_names(std::size_t row);
+
+}  // namespace envgen

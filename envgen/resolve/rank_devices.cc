@@ -1,0 +1,143 @@
+#include "envgen/resolve/rank_devices.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "envgen/plan/command.h"
+#include "envgen/plan/devices.h"
+
+namespace envgen {
+namespace {
+
+struct TypedRanks {
+  int ranks = 0;         // 0: not a number
+  bool of_node = false;  // else of the job
+};
+
+// A launcher's flag for the ranks of a node or of the job; nothing without one.
+std::optional<TypedRanks> typed_ranks(const ParsedCommand& command) {
+  if (!command.launcher() || command.framework() == "single") return std::nullopt;
+  for (const bool of_node : {true, false}) {
+    const auto flag =
+        find_flag(command, command.launcher_name(),
+                  of_node ? "--nproc_per_node --nproc --local_worker_num --num_gpus"
+                          : "--num_processes --num_proc --worker_num --np -np --n -n");
+    if (flag) return TypedRanks{parse_count<int>(flag->text).value_or(0), of_node};
+  }
+  return std::nullopt;
+}
+
+bool starts_ranks(const Plan& plan) {
+  return std::ranges::any_of(plan.processes,
+                             [](const Process& process) { return process.rank >= 0; });
+}
+
+// Whether the plan tells a launcher how many ranks a node has, by a flag or a variable that the
+// user has not set.
+bool tells_ranks(const Inputs& inputs, const Plan& plan) {
+  const auto told_by = [&inputs](const EnvEdit& edit) {
+    return edit.kind != EnvEdit::Kind::kUnset && edit.name.ends_with("NPROC_PER_NODE") &&
+           inputs.variable(edit.name).empty();
+  };
+  if (std::ranges::any_of(plan.env, told_by)) return true;
+  return std::ranges::any_of(plan.processes, [&](const Process& process) {
+    return typed_ranks(process.argv) || std::ranges::any_of(process.env, told_by);
+  });
+}
+
+// The highest LOCAL_RANK of this node's ranks, as far as it is known here; -1 where none runs.
+int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
+                    const ResolvedCluster& resolved, const Plan& plan) {
+  if (resolved.platform.own_rank) return resolved.platform.local_rank;
+  const auto started = std::ranges::count_if(
+      plan.processes, [](const Process& process) { return process.rank >= 0; });
+  if (started > 0) return static_cast<int>(started) - 1;
+  const ParsedCommand& command = resolved.platform.command;
+  const auto typed = command.launcher() ? typed_ranks(command) : std::nullopt;
+  const bool alone = resolved.cluster.nodes.size() < 2;
+  if (typed && (typed->of_node || alone)) return typed->ranks - 1;
+  // A launcher may have started trainit for one of its ranks.
+  if (launcher.only_starts) return parse_count<int>(inputs.variable("LOCAL_RANK")).value_or(-1);
+  const bool agent = launcher.needs_ssh_peers || command.launcher() || tells_ranks(inputs, plan);
+  if (!agent) return -1;
+  const auto at = static_cast<std::size_t>(std::max(resolved.local_node.node_rank, 0));
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
+  return (at < nodes.size() ? nodes[at].slots : plan.world_size) - 1;
+}
+
+// The devices of a rank table are its ranks', whatever else is in /dev. A command that is only
+// started does not have it looked at.
+DeviceCount devices_seen(Inputs& inputs, const FrameworkLauncher& launcher, const Plan& plan) {
+  const bool of_table = std::ranges::any_of(
+      plan.processes, [](const Process& process) { return process.device >= 0; });
+  if (!of_table && !launcher.only_starts) {
+    const auto count = count_known_kinds(inputs);
+    if (count && count->known && count->count > 0) return *count;
+  }
+  return devices_listed(inputs);
+}
+
+// CANN takes the ids in ascending order, each once, and else shows no device at all
+// ("it must be configured in ascending order", EE1001).
+void warn_of_order(const Inputs& inputs, Plan& plan) {
+  constexpr const char* kVariable = "ASCEND_RT_VISIBLE_DEVICES";
+  const std::string_view text = inputs.variable(kVariable);
+  std::string_view list = text;
+  int last = -1;
+  while (!list.empty()) {
+    const auto id = parse_count<int>(trimmed(take_part(list, ',')));
+    if (!id) return;
+    if (*id <= last) {
+      plan.warnings.push_back(
+          concat({kVariable, "=", text,
+                  ": CANN refuses a list that is not in ascending order, each device once, and the "
+                  "ranks would find no device; sort it"}));
+      return;
+    }
+    last = *id;
+  }
+}
+
+}  // namespace
+
+Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
+                     const ResolvedCluster& resolved, Plan& plan) {
+  if (!inputs.uncounted() || inputs.request().slots) return {};
+  if (launcher.only_starts || launcher.one_per_node || launcher.ranks_of_role != nullptr) return {};
+  if (typed_ranks(resolved.platform.command)) return {};
+  const bool hosts = launcher.needs_ssh_peers && !resolved.platform.hostfiles_given;
+  if (!starts_ranks(plan) && !hosts && !tells_ranks(inputs, plan)) return {};
+  if (inputs.uncounted_surely()) return std::unexpected(*inputs.uncounted());
+  plan.warnings.push_back(to_line(*inputs.uncounted()));
+  return {};
+}
+
+void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,
+                     const ResolvedCluster& resolved, Plan& plan) {
+  warn_of_order(inputs, plan);
+  const int last = last_local_rank(inputs, launcher, resolved, plan);
+  if (last < 1) return;
+  const DeviceCount seen = devices_seen(inputs, launcher, plan);
+  if (!seen.known || last < seen.count) return;
+  const bool one = resolved.platform.own_rank || launcher.only_starts;
+  const std::string count = std::to_string(seen.count);
+  const std::string number = std::to_string(one ? last : last + 1);
+  std::string text = concat({seen.source, ": a process sees ", count,
+                             seen.count == 1 ? " device, and " : " devices, and "});
+  if (one) {
+    text += concat({"this one is LOCAL_RANK ", number,
+                    ": a script that takes the device of that number fails; give each task all "
+                    "devices of its node (srun --gpus-per-node, not --gpus-per-task), or take "
+                    "device 0"});
+  } else {
+    text += concat({"this node runs ", number, " ranks: those from LOCAL_RANK ", count,
+                    " on have no device of their own; see --slots"});
+  }
+  plan.warnings.push_back(std::move(text));
+}
+
+}  // namespace envgen

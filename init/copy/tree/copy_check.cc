@@ -1,0 +1,79 @@
+#include "init/copy/tree/copy_check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "init/copy/copy_proof.h"
+#include "init/copy/copy_record.h"
+#include "init/copy/tree/contents.h"
+#include "init/copy/tree/copy.h"
+#include "init/copy/tree/tree_digest.h"
+#include "init/copy/tree/worker_pool.h"
+#include "init/sys/files.h"
+
+namespace copy {
+namespace {
+
+// Few entries are looked at sooner than processes are started.
+int workers_for(const std::string& manifest, int asked) {
+  constexpr off_t kForOne = 65536;  // bytes of the manifest
+  struct stat status{};
+  if (::stat(manifest.c_str(), &status) != 0) return asked;
+  const int worthwhile = static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1;
+  if (asked == 0 && worthwhile > available_cpus()) return 0;
+  return std::min(pool_size(asked), worthwhile);
+}
+
+// The mtime of the record is when the copy was published, if its file system keeps mtimes. An mtime
+// that is the ctime rounded down, or that is later, says less than the ctime.
+std::int64_t publication_of(const struct stat& record) {
+  const std::int64_t mtime = to_ns(record.st_mtim);
+  const std::int64_t ctime = to_ns(record.st_ctim);
+  return mtime > ctime || envgen::is_rounding_of(ctime, mtime) ? ctime : mtime;
+}
+
+}  // namespace
+
+envgen::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
+                                const SharedCounters& counters) {
+  struct stat record{};
+  if (::lstat(copy.record.c_str(), &record) != 0) {
+    return envgen::fail("checking a copy by its manifest", copy.record, sys::errno_text(errno),
+                        "remove the copy, and copy again");
+  }
+  asked.published_ns = publication_of(record);
+  timespec clock{};
+  ::clock_gettime(CLOCK_REALTIME, &clock);
+  // The clock was set back: nothing can be told by it.
+  if (asked.published_ns > to_ns(clock)) asked.published_ns = 0;
+  // What is touched while we look is compared again the next time.
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  Options walk = options;
+  walk.workers = workers_for(copy.manifest, options.workers);
+  TRY(verify_tree(copy.tree, copy.manifest, walk, counters, &asked));
+  const std::array<timespec, 2> times = {now, now};
+  if (asked.touched && to_ns(now) > asked.published_ns) {
+    ::utimensat(AT_FDCWD, copy.record.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
+  }
+  return {};
+}
+
+envgen::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep) {
+  const envgen::PathState file = read_kept_file(copy.record);
+  TRY_ASSIGN(const auto record, envgen::parse_record(file.content, copy.record));
+  TRY_ASSIGN(auto counters, SharedCounters::anonymous());
+  const CheckScope asked{.hashed = record.hashed, .source = "", .moved = moved};
+  Options options;
+  options.keep = keep;
+  // Once more: a process of ours that was killed meanwhile proves nothing.
+  if (auto proven = check_unmodified(copy, asked, options, counters); proven) return proven;
+  return check_unmodified(copy, asked, options, counters);
+}
+
+}  // namespace copy

@@ -1,0 +1,31 @@
+#pragma once
+// A limit on the working processes of a pool, in shared memory. Processes with a number below the
+// limit work. The others wait until the limit is raised. A killed process holds nothing, unlike
+// with a lock.
+
+#include <atomic>
+#include <cstdint>
+
+namespace copy {
+
+class WorkerLimit {
+ public:
+  static constexpr std::uint32_t kOpen = UINT32_MAX;
+
+  // Initializes the limit.
+  void reset(std::uint32_t limit = kOpen) { limit_ = limit; }
+  [[nodiscard]] std::uint32_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  // Blocks until the process `number` may work.
+  void wait_turn(std::uint32_t number);
+  // Replaces the limit `before`. Does nothing after open().
+  void set(std::uint32_t before, std::uint32_t limit);
+  // Lets all processes go on, for good: no work is left.
+  void open();
+
+ private:
+  void wake();
+
+  std::atomic<std::uint32_t> limit_;
+};
+
+}  // namespace copy

@@ -1,0 +1,76 @@
+#include "init/engine/hooks/hook_look.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/hook_condition.h"
+#include "init/proc/privileged.h"
+#include "init/sys/facts.h"
+#include "init/sys/fd.h"
+#include "init/sys/path_state.h"
+#include "init/sys/reach.h"
+
+namespace engine {
+namespace {
+
+bool has_devices() {
+  const envgen::PathState devices = sys::inspect("/dev", true);
+  return std::ranges::any_of(devices.entries, [](const std::string& name) {
+    return hook_condition::is_device(name.c_str());
+  });
+}
+
+// Whether the condition in the hook's text holds. A hook that cannot be read is left to whoever
+// starts it.
+bool applies(const std::string& path, const envgen::Environ& env) {
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, hook_condition::kMostBytes> head;
+  const ssize_t size = ::read(file.get(), head.data(), head.size());
+  return hook_condition::applies(
+      head.data(), size, [&env](hook_condition::Need need, const hook_condition::Word& word) {
+        using hook_condition::Need;
+        const std::string_view name(word.text, static_cast<std::size_t>(word.size));
+        if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
+        if (need == Need::kRanks) return env.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
+        return need == Need::kDevices ? has_devices() : !env.get_or(name, "").empty();
+      });
+}
+
+}  // namespace
+
+HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,
+                      const std::optional<envgen::Identity>& job) {
+  HookLook look;
+  const bool root = ::geteuid() == 0;
+  // True if the job's user must not influence the hook.
+  const bool border = root && job && job->uid != 0;
+  // The check comes before the text is read: if others can change the file, its text must decide
+  // nothing. Others cannot change a path that passes.
+  if (root) {
+    auto ours =
+        sys::check_ours_alone(path, job ? &*job : nullptr, border ? proc::trusted_path(*job) : "");
+    if (!ours) {
+      look.where = std::move(ours.error().where);
+      look.found = std::move(ours.error().found);
+      look.fix = std::move(ours.error().fix);
+      return look;
+    }
+  }
+  look.applies = is_script || applies(path, env);
+  if (!look.applies) return look;
+  if (!border) {
+    look.env = env.entries();
+    return look;
+  }
+  look.env = proc::trusted_env(env, *job, sys::inspect(path, true).content).entries();
+  // Python looks for modules there.
+  look.leaves_directory = proc::may_change(*job, sys::working_directory());
+  return look;
+}
+
+}  // namespace engine

@@ -1,0 +1,43 @@
+#pragma once
+// The look at a hook right before it runs: whether nobody but root could have written it, whether
+// it applies, and which environment it may have. The look asks for the hook's path, its
+// interpreter's and the paths in its variables. A mount that does not answer may hold each of these
+// calls for ever, so a child does the look, within the hook's time limit.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environ.h"
+#include "base/fields.h"
+#include "base/result.h"
+#include "envgen/plan/sandbox.h"
+
+namespace engine {
+
+struct HookLook {
+  // Why it may not run, as the parts of an Error; `found` is "" for a hook that may.
+  std::string where;
+  std::string found;
+  std::string fix;
+  bool applies = true;
+  std::vector<std::string> env;   // complete
+  bool leaves_directory = false;  // start it in /, as the job's user may write in ours
+};
+inline void fields(envgen::FieldVisitor& v, HookLook& look) {
+  v("where", look.where);
+  v("found", look.found);
+  v("fix", look.fix);
+  v("applies", look.applies);
+  v("env", look.env, {.most_items = 1U << 20});
+  v("leaves_directory", look.leaves_directory);
+}
+
+// Returns the look at the hook `path`, which would start with `env`. `is_script`: the lifecycle
+// script, which always applies. May block for ever.
+HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,
+                      const std::optional<envgen::Identity>& job);
+
+}  // namespace engine
