@@ -245,7 +245,9 @@ TEST_F(RunDir, OfTheJobThatAsksAnswers) {
   Instance first(spec(ranks(2, {rules::payload(), "sleep-forever"})));
   await_told("ready-0");
   await_told("ready-1");
-  const std::string ask = rules::trainit() + " status; " + rules::trainit() +
+  // A rank can be faster than the first look at it: its instance is "preparing" until then.
+  const std::string ask = "until " + rules::trainit() +
+                          " status | grep 'world size'; do sleep 0.1; done; " + rules::trainit() +
                           " checkpoint --keep-running; echo code $?; exec sleep 1000";
   for (const bool pid1 : {true, false}) {
     Spec spec = this->spec(joined({"--fan-out", "--slots", "1", "--"}, rules::shell(ask)));
