@@ -13,6 +13,7 @@
 #include "init/engine/hooks/hooks.h"
 #include "tests/init/engine/hooks/hooks.h"
 #include "tests/init/refuse.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -40,6 +41,24 @@ std::string line_from(const std::string& fifo) {
   char c = 0;
   while (::read(fd.get(), &c, 1) == 1 && c != '\n') line += c;
   return line;
+}
+
+// Returns when somebody has written to `fifo`, or the hooks have come to their end: a shell whose
+// time is over before its first line writes nothing.
+void await_line_or_end(const HookRun& hooks, const std::string& fifo) {
+  const sys::Fd fd(::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  std::array<pollfd, 2> sources{{{fd.get(), POLLIN, 0}, {hooks.channel(), POLLIN, 0}}};
+  ::poll(sources.data(), sources.size(), hooks::kLimitMs);
+}
+
+// What a shell has to do within two seconds it does not on a machine that stands still for as long.
+// Such a try is followed by another one.
+bool some_try(const std::function<bool()>& is_as_it_has_to_be) {
+  constexpr int kTries = 5;
+  for (int i = 0; i < kTries; ++i) {
+    if (is_as_it_has_to_be()) return true;
+  }
+  return false;
 }
 
 TEST_F(FatalHooks, EndAtTheFirstThatFailsWithItsCode) {
@@ -128,42 +147,60 @@ TEST_F(FatalHooks, OneThatASignalEndsIs128AndTheSignal) {
 // Time.
 
 TEST_F(FatalHooks, OneThatHangsIsToldToStopWithAllOfItsGroup) {
-  group_.timeout_ms = 2000;
   const std::string life = fifo("life");
-  script("a", "echo waiting\n sleep 1000 > " + life);
-  const Outcome outcome = run([&life](const HookRun&) {
+  script("a", "exec 3> " + life + "; echo waiting\n sleep 1000");
+  Outcome outcome;
+  // The shell may need more time for its line.
+  for (group_.timeout_ms = 2000; group_.timeout_ms < kAtOnceMs; group_.timeout_ms *= 4) {
+    const sys::Fd held(::open(life.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    outcome = run();
+    if (!outcome.log.contains("waiting")) continue;
     // The sleep holds it until it has ended.
-    if (line_from(life).empty()) child::say(STDOUT_FILENO, "the sleep is gone\n");
-  });
+    EXPECT_EQ(child::read_to_end(held.get()), "");
+    break;
+  }
   EXPECT_EQ(outcome.code, 69);
-  EXPECT_THAT(outcome.news, AllOf(StartsWith("the sleep is gone\n"),
-                                  HasSubstr("found no end after 2 s; its last lines: waiting; "
-                                            "see what it waits for, or raise --hook-timeout")));
-  EXPECT_LT(outcome.duration_ms, 20'000);
+  EXPECT_THAT(outcome.news,
+              HasSubstr("found no end after " + std::to_string(group_.timeout_ms / 1000) +
+                        " s; its last lines: waiting; see what it waits for, or raise "
+                        "--hook-timeout"));
+  EXPECT_LT(outcome.duration_ms, group_.timeout_ms + kAtOnceMs);
 }
 
 TEST_F(FatalHooks, OneThatEndsWellButTooLateIsA69) {
   group_.timeout_ms = 2000;
   script("a", "sleep 1000 & trap 'echo told; exit 0' TERM; wait");
-  const Outcome outcome = run();
+  Outcome outcome;
+  some_try([&] {
+    outcome = run();
+    return outcome.log == "trainit: hook a: told\n";
+  });
   EXPECT_EQ(outcome.code, 69);
   EXPECT_EQ(outcome.log, "trainit: hook a: told\n");
 }
 
 TEST_F(FatalHooks, OneThatIgnoresTheSignalIsKilledTwoSecondsLater) {
-  group_.timeout_ms = 2000;
   script("a", "trap '' TERM; echo deaf; while :; do sleep 1000; done");
-  const Outcome outcome = run();
+  Outcome outcome;
+  // The shell may need more time for its trap.
+  for (group_.timeout_ms = 2000; group_.timeout_ms < kAtOnceMs; group_.timeout_ms *= 4) {
+    outcome = run();
+    if (outcome.log.contains("deaf")) break;
+  }
   EXPECT_EQ(outcome.code, 69);
-  EXPECT_GE(outcome.duration_ms, 4000);
-  EXPECT_LT(outcome.duration_ms, 20'000);
+  EXPECT_GE(outcome.duration_ms, group_.timeout_ms + 2000);
+  EXPECT_LT(outcome.duration_ms, group_.timeout_ms + kAtOnceMs);
 }
 
 TEST_F(Hooks, EachHaveTheirOwnTime) {
   script("a", "sleep 1000 & trap 'exit 0' TERM; wait");
   script("b", "echo in time");
   group_.timeout_ms = 2000;
-  const Outcome outcome = run();
+  Outcome outcome;
+  some_try([&] {
+    outcome = run();
+    return outcome.log.contains("in time");
+  });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.log, AllOf(HasSubstr("found no end after 2 s"), HasSubstr("in time")));
 }
@@ -203,9 +240,13 @@ TEST_F(FatalHooks, AStoppedWorkerStopsItsHookAndRunsNoOther) {
   const std::string life = fifo("life");
   script("a", "sleep 1000 & trap 'echo told; exit 7' TERM; echo $$ > " + life + "; wait");
   script("b", "echo not reached");
-  const Outcome outcome = run([&life](const HookRun& hooks) {
-    line_from(life);
-    ::kill(hooks.pid(), SIGTERM);
+  Outcome outcome;
+  some_try([&] {
+    outcome = run([&life](const HookRun& hooks) {
+      line_from(life);
+      ::kill(hooks.pid(), SIGTERM);
+    });
+    return outcome.log.contains("told");
   });
   EXPECT_EQ(outcome.code, 143);
   EXPECT_THAT(outcome.news, IsEmpty());
@@ -243,9 +284,14 @@ TEST_F(Hooks, OneWhoseTimeIsOverCanBeStoppedToo) {
   group_.timeout_ms = 1000;
   const std::string life = fifo("life");
   script("a", "trap 'echo told > " + life + "' TERM; while :; do sleep 0.1 & wait; done");
-  const Outcome outcome = run([&life](const HookRun& hooks) {
-    line_from(life);
-    ::kill(hooks.pid(), SIGTERM);
+  Outcome outcome;
+  // Its trap is to be set before its time is over, and the signal to come before its kill.
+  some_try([&] {
+    outcome = run([&life](const HookRun& hooks) {
+      await_line_or_end(hooks, life);
+      ::kill(hooks.pid(), SIGTERM);
+    });
+    return outcome.code == 143;
   });
   EXPECT_EQ(outcome.code, 143);
   EXPECT_EQ(outcome.log,
@@ -257,12 +303,16 @@ TEST_F(FatalHooks, AWorkerWithoutASignalfdIsStoppedToo) {
   const std::string life = fifo("life");
   script("a", "exit 0");
   script("b", "sleep 1000 & trap 'echo told; exit 7' TERM; echo $$ > " + life + "; wait");
-  const Outcome outcome = run(
-      [&life](const HookRun& hooks) {
-        line_from(life);
-        ::kill(hooks.pid(), SIGTERM);
-      },
-      [] { return refuse::calls({SYS_signalfd4}, ENOSYS); });
+  Outcome outcome;
+  some_try([&] {
+    outcome = run(
+        [&life](const HookRun& hooks) {
+          line_from(life);
+          ::kill(hooks.pid(), SIGTERM);
+        },
+        [] { return refuse::calls({SYS_signalfd4}, ENOSYS); });
+    return outcome.log.contains("told");
+  });
   EXPECT_EQ(outcome.code, 143);
   EXPECT_THAT(outcome.log, AllOf(HasSubstr("the pre-start hook b is ended"),
                                  testing::EndsWith("trainit: hook b: told\n")));
@@ -285,17 +335,21 @@ TEST_F(FatalHooks, AWorkerThatIsStoppedTwiceKillsItsHookAtOnce) {
   const std::string told = fifo("told");
   script("a", "trap 'echo told > " + told + "' TERM; echo $$ > " + life +
                   "; while :; do sleep 0.1 & wait; done");
-  const Outcome outcome = run([&](const HookRun& hooks) {
-    line_from(life);
-    const std::int64_t first_ms = sys::monotonic_ms();
-    ::kill(hooks.pid(), SIGTERM);
-    line_from(told);
-    ::kill(hooks.pid(), SIGTERM);
-    if (child::wait_for(hooks.pid()) != 143) ::_exit(97);
-    const std::int64_t took_ms = sys::monotonic_ms() - first_ms;
-    ::_exit(took_ms < 2000 ? 0 : 96);  // it would have been killed then in any case
+  int code = 0;
+  some_try([&] {
+    code = run([&](const HookRun& hooks) {
+             line_from(life);
+             const std::int64_t first_ms = sys::monotonic_ms();
+             ::kill(hooks.pid(), SIGTERM);
+             await_line_or_end(hooks, told);
+             ::kill(hooks.pid(), SIGTERM);
+             if (child::wait_for(hooks.pid()) != 143) ::_exit(97);
+             const std::int64_t took_ms = sys::monotonic_ms() - first_ms;
+             ::_exit(took_ms < 2000 ? 0 : 96);  // it would have been killed then in any case
+           }).code;
+    return code != 96;
   });
-  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(code, 0);
 }
 
 TEST_F(FatalHooks, AKilledWorkerTakesItsHookAlong) {
