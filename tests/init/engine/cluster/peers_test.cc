@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -16,13 +17,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
+// What it takes a shell to answer on a machine that stands still for a while.
+constexpr std::int64_t kLimitMs = 180'000;
+
 // A script in the ssh client's place: `ssh HOST trainit-peer-ping`, with a directory of its own.
 class Peers : public child::Scratch {
  protected:
   Peers() {
     fs::create_directory(path("out"));
     wait_.probe = {"ssh", "-n"};
-    wait_.timeout_ms = 30'000;
+    wait_.timeout_ms = kLimitMs;
   }
 
   void put_ssh(const std::string& script) const {
@@ -33,7 +37,7 @@ class Peers : public child::Scratch {
   }
 
   // Its code is 0 for an answer of all; stdout has what was said, stderr the error.
-  child::Outcome run(std::int64_t attempt_ms = 10'000) {
+  child::Outcome run(std::int64_t attempt_ms = kLimitMs) {
     const envgen::Environ env({"PATH=" + path("") + ":/usr/bin:/bin", "MARK=as given"});
     const std::int64_t start_ms = sys::monotonic_ms();
     auto outcome = child::run([&] {
@@ -47,6 +51,9 @@ class Peers : public child::Scratch {
     elapsed_ms_ = sys::monotonic_ms() - start_ms;
     return outcome;
   }
+
+  // The scripts may not come to their word within the shortest of these times.
+  static constexpr std::array<std::int64_t, 3> kTimeoutsMs = {3000, 12'000, 48'000};
 
   envgen::PeerWait wait_;
   std::int64_t elapsed_ms_ = 0;
@@ -80,11 +87,15 @@ TEST_F(Peers, ThatComeLateAreAskedAgainAndTheOthersAreNot) {
 
 TEST_F(Peers, ThatNeverAnswerAreNamedAtTheDeadline) {
   name_hosts(20);
-  wait_.timeout_ms = 3000;
   put_ssh("n=${host#node-}; [ $n -le 8 ] && exit 0; echo \"no route to $host\" >&2; exit 255");
-  auto outcome = run();
+  child::Outcome outcome;
+  for (const std::int64_t timeout_ms : kTimeoutsMs) {
+    wait_.timeout_ms = timeout_ms;
+    outcome = run();
+    EXPECT_GE(elapsed_ms_, timeout_ms);
+    if (outcome.err.contains("12 of 20") && outcome.err.contains("no route")) break;
+  }
   EXPECT_EQ(outcome.code, 69);
-  EXPECT_GE(elapsed_ms_, 3000);
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("waiting for the peers' sshd: node-9, node-10, node-11, node-12, "
                               "node-13, node-14, node-15, node-16 and 4 more: "),
@@ -97,17 +108,26 @@ TEST_F(Peers, ThatHangAreGivenUpAndAskedAgain) {
   put_ssh(
       "echo x >> asked; [ $(wc -l < asked) -ge 2 ] && exit 0\n"
       "trap '' TERM; while :; do sleep 60; done");
-  auto outcome = run(300);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_GE(elapsed_ms_, 300);
+  // The second one, too, has to answer within the time that the first one is given.
+  for (const std::int64_t attempt_ms : {300, 3000, 30'000}) {
+    fs::remove(path("out/asked"));
+    auto outcome = run(attempt_ms);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_GE(elapsed_ms_, attempt_ms);
+    if (read(path("out/asked")) == "x\nx\n") break;
+  }
   EXPECT_EQ(read(path("out/asked")), "x\nx\n");
 }
 
 TEST_F(Peers, ThatSayTooMuchAreNotSaidToBeSilent) {
   name_hosts(1);
-  wait_.timeout_ms = 2500;
   put_ssh("yes");
-  auto outcome = run();
+  child::Outcome outcome;
+  for (const std::int64_t timeout_ms : {2500, 25'000}) {
+    wait_.timeout_ms = timeout_ms;
+    outcome = run();
+    if (outcome.err.contains("node-1: ")) break;
+  }
   EXPECT_EQ(outcome.code, 69);
   EXPECT_THAT(outcome.err, HasSubstr("node-1: more than 1048576 bytes of output"));
   EXPECT_THAT(outcome.err, testing::Not(HasSubstr("no answer")));
@@ -131,13 +151,12 @@ TEST_F(Peers, AClientThatLeavesSomethingBehindHasEndedNevertheless) {
 
 TEST_F(Peers, AreAskedThirtyTwoAtATime) {
   name_hosts(40);
-  wait_.timeout_ms = 180'000;  // 32 shells count one another
   // Each waits until as many run as will ever run at a time, and a little for one more.
   put_ssh(
       ": > run-$host\n"
       "until [ -e open ] || [ $(ls run-* | wc -l) -ge 32 ]; do sleep 0.2; done; : > open\n"
       "sleep 0.3; ls run-* | wc -l >> counts; rm run-$host; exit 0");
-  auto outcome = run(60'000);
+  auto outcome = run();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::ifstream counts(path("out/counts"));
   int most = 0;
@@ -157,9 +176,13 @@ TEST_F(Peers, AMissingClientIsSaidAtOnce) {
 
 TEST_F(Peers, ACodeOf127FromTheOtherSideIsOnlyNoAnswer) {
   name_hosts(1);
-  wait_.timeout_ms = 3000;
   put_ssh("echo 'bash: trainit-peer-ping: command not found' >&2; exit 127");
-  auto outcome = run();
+  child::Outcome outcome;
+  for (const std::int64_t timeout_ms : kTimeoutsMs) {
+    wait_.timeout_ms = timeout_ms;
+    outcome = run();
+    if (outcome.err.contains("not found")) break;
+  }
   EXPECT_EQ(outcome.code, 69);
   EXPECT_THAT(outcome.err, HasSubstr("trainit-peer-ping: command not found"));
 }
