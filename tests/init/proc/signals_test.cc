@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -244,6 +245,9 @@ TEST_P(ReadSignals, StopsAtTheLimit) {
 
 TEST_P(ReadSignals, WaitsForASignal) {
   const auto outcome = child::run([] {
+    // All processes of a user share the room for queued signals: others need theirs.
+    const rlimit few{1000, 1000};
+    ::setrlimit(RLIMIT_SIGPENDING, &few);
     proc::SignalSource source = take_over();
     const pid_t self = ::getpid();
     const pid_t sender = ::fork();

@@ -18,6 +18,8 @@ using engine::ControlAnswer;
 using engine::ControlOp;
 using engine::ControlServer;
 
+constexpr int kLimitMs = 180'000;
+
 // The record on the wire: "CTL1", the operation or answer, its argument.
 struct Record {
   std::uint32_t magic = 0x314c5443;
@@ -67,7 +69,7 @@ class Control : public child::Scratch {
       }
       ::_exit(0);
     }
-    auto reply = engine::send_control(path(""), {});
+    auto reply = engine::send_control(path(""), {}, kLimitMs);
     EXPECT_EQ(child::wait_for(pid), 0);
     return reply;
   }
@@ -80,7 +82,7 @@ class Control : public child::Scratch {
   }
   static std::optional<ControlAnswer> answer_within(const sys::Fd& fd) {
     pollfd state{fd.get(), POLLIN, 0};
-    ::poll(&state, 1, 60'000);
+    ::poll(&state, 1, kLimitMs);
     return answer_to(fd);
   }
   // It says nothing more.
@@ -251,7 +253,7 @@ TEST_F(Control, RefusesAnotherUserByItsMode) {
   const std::string run_dir = path("");
   auto outcome = child::run([&run_dir] {
     if (!child::become_nobody()) return 1;
-    auto reply = engine::send_control(run_dir, {ControlOp::kRelease});
+    auto reply = engine::send_control(run_dir, {ControlOp::kRelease}, kLimitMs);
     return reply && reply->answer == ControlAnswer::kRefused ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
@@ -265,14 +267,14 @@ TEST_F(Control, RefusesAnotherUser) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (!child::become_nobody()) ::_exit(1);
-    auto reply = engine::send_control(run_dir, {ControlOp::kRelease});
+    auto reply = engine::send_control(run_dir, {ControlOp::kRelease}, kLimitMs);
     ::_exit(reply && reply->answer == ControlAnswer::kRefused ? 0 : 2);
   }
   pollfd ready{server_.listener().get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
+  ASSERT_EQ(::poll(&ready, 1, kLimitMs), 1);
   int accepted = server_.accept_client();
   ready.fd = accepted;
-  ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
+  ASSERT_EQ(::poll(&ready, 1, kLimitMs), 1);
   EXPECT_FALSE(server_.read_request(accepted));
   EXPECT_EQ(child::wait_for(pid), 0);
 }
@@ -381,11 +383,11 @@ TEST_F(Control, AClientSeesThatTheInstanceEndedBeforeItAnswered) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     sys::close_descriptors(3, {});  // the listener must not live on here
-    auto answer = engine::send_control(run_dir, {});
+    auto answer = engine::send_control(run_dir, {}, kLimitMs);
     ::_exit(answer ? 1 : 0);
   }
   pollfd ready{server_.listener().get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
+  ASSERT_EQ(::poll(&ready, 1, kLimitMs), 1);
   server_ = ControlServer();
   EXPECT_EQ(child::wait_for(pid), 0);
 }

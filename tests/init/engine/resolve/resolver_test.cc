@@ -63,7 +63,7 @@ class Resolve : public child::Scratch {
     snapshot_.facts.host_name = "job-0";
     snapshot_.facts.run_dir = path("run");
     request_.command = {"python", "train.py"};
-    request_.rank_table_timeout_ms = 60'000;
+    request_.rank_table_timeout_ms = 180'000;
   }
 
   std::string put_table(const std::string& content) const {
@@ -364,13 +364,17 @@ TEST_F(Resolve, SaysAReasonOnlyWhenItChanges) {
 }
 
 TEST_F(Resolve, EndsWith69AndTheLastReasonWhenItWaitedTooLong) {
-  put_table("");
-  request_.rank_table_timeout_ms = 250;
-  const auto start = sys::monotonic_ms();
-  EXPECT_EQ(run([&](const std::string&) { put_table(kInitializing); }), 69);
-  EXPECT_GE(sys::monotonic_ms() - start, 250);
-  EXPECT_LT(sys::monotonic_ms() - start, kAtOnceMs);
-  ASSERT_TRUE(failed_);
+  // The second look may come later.
+  for (const std::int64_t timeout_ms : {250, 2500, 25'000}) {
+    put_table("");
+    request_.rank_table_timeout_ms = timeout_ms;
+    const auto start = sys::monotonic_ms();
+    EXPECT_EQ(run([&](const std::string&) { put_table(kInitializing); }), 69);
+    EXPECT_GE(sys::monotonic_ms() - start, timeout_ms);
+    EXPECT_LT(sys::monotonic_ms() - start, timeout_ms + kAtOnceMs);
+    ASSERT_TRUE(failed_);
+    if (failed_->message.contains("initializing")) break;
+  }
   EXPECT_EQ(failed_->exit_code, 69);
   EXPECT_THAT(failed_->message,
               AllOf(HasSubstr("initializing"), HasSubstr(path("config/jobstart_hccl.json")),
@@ -399,10 +403,10 @@ TEST_F(Resolve, TakesAnErrorForOneOnceItHasStood) {
 
 TEST_F(Resolve, DoesNotWaitWithAnErrorThatNoFileCanChange) {
   request_.platform = "nowhere";
-  request_.rank_table_timeout_ms = 60'000;
+  request_.rank_table_timeout_ms = 5 * kAtOnceMs;
   const auto start = sys::monotonic_ms();
   EXPECT_EQ(run(), 125);
-  EXPECT_LT(sys::monotonic_ms() - start, 30'000);
+  EXPECT_LT(sys::monotonic_ms() - start, kAtOnceMs);
   EXPECT_THAT(failed_->message, HasSubstr("\"nowhere\""));
 }
 
@@ -524,7 +528,7 @@ struct Told {
   }
   bool await() const {
     pollfd ready{resolver.channel(), POLLIN, 0};
-    return ::poll(&ready, 1, 20'000) == 1;
+    return ::poll(&ready, 1, 180'000) == 1;
   }
   std::vector<ResolverNews> all() {
     news.clear();
