@@ -485,7 +485,7 @@ TEST(SecretNotations, TakeTimeByTheLengthOfATextAlone) {
     const std::clock_t before = std::clock();
     std::ignore = mask_printed(text);
     // Where each word reads all behind it, this takes minutes.
-    EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 3) << unit;
+    EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 20) << unit;
   }
 }
 

@@ -92,7 +92,7 @@ TEST(DoctorRunner, TellsAPartThatDiesFromOneThatSaysNothing) {
       {.check = "silent", .place = "", .run = [] { return doctor::Results{}; }},
       {.check = "well", .place = "", .run = [] { return doctor::Results{{}, {}}; }},
   };
-  const auto lists = doctor::run_parts(parts, 60'000);
+  const auto lists = doctor::run_parts(parts, 180'000);
   ASSERT_EQ(lists.size(), 3U);
   EXPECT_THAT(lists[0][0].found, HasSubstr("SIGSYS"));
   EXPECT_THAT(lists[0][0].fix, HasSubstr("seccomp"));
@@ -114,7 +114,7 @@ TEST_F(Doctor, RunsAllPartsAtOnce) {
       {.check = "reads", .place = "", .run = opens(O_RDONLY)},
       {.check = "writes", .place = "", .run = opens(O_WRONLY)},
   };
-  for (const doctor::Results& results : doctor::run_parts(parts, 60'000)) {
+  for (const doctor::Results& results : doctor::run_parts(parts, 180'000)) {
     EXPECT_EQ(results[0].verdict, CheckResult{}.verdict) << to_line(results[0]);
   }
 }
@@ -128,7 +128,7 @@ TEST(DoctorRunner, RunsAllPartsWhereFewProcessesMayBe) {
     if (::setrlimit(RLIMIT_NPROC, &limit) != 0 || ::setuid(nobody_else) != 0) return 77;
     const std::vector<doctor::Part> parts(
         40, {.check = "x", .place = "", .run = [] { return doctor::Results{{}}; }});
-    for (const doctor::Results& results : doctor::run_parts(parts, 60'000)) {
+    for (const doctor::Results& results : doctor::run_parts(parts, 180'000)) {
       if (results[0].verdict != CheckResult{}.verdict) return 1;
     }
     return 0;
@@ -157,7 +157,7 @@ TEST(DoctorRunner, RunsNoMorePartsAtOnceThanItIsTold) {
                             return doctor::Results{result};
                           }};
   const std::vector<doctor::Part> parts(8, part);
-  for (const doctor::Results& results : doctor::run_parts(parts, 60'000, 1)) {
+  for (const doctor::Results& results : doctor::run_parts(parts, 180'000, 1)) {
     EXPECT_EQ(results[0].found, "1");
   }
 }
@@ -168,7 +168,7 @@ TEST(DoctorRunner, MakesTextOfWhateverBytesAreFound) {
                             result.found = "a\xff\nb\xc3\xa4";
                             return doctor::Results{result};
                           }};
-  EXPECT_EQ(doctor::run_all({&part, 1}, 60'000)[0].found, "a?\\nb\xc3\xa4");
+  EXPECT_EQ(doctor::run_all({&part, 1}, 180'000)[0].found, "a?\\nb\xc3\xa4");
 }
 
 TEST(DoctorRunner, KnowsEachCheckByItsName) {

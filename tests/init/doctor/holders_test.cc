@@ -19,7 +19,7 @@ class Holders : public child::Scratch {
  protected:
   Holders() {
     context_.root = path("");
-    context_.limit_ms = 20'000;
+    context_.limit_ms = 180'000;
     make("proc");
   }
 

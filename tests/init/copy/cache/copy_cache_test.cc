@@ -16,7 +16,20 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CopyCache : public cached::Cached {};
+class CopyCache : public cached::Cached {
+ protected:
+  void let_the_clock_of_files_tick() const {
+    const auto now = [this] {
+      write("clock", "");
+      struct stat status{};
+      EXPECT_EQ(::stat(path("clock").c_str(), &status), 0);
+      return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+    };
+    const auto before = now();
+    while (now() <= before) {
+    }
+  }
+};
 
 TEST_F(CopyCache, MakesACopyOnceAndFindsItThen) {
   const Prepared first = prepare();
@@ -347,6 +360,8 @@ TEST_F(CopyCache, MendsWhatAJobHasChangedAndSaysSo) {
   for (const Change& change : changes) {
     Prepared first = prepare();
     first.lease.reset();
+    // In the clock's tick of the publication a change has its time.
+    let_the_clock_of_files_tick();
     change.make(first.path);
     const Prepared again = prepare();
     EXPECT_EQ(again.how, "copied");

@@ -44,7 +44,7 @@ TEST(OwnWaits, KnowsSleepFromWork) {
 // In memory that the processes share.
 class Pools : public testing::Test {
  protected:
-  static constexpr std::int64_t kLongestMs = 60'000;
+  static constexpr std::int64_t kLongestMs = 180'000;
 
   // Instead of a test that hangs.
   envgen::Status tick() const {
