@@ -211,7 +211,7 @@ TEST_F(RunDirectory, IsFoundWithoutBeingMade) {
   EXPECT_EQ(sys::find_run_dir(given("some/run")), path("some/run"));
 }
 
-// A user of its own, whose candidates nobody else uses.
+// A user of its own. Its candidates have fixed names: one test of the machine has them at a time.
 class OwnUser : public testing::Test {
  protected:
   static constexpr unsigned kUid = 64'321;
@@ -221,10 +221,12 @@ class OwnUser : public testing::Test {
   void SetUp() override {
     if (!child::is_root()) GTEST_SKIP() << "changing the user needs root";
     if (::access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "no /dev/shm";
+    turn_.reset(::open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_EQ(::flock(turn_.get(), LOCK_EX), 0);
     clean();
   }
   void TearDown() override {
-    if (child::is_root()) clean();
+    if (turn_.valid()) clean();
   }
   void clean() const {
     EXPECT_TRUE(sys::remove_tree(in_tmp));
@@ -242,6 +244,9 @@ class OwnUser : public testing::Test {
            })
         .out;
   }
+
+ private:
+  sys::Fd turn_;
 };
 
 TEST_F(OwnUser, TakesTmpWhereRunIsNotWritable) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "init/copy/progress.h"
+#include "init/sys/clock.h"
 #include "init/sys/log.h"
 #include "tests/init/child.h"
 
@@ -77,11 +78,14 @@ TEST(WaitText, HasBothBesideEachOther) {
 
 // What changes at each look would fill a log.
 TEST(WaitView, SaysTheFirstLinesAtOnceAndOthersNotTooOften) {
-  const auto outcome = child::run([] {
+  constexpr int kLate = 2;
+  const auto show_hundred = [] {
+    constexpr std::int64_t kPauseMs = 2000;  // then the next one is due
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     const lifecycle::Machine machine({}, {lifecycle::TaskKind::kResolve});
     engine::WaitView view;
     Job job;
+    const std::int64_t start_ms = sys::monotonic_ms();
     for (int i = 0; i < 100; ++i) {
       note_waiting(job, "node " + std::to_string(i));
       view.show(job, machine);
@@ -89,8 +93,12 @@ TEST(WaitView, SaysTheFirstLinesAtOnceAndOthersNotTooOften) {
     const bool due = view.due_ms().has_value();
     note_waiting(job, "");
     view.show(job, machine);
+    if (sys::monotonic_ms() - start_ms >= kPauseMs) return kLate;
     return due && !view.due_ms() ? 0 : 1;
-  });
+  };
+  child::Outcome outcome = child::run(show_hundred);
+  constexpr int kTries = 5;
+  for (int i = 1; i < kTries && outcome.code == kLate; ++i) outcome = child::run(show_hundred);
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(
       outcome.err,
