@@ -1,11 +1,17 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "init/copy/progress_view.h"
 #include "tests/init/child.h"
+#include "tests/test_timeout.h"
 
 namespace {
 
@@ -35,7 +41,17 @@ std::string drawn_by(const std::function<void()>& body) {
     return 0;
   });
   EXPECT_EQ(outcome.code, 0);
-  return child::read_now(master.get());
+  // What a terminal has taken reaches its reader a little later.
+  constexpr std::string_view kEnd = "<end>";
+  child::say(terminal.get(), std::string(kEnd));
+  std::string drawn;
+  for (TestTimeout timeout; !drawn.ends_with(kEnd) && timeout.is_left();) {
+    pollfd ready{master.get(), POLLIN, 0};
+    ::poll(&ready, 1, TestTimeout::kLookMs);
+    drawn += child::read_now(master.get());
+  }
+  EXPECT_TRUE(drawn.ends_with(kEnd)) << drawn;
+  return drawn.substr(0, drawn.size() - std::min(drawn.size(), kEnd.size()));
 }
 
 TEST(CopyProgressView, DrawsABarOnATerminalAndTakesItAway) {

@@ -608,7 +608,7 @@ TEST_F(Link, TellsEachNodesUserOfAllNodes) {
   node(0).report(Stage::kArrived);
   node(0).await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
   for (const char* socket : {"link0", "link1", "link2"}) {
-    const auto rows = engine::ask_nodes(path(socket));
+    const auto rows = engine::ask_nodes(path(socket), kLimitMs);
     ASSERT_TRUE(rows) << to_line(rows.error());
     ASSERT_EQ(rows->size(), 3U);
     const engine::NodeRow& row = rows->at(1);
@@ -653,7 +653,7 @@ TEST_F(Link, TellsOfManyNodes) {
     nodes_.emplace_back(of).await_state(true);
   }
   for (const char* socket : {"link0", "link1"}) {
-    const auto rows = engine::ask_nodes(path(socket));
+    const auto rows = engine::ask_nodes(path(socket), kLimitMs);
     ASSERT_TRUE(rows) << to_line(rows.error());
     ASSERT_EQ(rows->size(), kNodes);
     EXPECT_EQ(rows->at(kNodes - 1).node, kNodes - 1);
@@ -667,7 +667,7 @@ TEST_F(Link, SaysThatNode0IsNotThereToAsk) {
   of.socket = path("link");
   Node& b = nodes_.emplace_back(of);
   b.await_text("refused");
-  const auto rows = engine::ask_nodes(path("link"));
+  const auto rows = engine::ask_nodes(path("link"), kLimitMs);
   ASSERT_FALSE(rows);
   EXPECT_THAT(to_line(rows.error()), HasSubstr("no connection to node 0 (a)"));
   EXPECT_FALSE(engine::ask_nodes(path("nothing")));
@@ -703,7 +703,7 @@ TEST_F(Link, AnswersAgainWhenItHasADescriptor) {
   ASSERT_EQ(::prlimit(a.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
   EXPECT_FALSE(engine::ask_nodes(of.socket, 200));
   ASSERT_EQ(::prlimit(a.pid(), RLIMIT_NOFILE, &enough, nullptr), 0);
-  EXPECT_TRUE(engine::ask_nodes(of.socket));
+  EXPECT_TRUE(engine::ask_nodes(of.socket, kLimitMs));
 }
 
 TEST_F(Link, AnswersNobodyElse) {
