@@ -135,9 +135,14 @@ TEST_F(Peers, ThatSayTooMuchAreNotSaidToBeSilent) {
 
 TEST_F(Peers, ThatHangAreSaidToAfterAWhile) {
   name_hosts(1);
-  wait_.timeout_ms = 2500;
   put_ssh("while :; do sleep 60; done");
-  auto outcome = run();
+  child::Outcome outcome;
+  // There are 500 ms to say it in.
+  for (const std::int64_t timeout_ms : {2500, 25'000}) {
+    wait_.timeout_ms = timeout_ms;
+    outcome = run();
+    if (!outcome.out.empty()) break;
+  }
   EXPECT_EQ(outcome.code, 69);
   EXPECT_EQ(outcome.out, "1 of 1 peers (node-1): no answer yet\n");
 }
