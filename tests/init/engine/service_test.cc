@@ -32,7 +32,7 @@ class Planned : public Supervise, public testing::WithParamInterface<bool> {
     plan_.platform = "vk";
     plan_.framework = "mpi";
     plan_.local_node = envgen::LocalNode{};
-    // Longer than any delay of a loaded machine, and than what has to end at once.
+    // Times that are longer than any delay of a loaded machine, and than what has to end at once.
     plan_.policy.grace_ms = 5 * kAtOnceMs;
     plan_.policy.post_stop_ms = 2 * kAtOnceMs;
   }

@@ -360,7 +360,7 @@ TEST_F(CopyCache, MendsWhatAJobHasChangedAndSaysSo) {
   for (const Change& change : changes) {
     Prepared first = prepare();
     first.lease.reset();
-    // In the clock's tick of the publication a change has its time.
+    // A change in the clock's tick of the publication has the time of that.
     let_the_clock_of_files_tick();
     change.make(first.path);
     const Prepared again = prepare();

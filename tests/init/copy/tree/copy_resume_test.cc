@@ -153,12 +153,12 @@ TEST_F(CopyResume, SaysThatAKilledProcessEndedIt) {
   const std::string children = "/proc/" + own + "/task/" + own + "/children";
   if (::access(children.c_str(), R_OK) != 0) GTEST_SKIP() << "the kernel does not tell";
   options_.report = [&children](const copy::Counters&) {
-    // Read by no child, which would be one of them. One that has ended may stand there still.
+    // A child that read them would be one of them. One that has ended may stand there still.
     const pid_t first = std::atoi(read(children).c_str());
     if (first != 0) ::kill(first, SIGKILL);
   };
   auto filled = fill();
-  // Where this process stands still the copy is done before anybody was killed.
+  // A process that stands still kills nobody before the copy is done.
   constexpr int kTries = 5;
   for (int i = 1; i < kTries && filled; ++i) {
     shell("rm -rf '" + tree() + "' '" + state() + "'");
@@ -201,7 +201,7 @@ class CopyChanging : public CopyResume {
     while (::access(path("written").c_str(), F_OK) != 0) ::sched_yield();
     options_.verify = true;
   }
-  // A writer that stands still changes nothing meanwhile. That is a copy, and no proof.
+  // A writer that stands still changes nothing meanwhile: a copy of that proves nothing.
   std::string error_while_it_is_written(const std::function<void()>& prepare = [] {}) {
     constexpr int kTries = 5;
     std::string error;

@@ -372,7 +372,7 @@ class Relay {
 TEST_F(LinkStrangers, CannotSayAgainWhatANodeHasSaid) {
   constexpr int kTries = 5;
   int code = 1;
-  // It gives its farewell up where node 0, or the relay, stands still for a second.
+  // A node gives its farewell up where node 0, or the relay, stands still for a second.
   for (int i = 0; i < kTries && code != 0; ++i) {
     nodes_.clear();
     port_ = free_port();

@@ -391,7 +391,7 @@ TEST_F(Link, AFailureInTheFirstMomentIsHeardByWhoComesBehindIt) {
     b.await([](const lifecycle::Verdict& each) { return each.failure && each.failure->node == 0; });
     Node& c = start(2, 3);
     c.report(Stage::kRunning);
-    // Or node 0 has gone by then.
+    // Node 0 may have gone by then.
     return c.await_text("node 0 (a)").starts_with("connected");
   }));
   node(2).await(

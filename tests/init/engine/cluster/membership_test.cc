@@ -121,7 +121,7 @@ TEST_F(Looked, AFileThatWasJustWrittenIsLookedAtAgain) {
   LookedAt looked;
   for (int i = 0; i < 3; ++i) {
     const bool may_have_changed = looked.may_have_changed();
-    // This process may have stood still for longer.
+    // The process of the test may have stood still for longer.
     EXPECT_TRUE(may_have_changed || sys::monotonic_ms() - start_ms >= kTickMs);
     looked.seen(look_at(file));
   }

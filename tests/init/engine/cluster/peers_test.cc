@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// What it takes a shell to answer on a machine that stands still for a while.
+// Time that a shell may need to answer, on a machine that stands still for a while.
 constexpr std::int64_t kLimitMs = 180'000;
 
 // A script in the ssh client's place: `ssh HOST trainit-peer-ping`, with a directory of its own.
@@ -137,7 +137,7 @@ TEST_F(Peers, ThatHangAreSaidToAfterAWhile) {
   name_hosts(1);
   put_ssh("while :; do sleep 60; done");
   child::Outcome outcome;
-  // There are 500 ms to say it in.
+  // Half a second is left to say it in.
   for (const std::int64_t timeout_ms : {2500, 25'000}) {
     wait_.timeout_ms = timeout_ms;
     outcome = run();

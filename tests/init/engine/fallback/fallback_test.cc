@@ -180,7 +180,7 @@ TEST(Fallback, KillsWhenAnyStopKills) {
   const envgen::Budget stop = stop_within(2000);
   constexpr int kTries = 5;
   std::int64_t took_ms = 0;
-  // Who stands still for the rest of the grace proves nothing.
+  // A process that stands still for the rest of the grace proves nothing.
   for (int i = 0; i == 0 || (i < kTries && took_ms >= stop.exit_at); ++i) {
     const std::int64_t began_ms = sys::monotonic_ms();
     EXPECT_EQ(code_of([&] {

@@ -51,8 +51,8 @@ void await_line_or_end(const HookRun& hooks, const std::string& fifo) {
   ::poll(sources.data(), sources.size(), hooks::kLimitMs);
 }
 
-// What a shell has to do within two seconds it does not on a machine that stands still for as long.
-// Such a try is followed by another one.
+// A shell on a machine that stands still does not do within two seconds what it has to. Such a try
+// is followed by another one.
 bool some_try(const std::function<bool()>& is_as_it_has_to_be) {
   constexpr int kTries = 5;
   for (int i = 0; i < kTries; ++i) {
@@ -285,7 +285,7 @@ TEST_F(Hooks, OneWhoseTimeIsOverCanBeStoppedToo) {
   const std::string life = fifo("life");
   script("a", "trap 'echo told > " + life + "' TERM; while :; do sleep 0.1 & wait; done");
   Outcome outcome;
-  // Its trap is to be set before its time is over, and the signal to come before its kill.
+  // The trap has to be set before the time is over, and the signal to come before the kill.
   some_try([&] {
     outcome = run([&life](const HookRun& hooks) {
       await_line_or_end(hooks, life);

@@ -121,7 +121,7 @@ class MembershipWatch : public child::Scratch {
     pollfd ready{watcher_.channel(), POLLIN, 0};
     EXPECT_EQ(::poll(&ready, 1, static_cast<int>(times_.stable_ms * 3 / 2)), 0);
   }
-  // What the watcher says that runs in this process, of a job of a and b: between two of its looks
+  // News of a watcher that runs in this process, of a job of a and b: between two of its looks
   // nothing changes but by `then`, however late either is. That is told how many looks there were
   // and the time since the first one, and writes the file each time: of one that is old, the
   // watcher makes no further look.

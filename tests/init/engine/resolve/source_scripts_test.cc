@@ -280,8 +280,8 @@ class StartUpFile : public SourceScripts {
     std::string edits;
     std::string log;
   };
-  // Of a bash that comes to its end: one that stands still for five seconds is taken for one that
-  // hangs.
+  // A bash that stands still for five seconds is taken for one that hangs: then another one is
+  // started.
   Outcome outcome() {
     constexpr int kTries = 5;
     Outcome seen = outcome_within(180'000);
