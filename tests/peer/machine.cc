@@ -1,11 +1,8 @@
 #include "tests/peer/machine.h"
 
-#include <arpa/inet.h>
 #include <grp.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,16 +62,6 @@ void become(const User& user) {
   if (::setgroups(0, nullptr) != 0 || ::setgid(user.uid) != 0 || ::setuid(user.uid) != 0) {
     ::_exit(99);
   }
-}
-
-int free_port() {
-  const sys::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
 }
 
 PeerTest::PeerTest() {

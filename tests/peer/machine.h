@@ -32,8 +32,6 @@ std::string why_not();
 // In a child that is to become the user.
 void become(const User& user);
 
-int free_port();
-
 class PeerTest : public child::Scratch, public testing::WithParamInterface<User> {
  protected:
   PeerTest();
@@ -68,7 +66,7 @@ class PeerTest : public child::Scratch, public testing::WithParamInterface<User>
   void give(const std::string& file) const;
 
  private:
-  int port_ = free_port();
+  int port_ = rules::free_port();
 };
 
 }  // namespace peers

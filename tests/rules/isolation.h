@@ -27,6 +27,14 @@ void refuse_calls(const std::vector<long>& numbers, int error);
 // Whether this process may make pid namespaces and mount.
 bool may_unshare();
 
+// A port of the loopback that stays free until its user binds it: below those that the kernel gives
+// to connections and to whoever binds port 0, and of this process alone among the tests that run
+// beside it.
+int free_port();
+
+// A user of whom no test beside this one has a process: limits of processes count them all.
+uid_t lone_user();
+
 // The path in this variable. Without it nothing can be tested: the program ends.
 std::string program_of(const char* variable);
 inline std::string trainit() { return program_of("TRAINIT_BINARY"); }

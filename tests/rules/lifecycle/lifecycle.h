@@ -2,10 +2,7 @@
 // A job with hooks. Its course is told by a journal, the file $HERE/journal, to which hooks and job
 // append a line each.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <string>
 
@@ -43,19 +40,6 @@ class LifecycleTest : public EitherWay {
     ASSERT_TRUE(watch.await_out(text));
   }
 };
-
-// Of 127.0.0.1, a moment ago.
-inline int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 // A job whose nodes are instances on this machine, with `slots` ranks each.
 class LocalNodes {

@@ -164,9 +164,9 @@ TEST_P(Reaping, LeavesTheEndOfATracedCommandToItsDebuggerFirst) {
 // take the machine with it.
 TEST_P(Reaping, EndsABreedThatDoesNotHearTerm) {
   if (!rules::may_unshare()) GTEST_SKIP() << "needs a pid namespace";
-  constexpr uid_t kBreeder = 64996;
+  const uid_t breeder = rules::lone_user();
   for (const char* name : {"run", "home", "out"})
-    ASSERT_EQ(::chown(path(name).c_str(), kBreeder, kBreeder), 0);
+    ASSERT_EQ(::chown(path(name).c_str(), breeder, breeder), 0);
   const Words args = {"--grace", "500ms", "--",
                       "/bin/sh", "-c",    rules::payload() + " breed & read x < $HERE/go; exit 4"};
   ::mkfifo(path("go").c_str(), 0666);
@@ -181,13 +181,13 @@ TEST_P(Reaping, EndsABreedThatDoesNotHearTerm) {
         "echo survivors 0; exit $code";
     job.args = joined({"sh", "-c", survivors, "sh", rules::trainit()}, args);
   }
-  job.before = [] {
+  job.before = [breeder] {
     const rlimit processes{300, 300};
     ::setrlimit(RLIMIT_NPROC, &processes);
     const rlimit seconds{20, 20};
     ::setrlimit(RLIMIT_CPU, &seconds);
-    std::ignore = ::setresgid(kBreeder, kBreeder, kBreeder);
-    std::ignore = ::setresuid(kBreeder, kBreeder, kBreeder);
+    std::ignore = ::setresgid(breeder, breeder, breeder);
+    std::ignore = ::setresuid(breeder, breeder, breeder);
   };
   Instance instance(job);
   await_told("ready-0");

@@ -188,13 +188,14 @@ TEST_P(Hostile, ManyRanksNeedADescriptorEach) {
 }
 
 TEST_P(Hostile, ProcessLimitIsAnErrorThatNamesIt) {
+  const uid_t user = rules::lone_user();
   for (const char* name : {"run", "home", "out"})
-    ASSERT_EQ(::chown(path(name).c_str(), 64999, 64999), 0);
-  auto limited = [](rlim_t processes) {
-    return [processes] {
+    ASSERT_EQ(::chown(path(name).c_str(), user, user), 0);
+  auto limited = [user](rlim_t processes) {
+    return [processes, user] {
       limit(RLIMIT_NPROC, processes);
-      std::ignore = ::setresgid(64999, 64999, 64999);
-      std::ignore = ::setresuid(64999, 64999, 64999);
+      std::ignore = ::setresgid(user, user, user);
+      std::ignore = ::setresuid(user, user, user);
     };
   };
   Spec single = spec({"--", rules::payload(), "exit", "0"});
