@@ -181,8 +181,8 @@ std::vector<int> ClusterTest::wait_for_all() const {
   return codes;
 }
 
-void ClusterTest::stop_all(int seconds) const {
-  Words argv = {"docker", "stop", "-t", std::to_string(seconds)};
+void ClusterTest::stop_all() const {
+  Words argv = {"docker", "stop", "-t", std::to_string(docker::kUntilKillS)};
   for (const auto& [_, node] : nodes_) argv.push_back(node->name());
   const Output stopped = run_program(argv);
   EXPECT_EQ(stopped.code, 0) << stopped.text;

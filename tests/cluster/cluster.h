@@ -62,8 +62,8 @@ class ClusterTest : public testing::Test {
 
   // The exit codes of all nodes, when all have ended.
   [[nodiscard]] std::vector<int> wait_for_all() const;
-  // docker stop of all at the same time, as a platform stops a job.
-  void stop_all(int seconds) const;
+  // docker stop of all at the same time, as a platform stops a job. Each ends by its own grace.
+  void stop_all() const;
   // What all nodes said so far.
   [[nodiscard]] std::string logs() const;
 

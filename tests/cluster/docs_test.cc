@@ -59,6 +59,20 @@ class Docs : public ClusterTest {
                  "trainit-walk-installer"});
   }
 
+  // Python writes its caches beside the scripts that it runs, also of other tests meanwhile: a file
+  // of them may be gone when it is to be copied.
+  static void copy(const fs::path& from, const fs::path& to) {
+    if (from.filename() == "__pycache__") return;
+    if (!fs::is_directory(fs::symlink_status(from))) {
+      fs::copy(from, to, fs::copy_options::copy_symlinks);
+      return;
+    }
+    fs::create_directory(to, from);  // with its mode
+    for (const auto& entry : fs::directory_iterator(from)) {
+      copy(entry.path(), to / entry.path().filename());
+    }
+  }
+
   // From an empty folder with a clone in it, which has been made.
   void walk(const std::string& page) const {
     const docker::Scratch folder;
@@ -70,7 +84,7 @@ class Docs : public ClusterTest {
     for (const auto& entry : fs::directory_iterator(source)) {
       const std::string name = entry.path().filename();
       if (name == ".git" || name == "build") continue;
-      fs::copy(entry.path(), clone / name, fs::copy_options::recursive);
+      copy(entry.path(), clone / name);
     }
     fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
     fs::remove_all(programs_.path("run"));

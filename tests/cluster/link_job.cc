@@ -39,7 +39,7 @@ void LinkTest::start_job(int nodes, const Words& options) {
   for (int index = 0; index < nodes; ++index) start_node(index);
 }
 
-void LinkTest::start_node(int index) {
+void LinkTest::start_node(int index, const Words& flags) {
   const std::string number = std::to_string(index);
   std::string hosts;
   for (int i = 0; i < nodes_; ++i) hosts += (i > 0 ? ",node-" : "node-") + std::to_string(i);
@@ -51,6 +51,7 @@ void LinkTest::start_node(int index) {
                       "-v", scratch_.path("term-" + number) + ":/dev/termination-log", "-v",
                       scratch_.path("run-" + number) + ":/run/trainit"},
             .args = {"--framework=pytorch", "--fan-out", "--output=inherit"}};
+  node.flags.insert(node.flags.end(), flags.begin(), flags.end());
   node.args.insert(node.args.end(), options_.begin(), options_.end());
   node.args.insert(node.args.end(), {"--", "sh", "-c", kStub});
   start(Image::kTorch, index, node);

@@ -21,7 +21,8 @@ class LinkTest : public ClusterTest {
   void start_job(int nodes, const Words& options = {});
   // Only what its nodes are, which start_node() starts, also in the place of one that has ended.
   void describe_job(int nodes, const Words& options);
-  void start_node(int index);
+  // `flags`: docker run's, of this node alone.
+  void start_node(int index, const Words& flags = {});
 
   // Until each rank of a node has come up so often.
   void await_up(int index, int times = 1) const;

@@ -28,7 +28,8 @@ std::ptrdiff_t lines_with(const std::string& log, std::string_view text) {
 }
 
 TEST_F(LinkTest, WhatPassesWithinTheTimeoutChangesNothingAndACheckpointIsOneOnAll) {
-  start_job(3, {"--link-timeout=6s", "--signal=USR2=checkpoint"});
+  // Far longer than the pauses and what docker needs to begin and to end one.
+  start_job(3, {"--link-timeout=12s", "--signal=USR2=checkpoint"});
   await_all_up();
 
   docker::run_program({"docker", "pause", node(2).name()});
@@ -163,9 +164,10 @@ TEST_F(LinkTest, AContainerThatIsKilledInTheMeetingIsAwaitedAnew) {
 }
 
 TEST_F(LinkTest, ANodeThatDoesNotComeIsNamedByAllWhoHaveWaited) {
-  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=15s"});
-  start_node(0);
-  start_node(2);
+  describe_job(3, {"--restart-across-nodes", "--max-restarts=1"});
+  // Node 2 is there before the window of node 0 begins, however long its container takes.
+  start_node(2, {"-e", "TRAINIT_RESTART_WINDOW=1h"});
+  start_node(0, {"-e", "TRAINIT_RESTART_WINDOW=15s"});
 
   EXPECT_THAT(wait_for_all(), ElementsAre(69, AnyOf(69, 76))) << logs();
   for (const int index : {0, 2}) {
@@ -174,9 +176,10 @@ TEST_F(LinkTest, ANodeThatDoesNotComeIsNamedByAllWhoHaveWaited) {
 }
 
 TEST_F(LinkTest, WhoWaitsForNode0InVainEndsWithItsNameAndSaysOnceWhy) {
-  describe_job(3, {"--restart-across-nodes", "--max-restarts=1", "--restart-window=20s"});
-  start_node(0);
-  start_node(1);
+  describe_job(3, {"--restart-across-nodes", "--max-restarts=1"});
+  // Node 0 is still there when node 1 comes, however long the container of that takes.
+  start_node(0, {"-e", "TRAINIT_RESTART_WINDOW=1h"});
+  start_node(1, {"-e", "TRAINIT_RESTART_WINDOW=20s"});
   ASSERT_TRUE(node(1).await_log("connected to node 0")) << logs();
   signal_pid1(0, SIGKILL);
 

@@ -104,7 +104,7 @@ TEST_P(MpiStop, EndsEverywhereWith143WhenAllAreStopped) {
   start_all({"--until-stopped"});
   await_ranks();
 
-  stop_all(10);
+  stop_all();
 
   EXPECT_THAT(wait_for_all(), Each(143));
 }
@@ -114,7 +114,7 @@ TEST_P(MpiStop, EndsEverywhereWhenTheLauncherIsStopped) {
   await_ranks();
   ASSERT_TRUE(ClusterTest::node(1).await_log("connected to node 0")) << logs();
 
-  ClusterTest::node(0).stop(10);
+  ClusterTest::node(0).stop();
 
   EXPECT_THAT(wait_for_all(), ElementsAre(143, 76));
 }

@@ -103,7 +103,7 @@ TEST_P(PyTorch, EndsEverywhereWith143WhenAllAreStopped) {
   start_all({"--until-stopped"});
   await_ranks();
 
-  stop_all(10);
+  stop_all();
 
   EXPECT_THAT(wait_for_all(), Each(143));
 }

@@ -262,8 +262,8 @@ int Container::wait() const {
   return waited.code == 0 ? atoi(waited.text.c_str()) : -1;
 }
 
-void Container::stop(int seconds) const {
-  const Output stopped = run_program({"docker", "stop", "-t", std::to_string(seconds), name_});
+void Container::stop() const {
+  const Output stopped = run_program({"docker", "stop", "-t", std::to_string(kUntilKillS), name_});
   EXPECT_EQ(stopped.code, 0) << stopped.text;
 }
 

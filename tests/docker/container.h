@@ -70,7 +70,11 @@ class Scratch {
   std::string root_;
 };
 
-// Every wait's deadline from now on; 30 s at first, far above what a small payload takes.
+// The seconds from Docker's TERM to its KILL. Whoever ends in its grace ends long before, on
+// whatever machine; a Docker that is as short as the grace would decide by chance who is first.
+inline constexpr int kUntilKillS = 120;
+
+// Every wait's deadline from now on; 180 s at first, far above what a small payload takes.
 void set_deadline(std::chrono::seconds deadline);
 
 struct Place {
@@ -88,9 +92,9 @@ class Container {
   Container& operator=(const Container&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  int wait() const;                   // for its end; its exit code
-  void stop(int seconds = 30) const;  // docker stop: TERM, and KILL after so many seconds
-  std::string logs() const;           // stdout and stderr so far
+  int wait() const;          // for its end; its exit code
+  void stop() const;         // docker stop: TERM, and KILL after kUntilKillS
+  std::string logs() const;  // stdout and stderr so far
   // Until it is in the log so often.
   bool await_log(std::string_view text, int times = 1) const;
   Output exec(const Words& argv) const;

@@ -14,7 +14,7 @@ action=${1:?start or stop}
 state_dir=$(realpath -m "${2:?a directory for the state}")
 data_dir=$state_dir/data
 dockerd_arguments=("${@:3}")
-ready_seconds=60
+ready_seconds=240  # on a machine that does much else
 # TRAINIT_ENGINE_NETWORK=host: in the machine's network, for a build that fetches packages.
 own_network=(unshare --net)
 if [ "${TRAINIT_ENGINE_NETWORK:-}" = host ]; then own_network=(); fi

@@ -57,10 +57,10 @@ TEST_F(Lifecycle, StopsInTimeWithHooksThatHang) {
   hook("pre-stop", "ignore-term");
   hook("post-stop", "ignore-term");
   const auto job = start(
-      {.command = {"term-after", "0", "0"}, .options = {"--grace=3s"}, .flags = course_flags()});
+      {.command = {"term-after", "0", "0"}, .options = {"--grace=6s"}, .flags = course_flags()});
   await_ranks(2);
 
-  job->stop(5);
+  job->stop();
 
   EXPECT_EQ(job->wait(), 143) << "and not 137, Docker's KILL";
   EXPECT_EQ(told("saved", 2), 2);

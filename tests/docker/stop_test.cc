@@ -1,7 +1,7 @@
 // docker stop: every rank is told once, may finish its work, and the container ends in the grace by
 // itself. 143 is trainit's own answer for a stopped fan-out; 137 would be Docker's KILL.
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/docker/job.h"
 
@@ -18,8 +18,11 @@ class Stop : public JobTest {
 TEST_F(Stop, IsInTimeForDockersOwnDefaultOfTenSeconds) {
   const auto job = start({.command = {"ignore-term"}});
   await_ranks(kRanks);
+  // By its own plan; a clock would measure the machine as well.
+  EXPECT_THAT(job->exec({"trainit", "plan", "--json", "--", "payload"}).text,
+              testing::HasSubstr("\"grace_ms\": 8000,"));
 
-  job->stop(10);
+  job->stop();
 
   EXPECT_EQ(job->wait(), 143);
 }

@@ -192,7 +192,7 @@ std::vector<Case> dumb_init() {
       {"DebugOfForwarding",
        "dumb-init",
        {"-vc", "-r", "1:0", "-r", "10:15", "sh", "-c",
-        "kill -HUP $PPID; kill -USR1 $PPID; sleep 9"}},
+        "kill -HUP $PPID; kill -USR1 $PPID; sleep 99"}},
       // It is stopped, gets a signal, and its command ends before it goes on.
       {"DebugOfADeathBehindASignal",
        "dumb-init",
