@@ -119,8 +119,8 @@ TEST_F(Waits, AreToldByStatusWithTheirTime) {
   rules::Instance instance(spec({"--rank-table", path("table.json"), "--", "true"}));
   instance.await_err("waiting for");
   rules::Result result = tool({"status"});
-  const std::int64_t give_up = sys::monotonic_ms() + 30'000;
-  while (result.out.find("s)\n") == std::string::npos && sys::monotonic_ms() < give_up) {
+  TestTimeout timeout;
+  while (result.out.find("s)\n") == std::string::npos && timeout.is_left()) {
     result = tool({"status"});
   }
   EXPECT_THAT(result.out,

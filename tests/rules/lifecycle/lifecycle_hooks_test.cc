@@ -212,7 +212,7 @@ TEST_P(Hooks, ThatFloodDoNotDelayTheJobsSignals) {
 TEST_P(Hooks, ThatHangBeforeTheStopLeaveTheJobItsTime) {
   hook("pre-stop", "trap '' TERM; echo hanging; sleep 1000; sleep 1000");
   Instance instance(
-      job({"--grace", "2s"}, shell("sleep 1000 & trap 'echo saved; exit 4' TERM; echo up; wait")));
+      job({"--grace", "8s"}, shell("sleep 1000 & trap 'echo saved; exit 4' TERM; echo up; wait")));
   instance.await_out("up");
   const std::int64_t start_ms = sys::monotonic_ms();
   instance.signal(SIGTERM);

@@ -22,6 +22,7 @@ using rules::Instance;
 using rules::Result;
 using rules::Spec;
 using rules::Words;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -188,7 +189,9 @@ TEST_P(StopOptions, EachStepOfTheEscalationComesAtItsTime) {
   EXPECT_GE(instance.age_ms() - before, 100);
   instance.await_out("main 35\n");
   EXPECT_GE(instance.age_ms() - before, 200);
-  EXPECT_THAT(instance.out(), HasSubstr("main TERM\nmain INT\nmain 35\n"));
+  // Of signals that come while the process has no CPU the kernel gives the lowest number first.
+  EXPECT_THAT(instance.out(), AnyOf(HasSubstr("main TERM\nmain INT\nmain 35\n"),
+                                    HasSubstr("main INT\nmain TERM\nmain 35\n")));
   finish(instance);
 }
 

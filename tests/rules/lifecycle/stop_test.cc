@@ -321,7 +321,8 @@ TEST_P(Stop, KillsLeftoversThatDoNotEnd) {
     const std::string text = instance.out().substr(instance.out().find("pid ") + 4);
     // Killed behind the end, and a zombie until its next parent has looked.
     const pid_t leftover = std::stoi(text);
-    for (int i = 0; i < 12'000 && ::kill(leftover, 0) == 0; ++i) ::poll(nullptr, 0, 5);
+    TestTimeout timeout;
+    while (::kill(leftover, 0) == 0 && timeout.is_left()) ::poll(nullptr, 0, 5);
     EXPECT_NE(::kill(leftover, 0), 0);
   }
 }

@@ -79,9 +79,13 @@ TEST_P(Watches, ARankThatMakesNoProgressIsReportedOnceWithItsHooks) {
   EXPECT_THAT(instance.err(), testing::ContainsRegex("hook 10-hook: rank 1 for [0-9]+ s"));
   write("go", "now\n");
   ASSERT_TRUE(instance.await_err("rank-1 makes progress again"));
+  // What comes behind it may be another pause, of the machine.
+  const std::string until_again =
+      instance.err().substr(0, instance.err().find("rank-1 makes progress again"));
+  const std::string report = "rank-1 makes no progress";
+  EXPECT_EQ(until_again.find(report), until_again.rfind(report)) << "once";
   write("done", "");
   EXPECT_EQ(instance.wait(), 0) << instance.err();
-  EXPECT_EQ(instance.lines_with("rank-1 makes no progress"), 1);
 }
 
 TEST_P(Watches, AStallMayEndTheJob) {

@@ -60,7 +60,7 @@ TEST_F(Parent, IsMissedAlsoWhereItEndedBeforeTheCall) {
     if (init != 0) end_behind_first_getppid(init);
     ::setenv("TRAINIT_RUN_DIR", path("run").c_str(), 1);
     ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    ::execl(program.c_str(), "trainit", "--parent-death-signal", "TERM", "--", "/bin/sleep", "20",
+    ::execl(program.c_str(), "trainit", "--parent-death-signal", "TERM", "--", "/bin/sleep", "120",
             nullptr);
     ::_exit(rules::kCannotStart);
   }
