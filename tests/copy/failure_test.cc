@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -284,7 +285,8 @@ TEST_F(CopyHang, WhoeverTouchesTheSourceHoldsNothingOfTheCaller) {
       Instance copying(spec({path(source), path("disk/place")},
                             [&passed_in] { ::dup2(passed_in.get(), kPassedIn); }));
       bool free = false;
-      for (int tries = 0; tries < 1000 && !free && copying.alive(); ++tries) {
+      TestTimeout timeout;
+      while (!free && copying.alive() && timeout.is_left()) {
         const std::set<std::string> callers = open_files(copying.pid(), {1, 2, kPassedIn});
         const std::vector<pid_t> processes = rules::children_of(copying.pid());
         free = callers.size() == 3 && !processes.empty();
@@ -292,8 +294,7 @@ TEST_F(CopyHang, WhoeverTouchesTheSourceHoldsNothingOfTheCaller) {
           for (const std::string& file : open_files(process))
             free = free && !callers.contains(file);
         }
-        const timespec nap{0, 10'000'000};
-        if (!free) ::nanosleep(&nap, nullptr);
+        if (!free) ::poll(nullptr, 0, 10);
       }
       EXPECT_TRUE(free) << source;
       copying.signal(SIGTERM);
@@ -304,12 +305,12 @@ TEST_F(CopyHang, WhoeverTouchesTheSourceHoldsNothingOfTheCaller) {
 
 // No process of it is left.
 bool all_gone(const std::vector<pid_t>& processes) {
-  for (int tries = 0; tries < 1000; ++tries) {
+  TestTimeout timeout;
+  while (timeout.is_left()) {
     bool gone = true;
     for (const pid_t process : processes) gone = gone && ::kill(process, 0) != 0;
     if (gone) return true;
-    const timespec nap{0, 10'000'000};
-    ::nanosleep(&nap, nullptr);
+    ::poll(nullptr, 0, 10);
   }
   return false;
 }

@@ -38,7 +38,7 @@ class Cache : public Border {
                                   const std::string& source = "mnt/ds") const {
     Spec spec = contained(joined(
         joined({"--data", path(source), "--data-root", path("cache"), "--data-headroom", "0",
-                "--data-timeout", "20s", "--run-dir", path("tmp/run-" + std::to_string(user))},
+                "--data-timeout", "2m", "--run-dir", path("tmp/run-" + std::to_string(user))},
                options),
         {"--", "/bin/sh", "-c", "echo $TRAINIT_DATASET_DS; cat $TRAINIT_DATASET_DS/file"}));
     spec.before = [here = path(""), user, groups = groups] {
