@@ -19,8 +19,9 @@ namespace {
 using docker::Output;
 using docker::run_program;
 
-// Two nodes import PyTorch from a cold disk on a machine of two cores.
-constexpr std::chrono::seconds kDeadline{300};
+// Two nodes import PyTorch from a cold disk on a machine of two cores, a page of the documents is
+// walked through, an image is built: each is one wait.
+constexpr std::chrono::seconds kDeadline{900};
 
 std::string variable(const char* name) {
   const char* value = getenv(name);

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE = 180
+DEADLINE = 600  # of a hang, not of a machine on which several jobs of containers start
 
 # Sits as a rank in a dead communicator does, for SIT seconds, unless it is told how to end.
 STUB = r"""

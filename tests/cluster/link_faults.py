@@ -98,7 +98,7 @@ class Run:
             options.append("--signal=USR2=checkpoint")
         else:
             how = {"restart": "--restart-across-nodes", "elastic": "--elastic"}[self.cell["mode"]]
-            options += [how, "--max-restarts=2", "--restart-window=60s"]
+            options += [how, "--max-restarts=2", "--restart-window=10m"]
         if self.cell["warm"] == "warm":
             options.append("--warm=auto")
         return ["trainit", *options, "--", "python3", "/train.py"]

@@ -51,7 +51,7 @@ expect() { # what it is, the condition as a command
 }
 
 await_file() { # path: until it is there
-  env -u PAYLOAD_OUT timeout 60 "$payload" wait-file "$1" exit 0 || {
+  env -u PAYLOAD_OUT timeout 180 "$payload" wait-file "$1" exit 0 || {
     echo "demo: no $1 after 60 s; the job said:" >&2
     cat "$work/job.log" >&2
     exit 1
@@ -59,7 +59,7 @@ await_file() { # path: until it is there
 }
 
 await_log() { # text in the job's output
-  local follow=(timeout 60 tail -n +1 -f -s 0.1 "--pid=$$" "$work/job.log")
+  local follow=(timeout 180 tail -n +1 -f -s 0.1 "--pid=$$" "$work/job.log")
   grep -qF -m1 -- "$1" < <(exec "${follow[@]}") || {
     echo "demo: the job did not say '$1' within 60 s, but:" >&2
     cat "$work/job.log" >&2
