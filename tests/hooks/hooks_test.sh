@@ -869,7 +869,8 @@ stacks_tell_where_a_tree_waits() {
   local stalled sleeper
   begin 'the process, those below it, and what they are'
   mkdir "$dir/bin"
-  "${shell[@]}" -c 'sleep 1000 & trap "kill $!" TERM; echo $!; wait' >"$dir/started" &
+  # Longer than any pid: the argument is not to be told, the pids are.
+  "${shell[@]}" -c 'sleep 987654321 & trap "kill $!" TERM; echo $!; wait' >"$dir/started" &
   stalled=$!
   until [ -s "$dir/started" ]; do :; done
   sleeper=$(cat "$dir/started")
@@ -881,7 +882,7 @@ stacks_tell_where_a_tree_waits() {
   says '(sleep): State: S (sleeping)'
   says "  thread $stalled ("
   does_not_say 'more threads'
-  does_not_say 1000
+  does_not_say 987654321
 
   begin "python's own stacks, where there is py-spy"
   mkdir "$dir/bin"
