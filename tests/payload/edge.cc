@@ -100,21 +100,24 @@ int leaderless(Args args) {
 // FIFO has another line; then says "reused" and waits.
 int reuse_pid(Args args) {
   const pid_t wanted = atoi(line_of(args[0]).c_str());
-  while (kill(wanted, 0) == 0) sched_yield();  // until it is free
-  const pid_t parent = fork();
-  if (parent < 0) fail("fork");
-  if (parent == 0) {
-    std::ofstream("/proc/sys/kernel/ns_last_pid") << wanted - 1 << std::flush;
-    const pid_t orphan = fork();
-    if (orphan < 0) fail("fork");
-    if (orphan > 0) _exit(orphan == wanted ? 0 : 1);
-    setsid();
-    line_of(args[0]);
-    _exit(atoi(args[1]));
+  // Another process of the namespace may be born in between.
+  for (int status = 1; status != 0;) {
+    while (kill(wanted, 0) == 0) sched_yield();  // until it is free
+    const pid_t parent = fork();
+    if (parent < 0) fail("fork");
+    if (parent == 0) {
+      std::ofstream("/proc/sys/kernel/ns_last_pid") << wanted - 1 << std::flush;
+      const pid_t orphan = fork();
+      if (orphan < 0) fail("fork");
+      if (orphan > 0) _exit(orphan == wanted ? 0 : 1);
+      if (getpid() != wanted) _exit(0);
+      setsid();
+      line_of(args[0]);
+      _exit(atoi(args[1]));
+    }
+    waitpid(parent, &status, 0);
   }
-  int status = 0;
-  waitpid(parent, &status, 0);
-  puts(status == 0 ? "reused" : "another pid");
+  puts("reused");
   fflush(stdout);
   announce();
   while (true) pause();

@@ -104,7 +104,8 @@ TEST_P(Checkpoint, ThatIsNotMadeInItsTimeEndsTheJobAllTheSame) {
   const std::string never_ready =
       "trap 'echo asked' USR1; trap 'echo told; exit 4' TERM; echo up; "
       "while :; do sleep 0.1 & wait; done";
-  Instance instance(spec(joined({"--checkpoint-timeout", "100ms", "--"}, shell(never_ready))));
+  Instance instance(
+      spec(joined({"--checkpoint-timeout", "100ms", "--grace", "5m", "--"}, shell(never_ready))));
   instance.await_out("up");
   await_state(kRunning);
   EXPECT_EQ(tool({"checkpoint"}).code, 0);

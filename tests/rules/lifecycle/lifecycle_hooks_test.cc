@@ -25,6 +25,9 @@ using testing::Not;
 constexpr const char* kEvents[] = {"pre-start", "post-start", "pre-stop",
                                    "post-stop", "checkpoint", "on-failure"};
 
+// A hook has a quarter of the grace, in which a shell of a busy machine has to do all of its work.
+const Words kPatient = {"--grace", "5m"};
+
 class Hooks : public rules::LifecycleTest {
  protected:
   void note_each_event() const {
@@ -52,8 +55,9 @@ TEST_P(Hooks, RunAtTheirPointsOfAJobThatFails) {
 TEST_P(Hooks, RunAroundTheStopOfAJob) {
   note_each_event();
   hook("post-start", "echo started", "20-say");
-  Instance instance(job({}, shell("sleep 1000 & trap 'echo job >> $HERE/journal; exit 4' TERM; "
-                                  "echo up; wait")));
+  Instance instance(
+      job(kPatient, shell("sleep 1000 & trap 'echo job >> $HERE/journal; exit 4' TERM; "
+                          "echo up; wait")));
   instance.await_out("up");
   instance.await_err("hook 20-say: started");
   instance.signal(SIGTERM);
@@ -73,8 +77,9 @@ TEST_P(Hooks, AreAlsoOneScriptThatIsCalledForEachEvent) {
   hook("pre-start", "echo hook >> $HERE/journal");
   const std::string script =
       write("course.sh", "#!/bin/sh\necho script $1 >> $HERE/journal\necho did $1\n", 0755);
-  Instance instance(job({"--lifecycle-script", script, "--checkpoint-signal", "none"},
-                        shell("sleep 1000 & trap 'exit 4' TERM; echo up; wait")));
+  Instance instance(
+      job(joined(kPatient, {"--lifecycle-script", script, "--checkpoint-signal", "none"}),
+          shell("sleep 1000 & trap 'exit 4' TERM; echo up; wait")));
   instance.await_out("up");
   instance.await_err("did post-start");
   instance.signal(SIGTERM);

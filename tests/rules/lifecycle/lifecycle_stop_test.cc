@@ -32,9 +32,9 @@ RULES_EITHER_WAY(SignalMap);
 
 TEST_P(SignalMap, TellsTheJobOfAStopByAnotherSignal) {
   hook("pre-stop", "echo pre-stop >> $HERE/journal");
-  Instance instance(
-      job({"--signal", "TERM=INT"}, shell("sleep 1000 & trap 'echo interrupted; exit 5' INT; "
-                                          "trap 'exit 6' TERM; echo up; wait")));
+  Instance instance(job({"--signal", "TERM=INT", "--grace", "5m"},
+                        shell("sleep 1000 & trap 'echo interrupted; exit 5' INT; "
+                              "trap 'exit 6' TERM; echo up; wait")));
   instance.await_out("up");
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 5);
@@ -44,8 +44,8 @@ TEST_P(SignalMap, TellsTheJobOfAStopByAnotherSignal) {
 
 TEST_P(SignalMap, MakesAStopRequestOfAnotherSignal) {
   hook("pre-stop", "echo pre-stop >> $HERE/journal");
-  Instance instance(
-      job({"--signal", "USR1=TERM"}, shell("sleep 1000 & trap 'exit 6' TERM; echo up; wait")));
+  Instance instance(job({"--signal", "USR1=TERM", "--grace", "5m"},
+                        shell("sleep 1000 & trap 'exit 6' TERM; echo up; wait")));
   instance.await_out("up");
   instance.signal(SIGUSR1);
   EXPECT_EQ(instance.wait(), 6);

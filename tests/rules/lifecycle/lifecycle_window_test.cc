@@ -140,8 +140,9 @@ TEST_P(TimeLimit, EndsTheJobAsExpiredWith124) {
   hook("pre-stop", "echo pre-stop >> $HERE/journal");
   hook("on-failure", "echo on-failure >> $HERE/journal");
   hook("post-stop", "echo post-stop $TRAINIT_EXIT_CODE >> $HERE/journal");
-  rules::Spec limited = job({"--max-duration", "300ms", "--hold", "1h", "--max-restarts", "3"},
-                            {rules::payload(), "term-after", "0", "0"});
+  rules::Spec limited =
+      job({"--max-duration", "300ms", "--hold", "1h", "--max-restarts", "3", "--grace", "5m"},
+          {rules::payload(), "term-after", "0", "0"});
   // A TERM that comes before the payload waits for it would end that at once.
   limited.before = [] {
     sigset_t term;
