@@ -79,7 +79,9 @@ TEST_P(Progress, ARankWhoseStepsEndHasStalledWhateverItPrints) {
       {"--output", "files", "--progress", "step {step}", "--stall-timeout", "1s"}, shell(kStuck)));
   ASSERT_TRUE(instance.await_err("rank-1 makes no progress: no new step for"));
   EXPECT_THAT(instance.err(), HasSubstr(", the last one is 3"));
-  EXPECT_EQ(instance.lines_with("rank-0 makes no progress"), 0) << instance.err();
+  // Later a rank that gets no CPU for a second may stand still, too.
+  EXPECT_THAT(instance.err().substr(0, instance.err().find("rank-1 makes no progress")),
+              Not(HasSubstr("rank-0 makes no progress")));
   await_tool({"status", "--watch"}, "stalled");
   write("go", "");
   ASSERT_TRUE(instance.await_err("rank-1 makes progress again"));
@@ -98,13 +100,22 @@ TEST_P(Progress, ThatEndsMayEndTheJob) {
 
 // Only rank 0 tells: the others are judged as ever.
 TEST_P(Progress, RanksThatTellNoStepsMakeProgressByWhatTheyPrint) {
-  Instance instance(two_ranks(
-      {"--output", "files", "--progress", "step {step}", "--stall-timeout", "1s", "--stall-action",
-       "end"},
-      shell("i=0; while [ $i -lt 150 ]; do i=$((i + 1)); [ $RANK = 0 ] && echo \"step $i\" || "
-            "echo works; sleep 0.02; done")));
-  EXPECT_EQ(instance.wait(), 0) << instance.err();
-  EXPECT_EQ(instance.lines_with("no first step"), 0) << instance.err();
+  // A rank that gets no CPU for so long makes no progress either: then the job takes longer.
+  std::string said;
+  for (const int stall_s : {1, 5, 20}) {
+    std::filesystem::remove_all(path("run"));
+    Instance instance(
+        two_ranks({"--output", "files", "--progress", "step {step}", "--stall-timeout",
+                   std::to_string(stall_s) + "s", "--stall-action", "end"},
+                  shell("i=0; while [ $i -lt " + std::to_string(150 * stall_s) +
+                        " ]; do i=$((i + 1)); [ $RANK = 0 ] && echo \"step $i\" || "
+                        "echo works; sleep 0.02; done")));
+    const int code = instance.wait();
+    EXPECT_EQ(instance.lines_with("no first step"), 0) << instance.err();
+    if (code == 0) return;
+    said += instance.err();
+  }
+  FAIL() << said;
 }
 
 TEST_P(Progress, AFirstStepThatNeverComesIsToldAndEndsNothing) {

@@ -261,6 +261,8 @@ TEST_P(Tee, WhoseReaderIsDeadLetsTheJobGoOnAndTellsTheNumberOfBytes) {
 
 class TeePause : public Tee {
  protected:
+  // A line without an end is shown after so long (init/tee/tee.cc).
+  static constexpr std::int64_t kPartialMs = 5000;
   // Everything that comes out of `end`, which is not read for `pause_ms` after each so many bytes.
   static std::string read_with_pauses(int end, std::size_t every,
                                       const std::vector<int>& pauses_ms) {
@@ -356,6 +358,8 @@ TEST_P(TeePause, BetweenLinesThatEndLaterTearsNone) {
   for (const char* rank : {"[rank 0] ab\n", "[rank 1] ab\n"}) {
     for (int i = 0; i < 8; ++i) expected += rank;
   }
+  // A rank that got no CPU for the rest of that time has kept the end of its line back for so long.
+  if (instance.age_ms() >= 7000 + kPartialMs - 1000) GTEST_SKIP() << "the machine stood still";
   EXPECT_EQ(sorted_lines(instance.out()), sorted_lines(expected));
 }
 
@@ -483,9 +487,11 @@ TEST_P(TeePause, OfAWriterTearsNoLine) {
                          "until [ -e $HERE/begun ]; do sleep 0.01; done; sleep 0.4; echo between"),
             {"--output", "tee"})));
   instance.await_out("[rank 1] between\n");
-  EXPECT_EQ(instance.out(), "[rank 1] between\n");
+  const std::string between = instance.out();
   write("go", "");
   EXPECT_EQ(instance.wait(), 0);
+  if (instance.age_ms() >= kPartialMs) GTEST_SKIP() << "the machine stood still";
+  EXPECT_EQ(between, "[rank 1] between\n");
   EXPECT_EQ(instance.out(), "[rank 1] between\n[rank 0] begin end\n");
 }
 
