@@ -58,7 +58,7 @@ TEST_F(LinkTest, WhatPassesWithinTheTimeoutChangesNothingAndACheckpointIsOneOnAl
 }
 
 TEST_F(LinkTest, ANodeThatIsPausedForLongerThanTheTimeoutIsLost) {
-  start_job(3, {"--link-timeout=2s"});
+  start_job(3, {"--link-timeout=5s"});
   await_all_up();
 
   docker::run_program({"docker", "pause", node(2).name()});
@@ -67,11 +67,11 @@ TEST_F(LinkTest, ANodeThatIsPausedForLongerThanTheTimeoutIsLost) {
   docker::run_program({"docker", "unpause", node(2).name()});
 
   EXPECT_EQ(node(2).wait(), 76);
-  expect_same_failure({0, 1}, "node 2 (node-2) is lost: nothing was heard from it for 2 s");
+  expect_same_failure({0, 1}, "node 2 (node-2) is lost: nothing was heard from it for 5 s");
 }
 
 TEST_F(LinkTest, ANodeWhoseWordsDoNotComeThroughIsLostAndEndsToo) {
-  start_job(3, {"--link-timeout=3s"});
+  start_job(3, {"--link-timeout=5s"});
   await_all_up();
 
   if (!iptables(2, {"-A", "OUTPUT", "-d", address_of(0), "-j", "DROP"})) {
@@ -83,7 +83,7 @@ TEST_F(LinkTest, ANodeWhoseWordsDoNotComeThroughIsLostAndEndsToo) {
 }
 
 TEST_F(LinkTest, ANodeThatHearsNothingEndsTheJob) {
-  start_job(3, {"--link-timeout=3s"});
+  start_job(3, {"--link-timeout=5s"});
   await_all_up();
 
   if (!iptables(2, {"-A", "INPUT", "-s", address_of(0), "-j", "DROP"})) {
@@ -94,7 +94,7 @@ TEST_F(LinkTest, ANodeThatHearsNothingEndsTheJob) {
 }
 
 TEST_F(LinkTest, ANetworkThatStaysAwayEndsTheJobOnBothSides) {
-  start_job(3, {"--link-timeout=3s"});
+  start_job(3, {"--link-timeout=5s"});
   await_all_up();
 
   disconnect(2);
