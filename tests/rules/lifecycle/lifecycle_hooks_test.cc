@@ -181,8 +181,8 @@ TEST_P(Hooks, ThatLeaveADaemonAreNotWaitedForAndTheDaemonEndsWithTheJob) {
   hook("pre-start",
        "setsid sh -c 'exec 8> $HERE/alive; trap \"\" HUP; sleep 1000 & wait' & "
        "until [ -e /proc/$!/fd/8 ]; do :; done; echo ready");
-  Instance instance(job({"--grace", "5m"}, shell("echo up; read x < $HERE/go")));
   make_fifo("go");
+  Instance instance(job({"--grace", "5m"}, shell("echo up; read x < $HERE/go")));
   instance.await_out("up");
   std::ofstream(path("go")) << "x\n";
   EXPECT_EQ(instance.wait(), 0) << instance.err();

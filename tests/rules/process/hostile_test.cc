@@ -291,9 +291,9 @@ TEST_P(Hostile, AStopAndContinueOfTrainitIsHarmless) {
 }
 
 TEST_P(Hostile, AStormOfSignalsDelaysNoEnd) {
+  ::mkfifo(path("go").c_str(), 0600);
   Instance instance(
       spec({"--", "/bin/sh", "-c", "trap '' USR1; echo ready; read x < $HERE/go; exit 4"}));
-  ::mkfifo(path("go").c_str(), 0600);
   instance.await_out("ready");
   const pid_t storm = ::fork();
   if (storm == 0) {
@@ -326,6 +326,7 @@ TEST_P(Hostile, ClientsThatSayNothingKeepNobodyFromAsking) {
   instance.await_err("first failure");
   Instance watch({.args = {"status", "--json", "--watch"}, .env = env(), .pid1 = false});
   watch.await_out("\"hold\"");
+  ::mkfifo(path("connected").c_str(), 0600);
   const pid_t idle = ::fork();
   if (idle == 0) {
     limit(RLIMIT_CPU, 20);
@@ -338,7 +339,6 @@ TEST_P(Hostile, ClientsThatSayNothingKeepNobodyFromAsking) {
             (path("run/control")).c_str(), path("connected").c_str(), nullptr);
     ::_exit(1);
   }
-  ::mkfifo(path("connected").c_str(), 0600);
   EXPECT_EQ(read(path("connected")), "x");
   EXPECT_EQ(tool({"release"}).code, 0);
   EXPECT_EQ(instance.wait(), 1);
