@@ -231,7 +231,13 @@ long Instance::status_kb(std::string_view field) const {
 }
 
 pid_t Instance::only_child() const {
-  const std::vector<pid_t> children = children_of(pid_);
+  std::vector<pid_t> children = children_of(pid_);
+  // A worker that has said all may be still about to end.
+  TestTimeout timeout;
+  while (children.size() != 1 && timeout.is_left()) {
+    ::poll(nullptr, 0, 5);
+    children = children_of(pid_);
+  }
   // Never a pid that is none: kill(-1) means everybody on the machine.
   if (children.size() != 1) {
     throw std::runtime_error("it has " + std::to_string(children.size()) + " children, not one");

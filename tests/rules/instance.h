@@ -62,7 +62,7 @@ class Instance {
   [[nodiscard]] std::int64_t age_ms() const;
   // "VmHWM" of /proc/<pid>/status, in kB.
   [[nodiscard]] long status_kb(std::string_view field) const;
-  // The only child of it that lives; throws where there is not one.
+  // The only child of it, as soon as there is no other; throws where there is not one.
   [[nodiscard]] pid_t only_child() const;
 
  private:
