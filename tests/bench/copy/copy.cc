@@ -15,45 +15,18 @@
 
 #include "tests/bench/copy/copy_trees.h"
 #include "tests/bench/copy/fresh_disk.h"
+#include "tests/bench/copy/latency.h"
 #include "tests/bench/copy/slow_disk.h"
+#include "tests/bench/copy/ways.h"
 #include "tests/bench/proc_files.h"
 #include "tests/bench/topics.h"
 
 namespace bench {
 namespace {
 
-struct Way {
-  std::string name;
-  std::string command;  // of the shell, with $FROM and $TO
-  bool ours = false;
-  std::vector<double> ms = {};
-  std::vector<double> cpu_ms = {};
-  std::vector<double> ratios = {};  // to trainit's time of the same round
-};
-
-struct Route {
-  std::string from;  // directories
-  std::string to;
-  bool cold = false;
-  const FreshDisk* fresh = nullptr;  // whose mount point is `to`
-};
-
-bool is_quick() { return getenv("TRAINIT_BENCH_QUICK") != nullptr; }
-
-// TRAINIT_BENCH_SETS: "small large"; all without it.
-bool is_wanted(const std::string& set) {
-  const char* wanted = getenv("TRAINIT_BENCH_SETS");
-  return wanted == nullptr ||
-         (" " + std::string(wanted) + " ").find(" " + set + " ") != std::string::npos;
-}
-
-bool is_installed(const char* program) {
-  return system(("command -v " + std::string(program) + " >/dev/null").c_str()) == 0;
-}
-
-std::vector<Way> ways_of(const Field& field, bool large) {
+std::vector<CopyWay> ways_of(const Field& field, bool large) {
   const std::string ours = field.trainit + " copy --headroom 0% ";
-  std::vector<Way> ways = {
+  std::vector<CopyWay> ways = {
       {"trainit copy", ours + "$FROM $TO", true},
       {"trainit copy --verify", ours + "--verify $FROM $TO", true},
       {"cp -a", "cp -a $FROM $TO"},
@@ -80,42 +53,15 @@ std::vector<Way> ways_of(const Field& field, bool large) {
   return ways;
 }
 
-double time_of(const Field& field, const Way& way, const Route& route, const std::string& source) {
-  const std::string to = route.to + "/copy";
-  if (route.fresh == nullptr) {
-    remove_tree(to);
-    remove_tree(route.to + "/.trainit-copy.copy");
-    settle_disk(route.to);
-  } else if (!route.fresh->remake()) {
-    fail("making a file system");
-  }
-  settle_disk(source);
-  if (route.cold && !drop_caches()) fail("dropping caches");
-  const std::string script = "FROM=" + source + " TO=" + to + "; " + way.command;
-  return measure({"/bin/sh", "-c", script}, field.folder + "/said").wall_ms;
-}
-
-void show(const std::vector<Way>& ways, const std::string& title) {
-  printf("\n%s\n\n", title.c_str());
-  Table table({"way", "runs", "ms", "x trainit copy", "paired, least to most"});
-  for (const Way& way : ways) {
-    table.add({way.name, text("%zu", way.ms.size()), text("%.0f", median(way.ms)),
-               text("%.2f", median(way.ratios)),
-               text("%.2f to %.2f", quantile(way.ratios, 0), quantile(way.ratios, 1))});
-  }
-  table.print();
-  fflush(stdout);
-}
-
-void measure_route(const Field& field, const TreeShape& shape, const Route& route,
+void measure_route(const Field& field, const TreeShape& shape, const CopyRoute& route,
                    const std::string& source) {
   constexpr double kSlow = 4;  // who takes so many times as long is measured less often
   const int rounds = is_quick() ? 3 : 5;
-  std::vector<Way> ways = ways_of(field, shape.bytes >= (1 << 30) || shape.name == "large");
+  std::vector<CopyWay> ways = ways_of(field, shape.bytes >= (1 << 30) || shape.name == "large");
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> now(ways.size(), 0);
     for (const std::size_t index : shuffled(ways.size())) {
-      Way& way = ways[index];
+      CopyWay& way = ways[index];
       const bool slow = is_quick() && round > 0 && !way.ours && median(way.ratios) > kSlow;
       if (!slow) now[index] = time_of(field, way, route, source);
     }
@@ -147,7 +93,7 @@ void measure_shape(const Field& field, const TreeShape& shape, const std::string
   make_tree(on_disk, shape);
   {
     const FreshDisk fresh(memory, bytes_of(shape) * 3 / 2 + kSpare, 2LL * shape.files + 10'000);
-    Route route{.from = disk, .to = disk};
+    CopyRoute route{.from = disk, .to = disk};
     if (fresh.remake()) {
       route.to = fresh.mount_point();
       route.fresh = &fresh;
@@ -185,12 +131,12 @@ std::string paired(const std::vector<double>& ours, const std::vector<double>& o
   return text("%.2f (%.2f to %.2f)", median(ratios), quantile(ratios, 0), quantile(ratios, 1));
 }
 
-void show_beside(const std::vector<Way>& ways, const std::vector<Beside>& pairs) {
+void show_beside(const std::vector<CopyWay>& ways, const std::vector<Beside>& pairs) {
   printf("\n");
   Table table({"way", "beside", "time", "CPU time"});
   for (const Beside& pair : pairs) {
-    const Way& ours = ways[pair.ours];
-    const Way& other = ways[pair.other];
+    const CopyWay& ours = ways[pair.ours];
+    const CopyWay& other = ways[pair.other];
     table.add(
         {ours.name, other.name, paired(ours.ms, other.ms), paired(ours.cpu_ms, other.cpu_ms)});
   }
@@ -220,7 +166,7 @@ void measure_proof(const Field& field, const std::string& memory) {
            text(" %ld", sysconf(_SC_NPROCESSORS_ONLN));
   };
   enum : std::size_t { kCopy, kFound, kVersion, kNames, kLeast, kBoth, kOnly, kFloor, kOnlyFloor };
-  std::vector<Way> ways = {
+  std::vector<CopyWay> ways = {
       {"trainit copy, unchanged", ours, true},
       {"trainit --data, found", cached(""), true},
       {"trainit --data --data-version, found", cached(" --data-version 1"), true},
@@ -232,7 +178,7 @@ void measure_proof(const Field& field, const std::string& memory) {
       {"floor: one fstatat a file in both trees", floor(from) + " && " + floor(to)},
       {"floor: one fstatat a file in the copy", floor(to)}};
   if (mkdir((memory + "/cache").c_str(), 0755) != 0) fail(memory);
-  for (const Way& way : ways) {
+  for (const CopyWay& way : ways) {
     if (way.ours) measure({"/bin/sh", "-c", way.command}, field.folder + "/said");
   }
   for (int round = 0; round < (is_quick() ? 3 : 5); ++round) {
@@ -242,7 +188,7 @@ void measure_proof(const Field& field, const std::string& memory) {
       ways[index].ms.push_back(run.wall_ms);
       ways[index].cpu_ms.push_back(run.cpu_ms);
     }
-    for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
+    for (CopyWay& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
   }
   show(ways, text("### Nothing has changed: %d files, tmpfs", shape.files));
   show_beside(ways, {{kCopy, kBoth},
@@ -264,7 +210,7 @@ void measure_streams(const Field& field, const std::string& memory) {
   constexpr int kWriteUs = 20'000;
   constexpr int kBlocks = 8192;  // of 256 KiB: long beside the second in which workers come
   constexpr int kStreams = 8;
-  const SlowDisk slow(field.self, memory + "/slow", kWriteUs);
+  const SlowDisk slow(field.self, memory + "/slow", {.write_us = kWriteUs});
   if (!slow.is_there()) {
     printf("\nstreams: not measured, FUSE is not to be had here\n");
     return;
@@ -282,15 +228,16 @@ void measure_streams(const Field& field, const std::string& memory) {
                        count - 1, file.c_str(), file.c_str(), kBlocks / count, kBlocks / count,
                        kBlocks / count);
   };
-  std::vector<Way> ways = {{"trainit copy", field.trainit + " copy --headroom 0% $FROM $TO", true},
-                           {"floor: 8 dd, a part each", streams(kStreams)}};
+  std::vector<CopyWay> ways = {
+      {"trainit copy", field.trainit + " copy --headroom 0% $FROM $TO", true},
+      {"floor: 8 dd, a part each", streams(kStreams)}};
   const int rounds = is_quick() ? 1 : 3;
   for (int round = 0; round < rounds; ++round) {
-    const Route route{.from = memory, .to = slow.mount_point()};
+    const CopyRoute route{.from = memory, .to = slow.mount_point()};
     for (const std::size_t index : shuffled(ways.size())) {
       ways[index].ms.push_back(time_of(field, ways[index], route, from));
     }
-    for (Way& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
+    for (CopyWay& way : ways) way.ratios.push_back(way.ms.back() / ways[0].ms.back());
   }
   show(ways, text("### A file of %lld MB to a file system that takes %d ms for each write",
                   static_cast<long long>(shape.bytes / 1'000'000), kWriteUs / 1000));
@@ -354,6 +301,7 @@ void copy(const Field& field) {
   for (const TreeShape& shape : shapes) measure_shape(field, shape, disk, memory);
   measure_proof(field, memory);
   measure_streams(field, memory);
+  measure_latency(field, memory);
   measure_memory(field, memory);
   umount(memory.c_str());
 }

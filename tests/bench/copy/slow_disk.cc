@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,9 +78,18 @@ std::string bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
+std::atomic<bool> slow = false;
+
+void begin_to_be_slow(int) { slow = true; }
+
+void pause_us(int us) {
+  const timespec delay{us / 1'000'000, us % 1'000'000 * 1000L};
+  if (us > 0) nanosleep(&delay, nullptr);
+}
+
 class Server {
  public:
-  Server(int fd, int write_us) : fd_(fd), write_us_(write_us) {
+  Server(int fd, const SlowCalls& calls) : fd_(fd), calls_(calls) {
     nodes_[FUSE_ROOT_ID] = {.mode = S_IFDIR | 0755, .links = 2, .mtime = now(), .ctime = now()};
   }
   void serve();
@@ -93,12 +105,12 @@ class Server {
   Answer set(std::uint64_t id, const fuse_setattr_in& in);
   Answer write(const Call& call);
   Answer read(std::uint64_t id, const fuse_read_in& in);
-  Answer list(std::uint64_t id, const fuse_read_in& in);
+  Answer list(std::uint64_t id, const fuse_read_in& in, bool attributes);
   fuse_attr attributes(std::uint64_t id) const;
   std::string entry_of(std::uint64_t id) const;
 
   int fd_;
-  int write_us_;
+  SlowCalls calls_;
   std::mutex mutex_;
   std::map<std::uint64_t, Node> nodes_;
   std::uint64_t next_ = FUSE_ROOT_ID + 1;
@@ -125,6 +137,7 @@ fuse_attr Server::attributes(std::uint64_t id) const {
 std::string Server::entry_of(std::uint64_t id) const {
   fuse_entry_out out{};
   out.nodeid = id;
+  out.entry_valid = out.attr_valid = calls_.other_us > 0 ? 1 : 0;
   out.attr = attributes(id);
   return bytes_of(out);
 }
@@ -197,8 +210,7 @@ Answer Server::set(std::uint64_t id, const fuse_setattr_in& in) {
 
 Answer Server::write(const Call& call) {
   const auto& in = call.as<fuse_write_in>();
-  const timespec delay{write_us_ / 1'000'000, write_us_ % 1'000'000 * 1000L};
-  nanosleep(&delay, nullptr);
+  pause_us(calls_.write_us);
   const std::scoped_lock lock(mutex_);
   Node& node = nodes_.at(call.head.nodeid);
   node.size = std::max(node.size, in.offset + in.size);
@@ -222,7 +234,7 @@ Answer Server::read(std::uint64_t id, const fuse_read_in& in) {
   return {0, std::move(bytes)};
 }
 
-Answer Server::list(std::uint64_t id, const fuse_read_in& in) {
+Answer Server::list(std::uint64_t id, const fuse_read_in& in, bool attributes) {
   std::string bytes;
   std::uint64_t at = 0;
   for (const auto& [name, entry] : nodes_.at(id).entries) {
@@ -232,7 +244,8 @@ Answer Server::list(std::uint64_t id, const fuse_read_in& in) {
     dirent.off = at;
     dirent.namelen = static_cast<std::uint32_t>(name.size());
     dirent.type = IFTODT(nodes_.at(entry).mode);
-    std::string record(reinterpret_cast<const char*>(&dirent), FUSE_NAME_OFFSET);
+    std::string record = attributes ? entry_of(entry) : "";
+    record.append(reinterpret_cast<const char*>(&dirent), FUSE_NAME_OFFSET);
     record += name;
     record.resize(FUSE_DIRENT_ALIGN(record.size()));
     if (bytes.size() + record.size() > in.size) break;
@@ -277,14 +290,27 @@ Answer Server::change(const Call& call) {
 Answer Server::answer(const Call& call) {
   const std::uint64_t id = call.head.nodeid;
   if (call.head.opcode == FUSE_WRITE) return write(call);
+  switch (call.head.opcode) {
+    case FUSE_LOOKUP:
+    case FUSE_GETATTR:
+    case FUSE_OPEN:
+    case FUSE_READ:
+    case FUSE_READDIR:
+    case FUSE_READDIRPLUS:
+      if (slow) pause_us(calls_.other_us);
+      break;
+    default:
+      break;
+  }
   const std::scoped_lock lock(mutex_);
   switch (call.head.opcode) {
     case FUSE_INIT: {
       fuse_init_out out{};
       out.major = FUSE_KERNEL_VERSION;
       out.minor = std::min<std::uint32_t>(call.as<fuse_init_in>().minor, FUSE_KERNEL_MINOR_VERSION);
-      out.flags = FUSE_BIG_WRITES | FUSE_MAX_PAGES | FUSE_ATOMIC_O_TRUNC;
-      out.max_background = out.congestion_threshold = kSlowStreams;
+      out.flags = FUSE_BIG_WRITES | FUSE_MAX_PAGES | FUSE_ATOMIC_O_TRUNC | FUSE_PARALLEL_DIROPS;
+      if (calls_.lists_attributes) out.flags |= FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO;
+      out.max_background = out.congestion_threshold = static_cast<std::uint16_t>(calls_.streams);
       out.max_write = kMostWrite;
       out.max_pages = kMostWrite / 4096;
       return {0, bytes_of(out)};
@@ -293,6 +319,7 @@ Answer Server::answer(const Call& call) {
       return look_up(id, call.body);
     case FUSE_GETATTR: {
       fuse_attr_out out{};
+      out.attr_valid = calls_.other_us > 0 ? 1 : 0;
       out.attr = attributes(id);
       return {0, bytes_of(out)};
     }
@@ -310,7 +337,8 @@ Answer Server::answer(const Call& call) {
     case FUSE_READ:
       return read(id, call.as<fuse_read_in>());
     case FUSE_READDIR:
-      return list(id, call.as<fuse_read_in>());
+    case FUSE_READDIRPLUS:
+      return list(id, call.as<fuse_read_in>(), call.head.opcode == FUSE_READDIRPLUS);
     case FUSE_STATFS: {
       fuse_statfs_out out{};
       out.st.bsize = out.st.frsize = 4096;
@@ -357,24 +385,28 @@ void Server::serve() {
 
 }  // namespace
 
-int serve_slow_disk(const std::string& mount_point, int write_us) {
+int serve_slow_disk(const std::string& mount_point, const SlowCalls& calls) {
+  signal(SIGUSR1, begin_to_be_slow);
+  prctl(PR_SET_TIMERSLACK, 1000);  // ns
   const int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (fd < 0) return 1;
   const std::string options = text("fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
   if (mount("slow", mount_point.c_str(), "fuse", 0, options.c_str()) != 0) return 1;
-  Server server(fd, write_us);
+  Server server(fd, calls);
   std::vector<std::thread> threads;
-  for (int i = 0; i < kSlowStreams; ++i) threads.emplace_back([&server] { server.serve(); });
+  for (int i = 0; i < calls.streams; ++i) threads.emplace_back([&server] { server.serve(); });
   for (std::thread& thread : threads) thread.join();
   return 0;
 }
 
-SlowDisk::SlowDisk(const std::string& self, std::string mount_point, int write_us)
+SlowDisk::SlowDisk(const std::string& self, std::string mount_point, const SlowCalls& calls)
     : mount_point_(std::move(mount_point)) {
   if (mkdir(mount_point_.c_str(), 0755) != 0) fail(mount_point_);
   struct stat before{};
   stat(mount_point_.c_str(), &before);
-  server_ = start(Command({self, "--program", "slow-disk", mount_point_, text("%d", write_us)}),
+  server_ = start(Command({self, "--program", "slow-disk", mount_point_, text("%d", calls.write_us),
+                           text("%d", calls.other_us), text("%d", calls.streams),
+                           text("%d", calls.lists_attributes ? 1 : 0)}),
                   {.place = Place::kHere});
   constexpr int kLooks = 1000;
   for (int i = 0; i < kLooks && !there_; ++i) {
@@ -383,6 +415,8 @@ SlowDisk::SlowDisk(const std::string& self, std::string mount_point, int write_u
     if (!there_) poll(nullptr, 0, 5);
   }
 }
+
+void SlowDisk::begin() const { kill(server_, SIGUSR1); }
 
 SlowDisk::~SlowDisk() {
   umount2(mount_point_.c_str(), MNT_DETACH);

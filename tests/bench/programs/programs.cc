@@ -205,7 +205,11 @@ constexpr std::array kPrograms{
             }},
     Program{"slow-disk",
             [](int argc, char** argv) {
-              return argc == 3 ? serve_slow_disk(argv[1], atoi(argv[2])) : 2;
+              if (argc != 6) return 2;
+              return serve_slow_disk(argv[1], {.write_us = atoi(argv[2]),
+                                               .other_us = atoi(argv[3]),
+                                               .streams = atoi(argv[4]),
+                                               .lists_attributes = atoi(argv[5]) != 0});
             }},
     Program{"sleep", [](int, char**) -> int { sleep_on(); }},
 };
