@@ -20,7 +20,10 @@ envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
 
 envgen::Stall stall_of(const Counters& counters) {
   constexpr auto kOrder = std::memory_order_relaxed;
-  return {.side = counters.stalled_side.load(kOrder), .for_ms = counters.stalled_ms.load(kOrder)};
+  const envgen::Stall stall{.side = counters.stalled_side.load(kOrder),
+                            .for_ms = counters.stalled_ms.load(kOrder)};
+  // Counters of another user's copy can have any values.
+  return stall.side > envgen::CopySide::kBoth || stall.for_ms < 0 ? envgen::Stall() : stall;
 }
 
 ProgressView::ProgressView(std::string name, envgen::CopyPlaces places)

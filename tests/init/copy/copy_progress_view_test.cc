@@ -119,6 +119,17 @@ TEST(CopyProgressView, NumbersOfAnotherCopyAreMarked) {
   EXPECT_EQ(copy::progress_of(counters.get()).phase, "copying");
 }
 
+TEST(CopyProgressView, StallThatAnotherUserMadeUpIsNone) {
+  const copy::SharedCounters counters = half_done();
+  counters.get().stalled_ms = 15'000;
+  counters.get().stalled_side = static_cast<envgen::CopySide>(99);
+  EXPECT_EQ(copy::stall_of(counters.get()), envgen::Stall());
+  counters.get().stalled_side = envgen::CopySide::kBoth;
+  EXPECT_EQ(copy::stall_of(counters.get()).for_ms, 15'000);
+  counters.get().stalled_ms = -1;
+  EXPECT_EQ(copy::stall_of(counters.get()), envgen::Stall());
+}
+
 class CopyCounters : public child::Scratch {};
 
 TEST_F(CopyCounters, CanBeLookedAtByAnotherUser) {
