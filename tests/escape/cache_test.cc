@@ -20,6 +20,8 @@ using rules::Words;
 using testing::AllOf;
 using testing::HasSubstr;
 
+constexpr const char* kRecord = "/.trainit-copy.data/record.json";  // of an entry
+
 class Cache : public Border {
  protected:
   void SetUp() override {
@@ -86,7 +88,8 @@ TEST_F(Cache, CopyOfAnotherUserIsNotUsed) {
   expect_a_true_copy(others);
   as(kOther, path("cache"),
      "cd " + place_of(others) +
-         "; touch -r file ../t; echo evil >file; touch -r ../t file; touch ../record.json");
+         "; touch -r file ../t; echo evil >file; touch -r ../t file; touch "
+         "../.trainit-copy.data/record.json");
   for (const uid_t user : {kJob, uid_t{0}}) {
     const rules::Result result = run(user);
     expect_a_true_copy(result);
@@ -203,14 +206,16 @@ TEST_F(Cache, SizesAndTimesThatAnotherUserForgedTakeNobodysCopy) {
   const std::string roots = slot_of(run(0));
   as(kOther, path("cache"),
      "mkdir trainit-datasets-2000; cd trainit-datasets-2000;"
-     " for i in 1 2 3; do s=x-000000000000000$i; mkdir $s;"
+     " for i in 1 2 3; do s=x-000000000000000$i; mkdir -p $s/.trainit-copy.data;"
      " sed -e 's/\"allocated\": [0-9]*/\"allocated\": 9223372036854775807/' " +
-         roots + "/record.json >$s/record.json; touch -d 2100-01-01 $s.lock; done;" +
-         " s=x-0000000000000004.partial; mkdir $s;" +
+         roots + kRecord + " >$s" + kRecord + "; touch -d 2100-01-01 $s.lock; done;" +
+         " s=x-0000000000000004/.trainit-copy.data; mkdir -p $s;" +
          " head -c 4096 /dev/zero | tr '\\0' '\\377' >$s/progress");
   // One of another user, of long ago.
-  as(kJob, path("cache"), "mkdir trainit-datasets-1000; cp -r " + roots + " trainit-datasets-1000");
   const std::string jobs = path("cache/trainit-datasets-1000") + roots.substr(roots.rfind('/'));
+  as(kJob, path("cache"),
+     "mkdir -p " + jobs + "/.trainit-copy.data; cp -r " + roots + "/data " + jobs + "; cp " +
+         roots + kRecord + " " + jobs + kRecord);
   as(kJob, path("cache"), "touch -d '2 days ago' " + jobs + ".lock");
   const Words limit = {"--cache-max-size", "1g"};
   expect_a_true_copy(run(0, limit, "other/ds"));
@@ -258,7 +263,7 @@ TEST_F(Cache, LockThatAnotherUserHoldsKeepsNobodyWaiting) {
 // After the machine was started anew.
 TEST_F(Cache, UnsyncedCopyOfAnotherUserIsCopiedAnew) {
   const rules::Result first = run(0);
-  const std::string record = slot_of(first).substr(path("").size()) + "/record.json";
+  const std::string record = slot_of(first).substr(path("").size()) + kRecord;
   std::string text = read(path(record));
   const std::size_t at = text.find("\"boot_id\": \"") + 12;
   text.replace(at, text.find('"', at) - at, "another");

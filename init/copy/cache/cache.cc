@@ -42,7 +42,7 @@ envgen::Status choose_entry(DatasetWork& work) {
     if (!cache) continue;
     work.root = root;
     work.cache_entry.cache = cache->path;
-    if (is_there(work.cache_entry.published()) || is_there(work.cache_entry.partial())) return {};
+    if (is_there(work.cache_entry.directory())) return {};
   }
   const std::uint64_t bytes = work.scan ? work.scan->size.allocated : 0;
   TRY_ASSIGN(work.root, choose_root(request.root, bytes, request.headroom));
@@ -102,7 +102,7 @@ envgen::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
 // right about it is not ours to mend.
 std::optional<Prepared> borrow(DatasetWork& work) {
   const CacheEntry own = work.cache_entry;
-  if (is_there(own.published())) return std::nullopt;
+  if (is_there(own.record())) return std::nullopt;
   for (const std::string& root : data_roots(work.order.request.root)) {
     for (const std::string& cache : trusted_caches(root, work.source.owner)) {
       work.cache_entry = {.cache = cache, .key = key_of(work.order.dataset.name, work.wanted)};
@@ -129,7 +129,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
   for (int turn = 0;; ++turn) {
     TRY_ASSIGN(auto shared, try_lock(work.cache_entry, Hold::kShared));
     // If there is no copy, a job that looks for one holds the shared lock, as this job does.
-    const bool is_used = shared.valid() && is_there(work.cache_entry.published());
+    const bool is_used = shared.valid() && is_there(work.cache_entry.record());
     used_turns = is_used ? used_turns + 1 : 0;
     if (shared.valid()) {
       TRY_ASSIGN(auto prepared, take(work, std::move(shared)));
@@ -174,7 +174,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
     }
     if (copies > kMaxCopies) {
       return envgen::fail(
-          kWhat, work.cache_entry.published(),
+          kWhat, work.cache_entry.directory(),
           "no copy there right after it was made, " + std::to_string(kMaxCopies) + " times",
           "raise --cache-ttl and --cache-max-size if other jobs of this node "
           "remove it, else look at its file system");

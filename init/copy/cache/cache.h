@@ -1,14 +1,14 @@
 #pragma once
-// A node's datasets: copies below one root that the jobs of a node share. Each has a key (its
-// source, what that holds, and what of it is wanted), a lock, and a record that is written last.
+// A node's datasets: copies below one root that the jobs of a node share. Each dataset has an
+// entry, named after a key: its name, and a hash of its source, the source's content, and the
+// options.
 //
-//   <cache>/<name>-<16 digits>/data       the copy
-//                             /record.json, manifest
-//   <cache>/<name>-<16 digits>.partial/   while it is made, with its progress
-//   <cache>/<name>-<16 digits>.lock       shared while it is used, exclusive while it is made or
-//                                         removed; its mtime is the last use
-//           <name>-<16 digits>.was        the record of a copy that is gone: a link to it
-//                                         (--data-link) leads to its source
+//   <cache>/<name>-<16 digits>/data                  the copy: a destination (init/copy/publish)
+//                             /.trainit-copy.data/   its state directory
+//   <cache>/<name>-<16 digits>.lock   held shared while a job uses the copy, exclusively while it
+//                                     is made or deleted; its mtime is the last use
+//           <name>-<16 digits>.was    the record of a deleted copy: a link to that copy
+//                                     (--data-link) leads to its source
 //
 // The cache of a user is <root>/trainit-datasets, or one of its own beside it (user_cache.h). A
 // lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local file

@@ -8,6 +8,10 @@
 #include <cerrno>
 
 #include "base/content_hash.h"
+#include "init/copy/publish/filling.h"
+#include "init/copy/publish/publication_journal.h"
+#include "init/copy/publish/publish.h"
+#include "init/copy/publish/state_directory.h"
 #include "init/copy/tree/contents.h"
 #include "init/sys/files.h"
 
@@ -15,9 +19,10 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "using the cache of datasets";
-constexpr mode_t kShared = 0644;  // of a lock
+constexpr mode_t kPrivateLock = 0600;
+constexpr mode_t kSharedLock = 0644;
 
-std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
+std::unexpected<envgen::Error> fail_at(const std::string& path, int error) {
   const char* fix = "name a directory with --data-root that may be written";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there, as with `trainit cache gc`";
   if (error == EISDIR) fix = "remove it: trainit keeps a file there";
@@ -36,14 +41,13 @@ std::string digits_of(std::uint64_t value) {
 // (fs.protected_regular): it is opened first, and made only where it is not there.
 sys::Fd open_lock(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  constexpr mode_t kOwn = 0600;
   constexpr int kTries = 100;
   for (int left = kTries; left > 0; --left) {
     sys::Fd fd(::open(path.c_str(), O_RDWR | kFlags));
     // Enough for a shared one.
     if (!fd.valid() && errno == EACCES) fd.reset(::open(path.c_str(), O_RDONLY | kFlags));
     if (fd.valid() || errno != ENOENT) return fd;
-    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, kOwn));
+    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, kPrivateLock));
     if (fd.valid() || errno != EEXIST) return fd;
   }
   return {};
@@ -87,23 +91,24 @@ void set_lock_mode(const CacheEntry& cache_entry, mode_t mode) {
   if (ours) ::fchmod(fd.get(), mode);
 }
 
-envgen::Status rename_to(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  return fail_on(to, errno);
-}
-
 envgen::Status unlink_if_there(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
-  return fail_on(path, errno);
+  return fail_at(path, errno);
 }
 
-envgen::Status sync_entry(const std::string& path) {
-  const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) return fail_on(path, errno);
-  return {};
+bool is_directory(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 }  // namespace
+
+Destination CacheEntry::destination() const {
+  return {.path = data(), .real = data(), .state = directory() + "/" + state_name("data")};
+}
+std::string CacheEntry::record() const { return record_of(destination()); }
+std::string CacheEntry::manifest() const { return destination().state + "/manifest"; }
+std::string CacheEntry::progress() const { return destination().state + "/progress"; }
 
 bool may_stand_in_a_key(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -116,7 +121,7 @@ std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, in
   for (char& c : key) {
     if (!may_stand_in_a_key(c)) c = '_';
   }
-  std::string all;
+  std::string all = "2:";  // 0.1.0 has another layout
   for (const std::string* part :
        {&wanted.source, &wanted.digest, &wanted.version, &wanted.options}) {
     all += std::to_string(part->size()) + ":" + *part;
@@ -129,7 +134,7 @@ envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, Hold hold) {
   const std::string path = cache_entry.lock();
   while (true) {
     sys::Fd fd = open_lock(path);
-    if (!fd.valid()) return fail_on(path, errno);
+    if (!fd.valid()) return fail_at(path, errno);
     const int error = lock_file(fd, hold);
     if (error == 0) {
       if (is_there(fd, path)) return fd;
@@ -158,7 +163,7 @@ envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& 
   const envgen::PathState file = read_kept_file(cache_entry.record());
   if (file.kind == envgen::PathState::Kind::kAbsent) return std::nullopt;
   if (file.kind != envgen::PathState::Kind::kFile) {
-    return fail_on(cache_entry.record(), file.error != 0 ? file.error : EISDIR);
+    return fail_at(cache_entry.record(), file.error != 0 ? file.error : EISDIR);
   }
   TRY_ASSIGN(auto record, envgen::parse_record(file.content, cache_entry.record()));
   return record;
@@ -173,54 +178,74 @@ std::string source_of(const CacheEntry& cache_entry) {
   return "";
 }
 
-envgen::Status remove_published(const CacheEntry& cache_entry) {
-  set_lock_mode(cache_entry, S_IRUSR | S_IWUSR);
-  struct stat status{};
-  const std::string record = cache_entry.record();
-  const bool directory = ::lstat(record.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  if (!directory) {
-    TRY(unlink_if_there(record));
+namespace {
+
+constexpr const char* kCopyAgain = "trainit copies it again";
+
+envgen::Status settle_there(const Destination& destination, bool directory) {
+  const std::string entry = destination.parent();
+  if (!directory) return envgen::fail(kWhat, entry, "no directory", kCopyAgain);
+  if (!is_directory(destination.state)) return {};
+  // Nothing tells what the trees are. A destination would keep them as a user's data.
+  if (read_journal(destination).torn) {
+    return envgen::fail(kWhat, entry, "an incomplete journal", kCopyAgain);
   }
-  return sys::remove_tree(cache_entry.published());
+  TRY_ASSIGN(const auto publication, settle(destination));
+  if (publication.replaced.empty()) return {};
+  return envgen::fail(kWhat, entry, "a copy that was changed", kCopyAgain);
 }
 
-envgen::Status unpublish(const CacheEntry& cache_entry) {
-  set_lock_mode(cache_entry, S_IRUSR | S_IWUSR);
-  TRY(unlink_if_there(cache_entry.record()));
-  TRY(sys::remove_tree(cache_entry.partial()));
-  return rename_to(cache_entry.published(), cache_entry.partial());
+}  // namespace
+
+void let_share(const CacheEntry& cache_entry, bool shared) {
+  set_lock_mode(cache_entry, shared ? kSharedLock : kPrivateLock);
 }
 
-envgen::Status publish(const CacheEntry& cache_entry, const envgen::CopyRecord& record) {
-  const std::string inside = cache_entry.partial() + "/record.json";
-  TRY(rename_to(cache_entry.state() + "/manifest", cache_entry.partial() + "/manifest"));
-  auto status = sys::write_file_atomic(inside, 0644, record_to_json(record));
-  if (status && record.synced) status = sync_entry(inside);
-  if (status && record.synced) status = sync_entry(cache_entry.partial());
-  if (status) status = rename_to(cache_entry.partial(), cache_entry.published());
-  if (status && record.synced) status = sync_entry(cache_entry.cache);
-  if (!status) return status;
-  // Others may share it from here on.
-  set_lock_mode(cache_entry, kShared);
-  // What nobody asks for any more.
-  ::unlink(cache_entry.was().c_str());
-  TRY(unlink_if_there(cache_entry.published() + "/progress"));
-  return sys::remove_tree(cache_entry.published() + "/state");
+envgen::Status make_directory(const CacheEntry& cache_entry) {
+  TRY(sys::make_directories(cache_entry.directory(), 0755));
+  const std::string state = cache_entry.destination().state;
+  TRY_ASSIGN(std::ignore, open_state(state, state));
+  return {};
+}
+
+envgen::Status settle_entry(const CacheEntry& cache_entry) {
+  const Destination destination = cache_entry.destination();
+  struct stat status{};
+  if (::lstat(cache_entry.directory().c_str(), &status) != 0) return {};
+  const auto settled = settle_there(destination, S_ISDIR(status.st_mode));
+  if (!settled) TRY(sys::remove_tree(cache_entry.directory()));
+  return settled;
+}
+
+envgen::Status remove_published(const CacheEntry& cache_entry) {
+  if (!is_directory(cache_entry.directory())) return sys::remove_tree(cache_entry.directory());
+  TRY(sys::remove_tree(cache_entry.record()));
+  return sys::remove_tree(cache_entry.data());
 }
 
 envgen::Status remove_cache_entry(const CacheEntry& cache_entry) {
-  // As it goes, so that there is no instant at which nothing says what it was.
+  // By a rename: at each instant a file says what the copy was made from.
   const bool kept = ::rename(cache_entry.record().c_str(), cache_entry.was().c_str()) == 0;
   if (kept) ::utimensat(AT_FDCWD, cache_entry.was().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   auto status = remove_published(cache_entry);
-  if (status) status = sys::remove_tree(cache_entry.partial());
+  if (status) status = sys::remove_tree(cache_entry.directory());
+  // The unfinished copies of 0.1.0.
+  if (status) status = sys::remove_tree(cache_entry.directory() + ".partial");
   if (status) status = unlink_if_there(cache_entry.lock());
   return status;
 }
 
+void remove_if_empty(const CacheEntry& cache_entry) {
+  const Destination destination = cache_entry.destination();
+  for (const std::string& path : {destination.path, tree_of(destination)}) {
+    if (::access(path.c_str(), F_OK) == 0) return;
+  }
+  if (sys::remove_tree(cache_entry.directory())) ::unlink(cache_entry.lock().c_str());
+}
+
 envgen::Status sync_file_system(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::syncfs(fd.get()) != 0) return fail_on(path, errno);
+  if (!fd.valid() || ::syncfs(fd.get()) != 0) return fail_at(path, errno);
   return {};
 }
 

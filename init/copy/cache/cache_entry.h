@@ -1,10 +1,11 @@
 #pragma once
-// An entry of a node's cache: its paths, its lock, its record. See cache.h for what lies where.
+// An entry of a node's cache: a directory with the destination `data` (init/copy/publish), and a
+// lock beside it. See cache.h for the layout.
 //
-// Who may do what: an entry lies in the cache of the user that made it (user_cache.h), which nobody
-// else may write. Its lock is for that user alone while the copy is made, and can be shared by
-// whoever may read that cache once it is there; nobody but that user can hold it exclusively. A
-// copy can be read by those whom the modes in the copy itself let, whatever stood above its source.
+// Rights: an entry lies in the cache of the user that made it (user_cache.h), which no other user
+// can write. While the copy is made, only that user can take the lock. Once the copy is published,
+// every user that can read the cache can share the lock; only the owner can hold it exclusively.
+// The modes in the copy itself decide who can read it, whatever the modes above its source.
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "envgen/plan/dataset.h"
 #include "init/copy/cache/cache_policy.h"
 #include "init/copy/copy_record.h"
+#include "init/copy/publish/destination.h"
 #include "init/sys/fd.h"
 
 namespace copy {
@@ -22,52 +24,55 @@ struct CacheEntry {
   std::string cache;  // <root>/trainit-datasets, see user_cache.h
   std::string key;
 
-  [[nodiscard]] std::string published() const { return cache + "/" + key; }
-  [[nodiscard]] std::string partial() const { return published() + ".partial"; }
-  [[nodiscard]] std::string lock() const { return published() + ".lock"; }
-  [[nodiscard]] std::string data() const { return published() + "/data"; }
-  [[nodiscard]] std::string record() const { return published() + "/record.json"; }
-  // The record of a copy that is gone: a link to that copy still leads to its source.
-  [[nodiscard]] std::string was() const { return published() + ".was"; }
-  [[nodiscard]] std::string manifest() const { return published() + "/manifest"; }
-  [[nodiscard]] std::string partial_data() const { return partial() + "/data"; }
-  [[nodiscard]] std::string state() const { return partial() + "/state"; }
-  [[nodiscard]] std::string progress() const { return partial() + "/progress"; }
+  [[nodiscard]] std::string directory() const { return cache + "/" + key; }
+  [[nodiscard]] std::string lock() const { return directory() + ".lock"; }
+  // The record of a deleted copy: a link to that copy still leads to its source.
+  [[nodiscard]] std::string was() const { return directory() + ".was"; }
+  [[nodiscard]] std::string data() const { return directory() + "/data"; }
+  [[nodiscard]] Destination destination() const;
+  [[nodiscard]] std::string record() const;
+  [[nodiscard]] std::string manifest() const;
+  [[nodiscard]] std::string progress() const;
 };
 
-// "imagenet-0123456789abcdef"; of the name only what a file name may be made of. Another `variant`:
-// another entry for the same.
-// Which bytes a key has; others become "_".
+// Returns whether a key can contain this byte. Other bytes of a dataset's name become "_".
 bool may_stand_in_a_key(char c);
+// Returns "<name>-<16 hexadecimal digits>". A dataset has another entry for each `variant`.
 std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant = 0);
 
 enum class Hold : unsigned char { kShared, kExclusive };
 
-// The entry's lock, if it is to be had at once; else not valid. It is made where it is not there.
-// Whoever removes an entry removes its lock: what comes back is the one that is there. An exclusive
-// one takes that the file may be written, so that nobody else can keep us waiting by it.
+// Takes the entry's lock, and creates its file if needed. Returns an invalid descriptor if another
+// process holds the lock. An exclusive lock requires that this user can write the file, so that
+// other users cannot block this one.
 envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, Hold hold);
-// Somebody holds it, whoever may: for one that is not ours to lock.
+// Returns whether any process holds the lock of an entry, which can be another user's.
 bool is_held(const CacheEntry& cache_entry);
-// This is its last use.
+// Makes now the time of the last use.
 void touch(const sys::Fd& lock);
+// Sets whether other users can share the lock.
+void let_share(const CacheEntry& cache_entry, bool shared);
 
-// Of a copy that is there, or was. "" = it cannot be told.
+// Returns the source of a copy that exists or existed; "" if the source is unknown.
 std::string source_of(const CacheEntry& cache_entry);
-// What is published. nullopt: nothing, or what was being removed. An error: it cannot be read, or
-// is not a record.
+// Returns the record of the published copy; nullopt: no copy is published. Errors: the record
+// cannot be read, or is not a record.
 envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& cache_entry);
-// Takes the record away first: killed halfway, the rest is nobody's copy.
-envgen::Status remove_published(const CacheEntry& cache_entry);
-// What was published is an unfinished copy again.
-envgen::Status unpublish(const CacheEntry& cache_entry);
-// The other way; all of it, or nothing. `record` is written in between. The caller has filled
-// partial_data() and state().
-envgen::Status publish(const CacheEntry& cache_entry, const envgen::CopyRecord& record);
-// All of the entry, and its lock, which the caller has.
-envgen::Status remove_cache_entry(const CacheEntry& cache_entry);
 
-// All file systems below have it, or an error; for a copy that a crash must not harm.
+// The following functions require the exclusive lock.
+// Creates the directory and its state directory.
+envgen::Status make_directory(const CacheEntry& cache_entry);
+// Completes what a killed process began to publish. If that fails, or a file or a link is in place
+// of the directory, deletes it and returns the error.
+envgen::Status settle_entry(const CacheEntry& cache_entry);
+// Deletes the published copy. The record is deleted first: after a kill, the rest is no copy.
+envgen::Status remove_published(const CacheEntry& cache_entry);
+// Deletes the entry and its lock, and keeps the record as was().
+envgen::Status remove_cache_entry(const CacheEntry& cache_entry);
+// Deletes an entry without a copy, published or unfinished, and its lock.
+void remove_if_empty(const CacheEntry& cache_entry);
+
+// Writes the file system of `path` to its disk, for a copy that a crash must not harm.
 envgen::Status sync_file_system(const std::string& path);
 
 }  // namespace copy

@@ -8,6 +8,8 @@
 
 #include "init/copy/cache/entry_state.h"
 #include "init/copy/cache/eviction.h"
+#include "init/copy/publish/filling.h"
+#include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
 #include "init/copy/tree/copy.h"
 #include "init/sys/boot.h"
@@ -16,8 +18,6 @@
 
 namespace copy {
 namespace {
-
-constexpr const char* kWhat = "preparing a dataset";
 
 // A copy that has not been on the disk when the machine went down. Whether it is whole.
 envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord record) {
@@ -39,8 +39,13 @@ envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord recor
   return true;
 }
 
-// Leaves in the entry what may be taken over as an unfinished copy. True: it is ready as it is.
+// Makes a copy that may have changed an unfinished one, and deletes one of another source. Returns
+// whether the published copy is ready. `compare`: whether fill() must compare contents.
 envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
+  if (const auto settled = settle_entry(work.cache_entry); !settled) {
+    work.warnings.push_back(settled.error().where + ": " + settled.error().found +
+                            ", copying it again");
+  }
   const EntryState state = check_contents(work.cache_entry, work.wanted, work.options);
   switch (state.found) {
     case Found::kReady:
@@ -49,14 +54,14 @@ envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
       auto proven = prove_by_hashes(work, state.record);
       if (!proven || *proven) return proven;
       *compare = true;
-      TRY(unpublish(work.cache_entry));
+      TRY(reopen(work.source, work.cache_entry.destination()));
       return false;
     }
     case Found::kChanged:
       work.warnings.push_back(state.why +
                               ": changed since it was copied, comparing it with its source");
       *compare = true;
-      TRY(unpublish(work.cache_entry));
+      TRY(reopen(work.source, work.cache_entry.destination()));
       return false;
     case Found::kBroken:
       work.warnings.push_back(state.why + ", copying it again");
@@ -70,39 +75,21 @@ envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
 
 envgen::Status make_room_for(DatasetWork& work) {
   TRY_ASSIGN(auto space, space_of(work.root, work.order.request.headroom));
-  const Need need = need_of(work.scan->size, space, {work.cache_entry.partial()}, work.options);
+  const Destination destination = work.cache_entry.destination();
+  const Need need = need_of(work.scan->size, space, {tree_of(destination), filling_of(destination)},
+                            work.options);
   return make_room(work.root, work.cache_entry, need, work.order.request);
 }
 
-// Of a copy that never began, or that went on under another key: the lock would be left behind for
-// good.
-void forget_unbegun(const CacheEntry& cache_entry) {
-  if (::access(cache_entry.published().c_str(), F_OK) == 0) return;
-  if (::access(cache_entry.partial().c_str(), F_OK) != 0) ::unlink(cache_entry.lock().c_str());
-}
-
-envgen::Status begin_partial(DatasetWork& work) {
-  const std::string partial = work.cache_entry.partial();
-  // What was begun under another key holds the same, or most of it.
-  if (work.begun_lock.valid() && work.begun.key != work.cache_entry.key &&
-      ::access(partial.c_str(), F_OK) != 0) {
-    // EXDEV: the cache is in another root now, which is another file system.
-    const bool moved = ::rename(work.begun.partial().c_str(), partial.c_str()) == 0;
-    if (!moved && errno != ENOENT && errno != EXDEV) {
-      return envgen::fail(kWhat, partial, sys::errno_text(errno), "remove it");
-    }
-    forget_unbegun(work.begun);
+envgen::Status begin_copy(DatasetWork& work) {
+  TRY(make_directory(work.cache_entry));
+  // The copy that was begun under another key has equal files, or mostly so.
+  if (work.begun_lock.valid() && work.begun.key != work.cache_entry.key) {
+    TRY(take_over(work.begun.destination(), work.cache_entry.destination()));
+    remove_if_empty(work.begun);
   }
   work.begun_lock.reset();
-  if (auto made = sys::make_directories(work.cache_entry.state(), 0755); !made) {
-    // A file or a link stands there: nobody made a copy of that.
-    TRY(sys::remove_tree(partial));
-    TRY(sys::make_directories(work.cache_entry.state(), 0755));
-    work.warnings.push_back(to_line(made.error()) + ", copying it again");
-  }
-  // Of a run that was killed before it published.
-  ::unlink((partial + "/record.json").c_str());
-  return sys::write_file_atomic(partial + "/source", 0644, work.source.path);
+  return {};
 }
 
 envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) {
@@ -110,9 +97,10 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
     TRY(scan_source(work));
   }
   auto status = make_room_for(work);
-  if (status) status = begin_partial(work);
+  if (status) status = begin_copy(work);
   if (!status) return status;
   const CacheEntry& cache_entry = work.cache_entry;
+  const Destination destination = cache_entry.destination();
   TRY_ASSIGN(auto counters, SharedCounters::create(cache_entry.progress()));
   counters.get().total_entries = work.scan->size.entries;
   counters.get().total_bytes = work.scan->size.bytes;
@@ -126,9 +114,7 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   options.report = [&show](const Counters&) { show(); };
   options.compare = compare;
   options.lock_fd = lock.get();
-  TRY_ASSIGN(const auto filled,
-             run_copy_job(root_of(work.source.path, work.source.directory),
-                          cache_entry.partial_data(), cache_entry.state(), options, counters));
+  TRY_ASSIGN(const auto filled, fill(work.source, destination, options, counters));
   if (work.wanted.version.empty() && to_text(filled.digest) != work.wanted.digest) {
     // It changed since it was looked at: this is a copy of something else.
     work.begun = cache_entry;
@@ -139,16 +125,17 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   counters.get().phase = Phase::kPublishing;
   show();
   if (compare && !options.durable) status = sync_file_system(cache_entry.cache);
-  envgen::CopyRecord record = work.wanted;
-  record.path = cache_entry.data();
-  record.entries = filled.size.entries;
-  record.bytes = filled.size.bytes;
-  record.allocated = filled.size.allocated;
-  record.finished_ms = sys::wall_ms();
-  record.boot_id = sys::boot_id();
+  envgen::CopyRecord record = record_for(work.source, destination, options, filled);
+  record.digest = work.wanted.digest;
+  record.version = work.wanted.version;
   record.synced = options.durable || compare;
-  record.hashed = options.verify;
-  if (status) status = publish(cache_entry, record);
+  if (!status) return status;
+  TRY_ASSIGN(std::ignore, publish(destination, record));
+  // The directory's own name.
+  if (record.synced) status = sync_file_system(cache_entry.cache);
+  // The copy is done, and no source needs its earlier record.
+  ::unlink(cache_entry.progress().c_str());
+  ::unlink(cache_entry.was().c_str());
   if (status) counters.get().phase = Phase::kDone;
   work.copied = true;
   return status;
@@ -174,11 +161,14 @@ envgen::Status scan_source(DatasetWork& work) {
 envgen::Status make_ready(DatasetWork& work, sys::Fd lock) {
   bool compare = false;
   TRY_ASSIGN(const auto ready, clear_entry(work, &compare));
-  if (ready) return {};
-  if (auto done = copy_and_publish(work, lock, compare); !done) {
-    forget_unbegun(work.cache_entry);
-    return done;
+  if (!ready) {
+    let_share(work.cache_entry, false);
+    if (auto done = copy_and_publish(work, lock, compare); !done) {
+      remove_if_empty(work.cache_entry);
+      return done;
+    }
   }
+  if (!work.begun_lock.valid()) let_share(work.cache_entry, true);
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "init/copy/cache/cache_entry.h"
 #include "init/copy/cache/user_cache.h"
 #include "init/copy/progress.h"
+#include "init/copy/publish/filling.h"
 #include "init/copy/space.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
@@ -30,7 +31,7 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "looking at the cache of datasets";
-constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kPartial = ".partial";  // of 0.1.0
 
 std::int64_t mtime_ms(const std::string& path) {
   constexpr std::int64_t kMsPerSecond = 1000;
@@ -42,7 +43,7 @@ std::int64_t mtime_ms(const std::string& path) {
   return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
 }
 
-// "" for what is no entry of the cache: a lock, a file of somebody else.
+// Returns the key of an entry's directory; "" for another file, as a lock.
 std::string key_in(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
@@ -68,24 +69,25 @@ std::uint64_t credible(std::uint64_t number) {
   return number > kMax ? 0 : number;
 }
 
-// Of an unfinished one, as much as its copiers say.
-envgen::CachedDataset describe(const CacheEntry& cache_entry, bool partial) {
+// Describes an entry. The sizes of an unfinished copy are those that its copier has written.
+envgen::CachedDataset describe(const CacheEntry& cache_entry) {
+  struct stat status{};
+  const bool partial =
+      ::lstat(cache_entry.record().c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
   envgen::CachedDataset entry;
   entry.cache = cache_entry.cache;
   entry.key = cache_entry.key;
   entry.partial = partial;
   entry.in_use = is_in_use(cache_entry);
   entry.used_ms = mtime_ms(cache_entry.lock());
-  if (entry.used_ms == 0)
-    entry.used_ms = mtime_ms(partial ? cache_entry.partial() : cache_entry.published());
+  if (entry.used_ms == 0) entry.used_ms = mtime_ms(cache_entry.directory());
   if (partial) {
     if (const auto counters = SharedCounters::open(cache_entry.progress())) {
       entry.entries = credible(counters->get().entries);
       entry.bytes = credible(counters->get().bytes);
       entry.total_bytes = credible(counters->get().total_bytes);
     }
-    entry.source =
-        sys::inspect(cache_entry.partial() + "/source", true).content.substr(0, PATH_MAX);
+    entry.source = source_of_filling(cache_entry.destination()).substr(0, PATH_MAX);
   } else if (const auto record = read_record(cache_entry); record && *record) {
     entry.source = (*record)->source;
     entry.entries = (*record)->entries;
@@ -152,16 +154,14 @@ envgen::Status list_user_cache(const std::string& cache,
     if (errno == ENOENT || errno == EACCES) return {};
     return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
-  std::vector<std::pair<std::string, bool>> found;
+  std::set<std::string> keys;
   while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    const std::string key = key_in(name);
-    if (!key.empty() && found.size() < kMax) found.emplace_back(key, name.ends_with(kPartial));
+    std::string key = key_in(entry->d_name);
+    if (!key.empty() && keys.size() < kMax) keys.insert(std::move(key));
   }
-  envgen::stable_sort(found, std::less());
-  entries.reserve(entries.size() + found.size());
-  for (const auto& [key, partial] : found) {
-    entries.push_back(describe({.cache = cache, .key = key}, partial));
+  entries.reserve(entries.size() + keys.size());
+  for (const std::string& key : keys) {
+    entries.push_back(describe({.cache = cache, .key = key}));
   }
   return {};
 }
@@ -195,7 +195,7 @@ envgen::Result<bool> evict(const envgen::CachedDataset& entry) {
   if (!owner.may()) return false;
   // access() asks for the real user: root's, who may be without the right to write everywhere.
   if (!owner.is_another() && ::access(cache_entry.cache.c_str(), W_OK) != 0) {
-    return envgen::fail(kWhat, cache_entry.published(), sys::errno_text(errno),
+    return envgen::fail(kWhat, cache_entry.directory(), sys::errno_text(errno),
                         "remove it as its owner, or as root");
   }
   const bool known = mtime_ms(cache_entry.lock()) != 0;

@@ -13,6 +13,7 @@
 #include "init/copy/copy_record.h"
 #include "init/copy/publish/claim.h"
 #include "init/copy/publish/destination.h"
+#include "init/copy/publish/filling.h"
 #include "init/copy/publish/lease.h"
 #include "init/copy/publish/publication_journal.h"
 #include "init/copy/publish/publish.h"
@@ -113,22 +114,6 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
                 .lease = {}};
 }
 
-envgen::CopyRecord record_for(const Source& source, const Destination& destination,
-                              const Options& options, const Scan& scan) {
-  return {.source = source.path,
-          .digest = to_text(scan.digest),
-          .version = "",
-          .options = to_text(options),
-          .path = destination.real_data(),
-          .entries = scan.size.entries,
-          .bytes = scan.size.bytes,
-          .allocated = scan.size.allocated,
-          .finished_ms = sys::wall_ms(),
-          .boot_id = sys::boot_id(),
-          .synced = options.durable,
-          .hashed = options.verify};
-}
-
 envgen::Status check_room_for(const Source& source, const Destination& destination,
                               const Options& options, const SharedCounters& counters,
                               std::optional<Scan>& scan) {
@@ -138,28 +123,11 @@ envgen::Status check_room_for(const Source& source, const Destination& destinati
   return check_room_for(scan->size, source, destination, options);
 }
 
-// What an earlier run left counts for the same source only: in another one a file of the same name,
-// size and time, as a build that fixes all times leaves it, is another file.
-envgen::Status begin_filling(const Source& source, const Destination& destination,
-                             const Keep& keep) {
-  const std::string filling = filling_of(destination);
-  const std::string note = filling + "/source";
-  const std::string text = std::to_string(source.inode) + " " + source.path + "\n";
-  if (read_kept_file(note).content == text) return {};
-  auto status = remove_tree(tree_of(destination), keep);
-  if (status) status = remove_tree(filling, keep);
-  if (status) status = sys::make_directories(filling, 0755);
-  return status ? sys::write_file_atomic(note, 0644, text) : status;
-}
-
 envgen::Result<Copied> copy_anew(const Source& source, const Destination& destination,
                                  const Options& options, const SharedCounters& counters) {
-  const std::string filling = filling_of(destination);
-  // Until it is published: nobody may begin to use what it replaces.
+  // Until the publication no job may begin to use the content that the copy replaces.
   TRY_ASSIGN(const auto unused, hold_unused(destination, options.keep));
-  TRY(begin_filling(source, destination, options.keep));
-  TRY_ASSIGN(auto scan, run_copy_job(root_of(source.path, source.directory), tree_of(destination),
-                                     filling, options, counters));
+  TRY_ASSIGN(const auto scan, fill(source, destination, options, counters));
   auto free = check_above(destination);
   if (free && options.keep) free = options.keep();
   if (!free) return std::unexpected(free.error());

@@ -65,6 +65,9 @@ envgen::Status write_state(const std::string& path, std::string_view text, bool 
   const std::string other = path + ".new";
   const sys::Fd fd(
       ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  // Other users read the record of a copy that they share, whatever the umask. A file system
+  // without permissions refuses the call.
+  if (fd.valid()) std::ignore = ::fchmod(fd.get(), 0644);
   if (fd.valid()) errno = 0;  // a short write sets none
   const bool written = fd.valid() &&
                        ::write(fd.get(), text.data(), text.size()) == std::ssize(text) &&

@@ -45,10 +45,10 @@ std::uint64_t inode_of(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-// Some file systems give one inode number to all that is there (FUSE): then only names tell what is
-// what, and nothing is exchanged.
+// Returns whether inode numbers mean anything: some file systems (FUSE) give one number to all
+// files. There only names tell the trees apart, and trees are not exchanged. Requires the journal.
 bool tells_inodes_apart(const Destination& destination) {
-  return inode_of(destination.state + "/.") != inode_of(destination.state + "/lock");
+  return inode_of(destination.state + "/.") != inode_of(destination.state + "/journal");
 }
 
 // The link of a mount point is followed.

@@ -58,9 +58,12 @@ class Cached : public child::Scratch {
   static std::string entry_of(const copy::Prepared& prepared) {
     return prepared.path.substr(0, prepared.path.rfind('/'));
   }
+  static std::string record_of(const std::string& entry) {
+    return entry + "/.trainit-copy.data/record.json";
+  }
   static void change_record(const std::string& entry,
                             const std::function<void(envgen::CopyRecord&)>& change) {
-    const std::string file = entry + "/record.json";
+    const std::string file = record_of(entry);
     auto record = envgen::parse_record(read(file), file);
     ASSERT_TRUE(record) << to_line(record.error());
     change(*record);

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "init/copy/cache/cache.h"
+#include "init/copy/publish/publication_journal.h"
 #include "init/sys/boot.h"
 #include "init/sys/clock.h"
 #include "tests/init/copy/cache/cached.h"
@@ -15,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class CopyCache : public cached::Cached {
  protected:
@@ -31,6 +35,14 @@ class CopyCache : public cached::Cached {
   }
 };
 
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
 TEST_F(CopyCache, MakesACopyOnceAndFindsItThen) {
   const Prepared first = prepare();
   EXPECT_EQ(first.how, "copied");
@@ -43,9 +55,9 @@ TEST_F(CopyCache, MakesACopyOnceAndFindsItThen) {
   EXPECT_EQ(first.size.bytes, 100'003);
   EXPECT_THAT(first.warnings, IsEmpty());
   const std::string entry = entry_of(first);
-  EXPECT_TRUE(exists(entry + "/manifest") && exists(entry + "/record.json"));
-  EXPECT_FALSE(exists(entry + "/state") || exists(entry + "/progress"));
-  EXPECT_FALSE(exists(entry + ".partial"));
+  EXPECT_THAT(names_in(entry), UnorderedElementsAre("data", ".trainit-copy.data"));
+  EXPECT_THAT(names_in(entry + "/.trainit-copy.data"),
+              UnorderedElementsAre("mark", "journal", "manifest", "record.json"));
   const Prepared second = prepare();
   EXPECT_EQ(second.how, "found");
   EXPECT_EQ(second.path, first.path);
@@ -401,21 +413,21 @@ TEST_F(CopyCache, VerifiesWhatWasCopiedWithoutWhenThatIsAsked) {
 TEST_F(CopyCache, ReplacesABrokenRecordWithAWarning) {
   const std::string entry = entry_of(prepare());
   for (const std::string content : {"", "{\"format\": 1", "[]"}) {
-    ASSERT_TRUE(sys::write_file_atomic(entry + "/record.json", 0644, content));
+    ASSERT_TRUE(sys::write_file_atomic(record_of(entry), 0644, content));
     const Prepared again = prepare();
     EXPECT_EQ(again.how, "copied");
-    EXPECT_THAT(again.warnings, ElementsAre(AllOf(HasSubstr(entry + "/record.json"),
-                                                  HasSubstr(", copying it again"))));
+    EXPECT_THAT(again.warnings,
+                ElementsAre(AllOf(HasSubstr(record_of(entry)), HasSubstr(", copying it again"))));
   }
   change_record(entry, [](envgen::CopyRecord& record) { record.source = "/another"; });
   EXPECT_THAT(prepare().warnings,
-              ElementsAre(entry + "/record.json is of another source, copying it again"));
+              ElementsAre(record_of(entry) + " is of another source, copying it again"));
 }
 
 TEST_F(CopyCache, ReplacesWhatIsNoCopy) {
   const std::string entry = entry_of(prepare());
   ASSERT_TRUE(sys::remove_tree(entry));
-  ASSERT_TRUE(sys::write_file_atomic(entry + ".partial", 0644, "x"));
+  ASSERT_TRUE(sys::write_file_atomic(entry, 0644, "x"));
   const Prepared again = prepare();
   EXPECT_EQ(again.how, "copied");
   EXPECT_THAT(again.warnings, ElementsAre(HasSubstr(", copying it again")));
@@ -426,11 +438,44 @@ TEST_F(CopyCache, ReplacesACopyThatIsGone) {
   ASSERT_TRUE(sys::remove_tree(entry + "/data"));
   EXPECT_THAT(prepare().warnings,
               ElementsAre(AllOf(HasSubstr(entry + "/data: "), HasSubstr(", copying it again"))));
-  ASSERT_EQ(::unlink((entry + "/record.json").c_str()), 0);
+  ASSERT_EQ(::unlink((record_of(entry)).c_str()), 0);
   const Prepared again = prepare();
   EXPECT_THAT(again.warnings, IsEmpty()) << "a removal that was killed is nothing to speak of";
   EXPECT_EQ(again.how, "copied");
   EXPECT_EQ(read(again.path + "/a"), "one");
+}
+
+// An entry is a destination: its journal tells what a killed process has brought to its place.
+TEST_F(CopyCache, EndsAPublicationThatWasKilled) {
+  Prepared first = prepare();
+  first.lease.reset();
+  const std::string state = entry_of(first) + "/.trainit-copy.data";
+  struct stat status{};
+  ASSERT_EQ(::stat(first.path.c_str(), &status), 0);
+  ASSERT_EQ(::rename((state + "/record.json").c_str(), (state + "/record.next").c_str()), 0);
+  write_state(state + "/journal",
+              "publishing " + std::to_string(status.st_ino) + " 0 0 " +
+                  std::to_string(status.st_mode & 07777) + "\n",
+              false)
+      .value();
+  EXPECT_TRUE(list()[0].partial);
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "found");
+  EXPECT_THAT(again.warnings, IsEmpty());
+  EXPECT_FALSE(list()[0].partial);
+}
+
+TEST_F(CopyCache, CopiesAgainWhereAJournalIsTorn) {
+  Prepared first = prepare();
+  first.lease.reset();
+  const std::string entry = entry_of(first);
+  std::ofstream(entry + "/.trainit-copy.data/journal") << "publ";
+  ASSERT_EQ(::unlink(record_of(entry).c_str()), 0);
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_THAT(again.warnings, ElementsAre(entry + ": an incomplete journal, copying it again"));
+  EXPECT_EQ(copy_job::listing(again.path), copy_job::listing(path("source")));
+  EXPECT_THAT(names_in(entry), UnorderedElementsAre("data", ".trainit-copy.data"));
 }
 
 TEST_F(CopyCache, SaysWhatIsWrongWithItsRoot) {
