@@ -17,6 +17,6 @@ inline constexpr int kOwnFailure = 125;  // trainit's own failure, or bad input
 inline constexpr int kCannotRun = 126;   // as shells: found, and no program that can be run here
 inline constexpr int kNotFound = 127;
 inline constexpr int kSignalBase = 128;  // and the signal's number
-inline constexpr int kMost = 255;
+inline constexpr int kMax = 255;
 
 }  // namespace exit_code

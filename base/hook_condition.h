@@ -13,7 +13,7 @@
 namespace hook_condition {
 
 // Of a hook's beginning: the line lies within.
-inline constexpr long kMostBytes = 512;
+inline constexpr long kMaxBytes = 512;
 
 enum class Need : unsigned char { kNodes, kRanks, kDevices, kVariable, kUnknown };
 
@@ -86,7 +86,7 @@ constexpr bool sets(const char* entry, const Word& name) {
 
 inline constexpr char kKey[] = "# trainit-when:";
 
-// `head`: what the hook begins with, at most kMostBytes. `holds(need, word)` answers for a word.
+// `head`: what the hook begins with, at most kMaxBytes. `holds(need, word)` answers for a word.
 template <class Holds>
 constexpr bool applies(const char* head, long size, Holds holds) {
   long at = 0;

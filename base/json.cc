@@ -381,16 +381,16 @@ namespace {
 constexpr std::size_t kPieceBytes = 64UL * 1024;
 
 // What no document is deeper than; a writer's own nesting is a few levels.
-constexpr std::size_t kMostLevels = 2 * Document::kMaxDepth;
-constexpr std::array<char, 2 * kMostLevels + 1> kLineStart = [] {
-  std::array<char, 2 * kMostLevels + 1> start{};
+constexpr std::size_t kMaxLevels = 2 * Document::kMaxDepth;
+constexpr std::array<char, 2 * kMaxLevels + 1> kLineStart = [] {
+  std::array<char, 2 * kMaxLevels + 1> start{};
   start.fill(' ');
   start[0] = '\n';
   return start;
 }();
 
 std::string_view line_start(std::size_t levels) {
-  return {kLineStart.data(), 1 + 2 * std::min(levels, kMostLevels)};
+  return {kLineStart.data(), 1 + 2 * std::min(levels, kMaxLevels)};
 }
 
 bool is_plain(std::string_view text) {

@@ -54,19 +54,19 @@ std::string escaped_text(std::string_view text) {
 }
 
 std::string last_line(std::string_view text) {
-  constexpr std::size_t kMostBytes = 300;
+  constexpr std::size_t kMaxBytes = 300;
   constexpr std::string_view kBlanks = " \t\r\n";
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
   text.remove_prefix(text.find_last_of("\r\n") + 1);  // none: from the begin on
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return escaped_text(cut_text(text, kMostBytes));
+  return escaped_text(cut_text(text, kMaxBytes));
 }
 
 std::string_view cut_text(std::string_view text, std::size_t most_bytes) {
   if (text.size() <= most_bytes) return text;
-  constexpr std::size_t kMostContinuationBytes = 3;
+  constexpr std::size_t kMaxContinuationBytes = 3;
   std::size_t size = most_bytes;
-  const std::size_t least = size - std::min(size, kMostContinuationBytes);
+  const std::size_t least = size - std::min(size, kMaxContinuationBytes);
   while (size > least && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
   return text.substr(0, size);
 }

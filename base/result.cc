@@ -6,11 +6,11 @@ namespace envgen {
 namespace {
 
 // A path fits, and a value that somebody may have set; a file without line ends does not.
-constexpr std::size_t kMostOfAPart = 8192;
+constexpr std::size_t kMaxOfAPart = 8192;
 
 std::size_t length_to_show(const std::string& part) {
-  if (part.size() <= kMostOfAPart) return part.size();
-  std::size_t length = kMostOfAPart;
+  if (part.size() <= kMaxOfAPart) return part.size();
+  std::size_t length = kMaxOfAPart;
   while (length > 0 && (static_cast<unsigned char>(part[length]) & 0xc0U) == 0x80U) --length;
   return length;
 }
@@ -33,7 +33,7 @@ std::string to_line(const Error& error) {
     if (length < part.size()) line += "...";
   };
   append(": ", error.where);
-  append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMostOfAPart));
+  append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMaxOfAPart));
   append("; ", error.fix);
   // What is quoted must not look like lines of the log.
   return escaped_text(line);

@@ -8,7 +8,7 @@ namespace envgen {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
-constexpr std::size_t kMostQuotedBytes = 80;
+constexpr std::size_t kMaxQuotedBytes = 80;
 
 }  // namespace
 
@@ -73,7 +73,7 @@ bool is_digits(std::string_view text) {
 }
 
 std::string quoted(std::string_view text) {
-  std::size_t shown = std::min(text.size(), kMostQuotedBytes);
+  std::size_t shown = std::min(text.size(), kMaxQuotedBytes);
   // Not inside a character.
   while (shown > 0 && shown < text.size() &&
          (static_cast<unsigned char>(text[shown]) & 0xC0) == 0x80)

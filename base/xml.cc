@@ -20,7 +20,7 @@ std::string fault_of(const tinyxml2::XMLDocument& document) {
 }
 
 bool copy(const tinyxml2::XMLElement& from, std::size_t depth, Element& to) {
-  if (depth > kMostDepth) return false;
+  if (depth > kMaxDepth) return false;
   to.name = from.Name();
   for (const auto* one = from.FirstAttribute(); one != nullptr; one = one->Next()) {
     to.attributes.emplace_back(one->Name(), one->Value());
@@ -84,7 +84,7 @@ Result<Element> parse(std::string_view document, std::string_view where) {
     return fail("reading XML", std::string(where) + place, std::move(found),
                 "give the whole of an XML document");
   };
-  if (document.size() > kMostBytes) return refuse("", std::to_string(document.size()) + " bytes");
+  if (document.size() > kMaxBytes) return refuse("", std::to_string(document.size()) + " bytes");
   if (document.find('\0') != std::string_view::npos) return refuse("", "a zero byte");
   tinyxml2::XMLDocument parsed;
   parsed.Parse(document.data(), document.size());
@@ -95,7 +95,7 @@ Result<Element> parse(std::string_view document, std::string_view where) {
   if (root == nullptr) return refuse("", "no element");
   Element result;
   if (!copy(*root, 1, result)) {
-    return refuse("", "elements nested deeper than " + std::to_string(kMostDepth));
+    return refuse("", "elements nested deeper than " + std::to_string(kMaxDepth));
   }
   return result;
 }

@@ -29,8 +29,8 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-inline constexpr std::size_t kMostBytes = 16U << 20;  // of a document
-inline constexpr std::size_t kMostDepth = 64;         // of elements in each other
+inline constexpr std::size_t kMaxBytes = 16U << 20;  // of a document
+inline constexpr std::size_t kMaxDepth = 64;         // of elements in each other
 
 // The root element. `where` names the document in errors, which tell the line.
 Result<Element> parse(std::string_view document, std::string_view where);

@@ -48,7 +48,7 @@ struct TaskStarted {  // its program was executed
 };
 struct TaskEnd {
   TaskRef task;
-  Ending ending;
+  ExitStatus exit_status;
   bool unasked = false;  // no stop signal of ours had reached it
 };
 struct TasksEnded {  // all deaths seen in one turn
@@ -97,8 +97,8 @@ struct TaskStalled {
   TaskRef task;
   TimeMs silent_ms = 0;  // for so long
 };
-// The connection to the job's other nodes (nodes.h): while it is up, which failure was the first
-// is known by it.
+// The connection to the job's other nodes (coordinator.h): while it is up, which failure was the
+// first is known by it.
 struct Linked {
   bool up = false;
   bool ended = false;  // node 0 has said farewell: it gives no start any more

@@ -1,7 +1,7 @@
 #include "lifecycle/link_watch.h"
 
-#include "lifecycle/node_words.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
+#include "lifecycle/node_names.h"
 
 namespace lifecycle {
 namespace {
@@ -33,7 +33,7 @@ void LinkWatch::closed(TimeMs now) {
   closed_at_ = now;
 }
 
-Verdict LinkWatch::verdict(const Verdict& last, const NodeReport& own, TimeMs now) {
+NodeVerdict LinkWatch::verdict(const NodeVerdict& last, const NodeReport& own, TimeMs now) {
   using Stage = NodeReport::Stage;
   const bool takes_part = own.stage == Stage::kRunning || own.stage == Stage::kStopping;
   if (life_ != 0 && last.life != life_ && !ended_) replaced_ = {closed_at_, own.restarts};
@@ -42,7 +42,7 @@ Verdict LinkWatch::verdict(const Verdict& last, const NodeReport& own, TimeMs no
   restarts_ = takes_part ? own.restarts : last.restarts;
   ended_ = last.ended;
   if (!replaced_ || !counts_) return last;
-  Verdict lost = loss(Kind::kClosed, replaced_->at, now);
+  NodeVerdict lost = loss(Kind::kClosed, replaced_->at, now);
   lost.ended = last.ended;
   lost.exit_code = last.exit_code;
   return lost;
@@ -53,16 +53,16 @@ std::optional<TimeMs> LinkWatch::next_tick() const {
   return link_ == Link::kClosed ? closed_at_ + kReconnectMs : heard_at_ + timeout_ms_;
 }
 
-std::optional<Verdict> LinkWatch::lost(TimeMs now) const {
+std::optional<NodeVerdict> LinkWatch::lost(TimeMs now) const {
   const auto at = next_tick();
   if (!at || now < *at) return std::nullopt;
   return link_ == Link::kClosed ? loss(Kind::kClosed, closed_at_, now)
                                 : loss(Kind::kSilent, heard_at_, now);
 }
 
-Verdict LinkWatch::loss(Kind kind, TimeMs at, TimeMs now) const {
-  Verdict verdict;
-  verdict.state = counts_ ? Verdict::State::kFailed : Verdict::State::kTold;
+NodeVerdict LinkWatch::loss(Kind kind, TimeMs at, TimeMs now) const {
+  NodeVerdict verdict;
+  verdict.state = counts_ ? NodeVerdict::State::kFailed : NodeVerdict::State::kTold;
   verdict.restarts = restarts_;
   verdict.again = true;  // as far as this node can know: its own limits decide
   verdict.by_itself = true;

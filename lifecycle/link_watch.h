@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "lifecycle/node_records.h"
+#include "lifecycle/node_messages.h"
 
 namespace lifecycle {
 
@@ -25,14 +25,14 @@ class LinkWatch {
   // Takes a verdict that came; a farewell ends the watch. `own`: this node's last report. Returns
   // what the node has to follow: the verdict, or node 0's loss if another process instance of node
   // 0 sent it and this node is still part of a start of the previous one.
-  Verdict verdict(const Verdict& last, const NodeReport& own, TimeMs now);
+  NodeVerdict verdict(const NodeVerdict& last, const NodeReport& own, TimeMs now);
   // Node 0's loss, once it is one. It ends when the connection is there again.
-  [[nodiscard]] std::optional<Verdict> lost(TimeMs now) const;
+  [[nodiscard]] std::optional<NodeVerdict> lost(TimeMs now) const;
   // When it is lost, unless something comes before. May have passed.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
  private:
-  [[nodiscard]] Verdict loss(NodeFailure::Kind kind, TimeMs at, TimeMs now) const;
+  [[nodiscard]] NodeVerdict loss(NodeFailure::Kind kind, TimeMs at, TimeMs now) const;
 
   enum class Link : std::uint8_t { kNever, kOpen, kClosed };
   TimeMs timeout_ms_;

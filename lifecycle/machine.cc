@@ -110,7 +110,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     Task* task = find(end.task);
     if (task == nullptr || !task->live()) continue;
     task->state = TaskState::kEnded;
-    task->ending = end.ending;
+    task->exit_status = end.exit_status;
     // One that was given up, perhaps an incarnation ago, is no longer part of anything.
     if (!task->abandoned) ends.push_back(end);
   }
@@ -311,7 +311,7 @@ void Machine::on(const event::MembershipChanged& event, TimeMs now) {
     count_anew(ran_ms(now));
     end_as(Outcome::kReplanned, now);
   }
-  if (event.elsewhere) return heed_others(now);
+  if (event.elsewhere) return follow_others(now);
   if (awaits_nodes()) resolve_again(now);
 }
 
@@ -319,7 +319,7 @@ void Machine::on(const event::TaskStalled& event, TimeMs now) {
   const Task* task = find(event.task);
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!up || task == nullptr || !decides(*task) || !task->live()) return;
-  fail({.ends = {{event.task, {Ending::How::kStalled, exit_code::kHangs}}},
+  fail({.ends = {{event.task, {ExitStatus::How::kStalled, exit_code::kHangs}}},
         .exit_code = exit_code::kHangs},
        now, sane(event.silent_ms));
 }
@@ -390,7 +390,7 @@ void Machine::restart(TimeMs now) {
   well_ms_.reset();
   resolve_code_ = 0;
   for (Task& task : tasks_) {
-    const bool unfinished = task.kind == TaskKind::kData && !task.ending.ok();
+    const bool unfinished = task.kind == TaskKind::kData && !task.exit_status.ok();
     if ((runs_anew(task.kind) || unfinished) && !task.live()) task.state = TaskState::kIdle;
   }
   if (const Task* resolve = resolver(); resolve != nullptr) {
@@ -408,13 +408,13 @@ void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs no
     if (task.kind == TaskKind::kMain || task.kind == TaskKind::kService) continue;
     progress = true;
     const bool resolve = task.kind == TaskKind::kResolve;
-    if (end.ending.ok() && !(resolve && resolve_code_ != 0)) {
+    if (end.exit_status.ok() && !(resolve && resolve_code_ != 0)) {
       if (resolve && !cluster_ready_) set_timer(Timer::kResolve, now + kAnswerGapMs);
       continue;
     }
     // A resolver that says nothing and dies, by whatever, is a defect of ours: 125.
     const int own = resolve_code_ != 0 ? resolve_code_ : exit_code::kOwnFailure;
-    if (cause.ends.empty()) cause.exit_code = resolve ? own : end.ending.exit_code();
+    if (cause.ends.empty()) cause.exit_code = resolve ? own : end.exit_status.exit_code();
     cause.ends.push_back(end);
   }
   if (!cause.ends.empty()) return fail(std::move(cause), now);
@@ -427,8 +427,8 @@ void Machine::mains_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
   for (const event::TaskEnd& end : ends) {
     const Task& task = tasks_[end.task.index];
     const bool counts = decides(task) || task.kind == TaskKind::kPostStart;
-    if (!counts || end.ending.ok()) continue;
-    if (cause.ends.empty()) cause.exit_code = end.ending.exit_code();
+    if (!counts || end.exit_status.ok()) continue;
+    if (cause.ends.empty()) cause.exit_code = end.exit_status.exit_code();
     cause.ends.push_back(end);
   }
   if (!cause.ends.empty()) return fail(std::move(cause), now);
@@ -518,7 +518,7 @@ void Machine::name_tasks(const std::vector<TaskKind>& kinds) {
     const bool known = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) {
       return task.kind == kind && task.ordinal == ordinal;
     });
-    if (!known) tasks_.push_back({.kind = kind, .ordinal = ordinal, .ending = {}});
+    if (!known) tasks_.push_back({.kind = kind, .ordinal = ordinal, .exit_status = {}});
   }
 }
 
@@ -527,7 +527,7 @@ void Machine::start(Task& task) {
           .ordinal = task.ordinal,
           .state = TaskState::kStarting,
           .incarnation = task.incarnation + 1,
-          .ending = {}};
+          .exit_status = {}};
   actions_.emplace_back(action::Start{ref(task)});
 }
 
@@ -592,7 +592,7 @@ bool Machine::among(const std::vector<event::TaskEnd>& ends, TaskKind kind) cons
 
 bool Machine::decides_any(const std::vector<event::TaskEnd>& ends) const {
   return std::any_of(ends.begin(), ends.end(), [&](const event::TaskEnd& end) {
-    return decides(tasks_[end.task.index]) && !end.ending.ok();
+    return decides(tasks_[end.task.index]) && !end.exit_status.ok();
   });
 }
 

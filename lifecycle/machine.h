@@ -105,7 +105,7 @@ class Machine {
   [[nodiscard]] bool may_restart() const;
   [[nodiscard]] bool would_restart() const;
   // Whether a restart can help is still being looked at, and decides whether there is one.
-  [[nodiscard]] bool heeds_diagnosis() const;
+  [[nodiscard]] bool uses_diagnosis() const;
   // Several ends, and the first failure among them is still being looked for.
   [[nodiscard]] bool seeks_first() const;
   // When the next incarnation begins; 0 = none is awaited.
@@ -193,9 +193,9 @@ class Machine {
   void blame_elsewhere(const event::JobFailed& event, TimeMs now);
   void fail_before_save(const event::JobFailed& event, TimeMs now);
   void take_verdict(const event::JobFailed& event);
-  void heed_verdict(const event::JobFailed& event, TimeMs now);
-  void heed_in_wait(TimeMs now);
-  void heed_others(TimeMs now);
+  void follow_verdict(const event::JobFailed& event, TimeMs now);
+  void follow_in_wait(TimeMs now);
+  void follow_others(TimeMs now);
   void tasks_gone(TimeMs now);
   [[nodiscard]] bool waits_for_verdict() const {
     return phase_ == Phase::kStopping && stage_ == Stage::kVerdict;

@@ -63,7 +63,7 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
       if (doubts_save()) return fail_before_save(event, now);
       [[fallthrough]];
     case Phase::kOnFailure:
-      return heed_verdict(event, now);
+      return follow_verdict(event, now);
     case Phase::kHold:
     case Phase::kPostStop:
     case Phase::kExited:
@@ -104,7 +104,7 @@ void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) return;
   blame_elsewhere(event, now);
   if (stage_ == Stage::kPreStop && outcome_ == Outcome::kFailed) return notify_tasks(now);
-  if (event.known) return heed_in_wait(now);
+  if (event.known) return follow_in_wait(now);
   if (!waits_for_verdict()) return;
   cancel_timer(Timer::kVerdict);
   set_timer(Timer::kVerdict, now + kVerdictMs);
@@ -132,7 +132,7 @@ void Machine::take_verdict(const event::JobFailed& event) {
 }
 
 // Of one that comes late only that no node starts again is heeded (enter_next).
-void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
+void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
   if (!event.known || outcome_ != Outcome::kFailed || stop_signal_ != 0 || hold_over_) return;
   if (event.here && elsewhere_) return;  // nothing failed here
   if (verdict_known_) {
@@ -140,11 +140,11 @@ void Machine::heed_verdict(const event::JobFailed& event, TimeMs now) {
     return;
   }
   take_verdict(event);
-  heed_in_wait(now);
+  follow_in_wait(now);
 }
 
 // The first failure is known by now.
-void Machine::heed_in_wait(TimeMs now) {
+void Machine::follow_in_wait(TimeMs now) {
   if (!waits_for_verdict()) return;
   if (!awaits_stop()) return settle_verdict(now);
   cancel_timer(Timer::kVerdict);
@@ -152,7 +152,7 @@ void Machine::heed_in_wait(TimeMs now) {
 }
 
 // What failed here while others let go of this start was a consequence.
-void Machine::heed_others(TimeMs now) {
+void Machine::follow_others(TimeMs now) {
   if (outcome_ == Outcome::kRescheduled) return on(event::SaveKnown{}, now);  // no failure follows
   const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
   if (!open || stop_signal_ != 0 || hold_over_) return;

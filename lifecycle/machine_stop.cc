@@ -51,9 +51,9 @@ void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
     const Task& task = tasks_[end.task.index];
     const bool known =
         std::ranges::find(cause.ends, end.task, &event::TaskEnd::task) != cause.ends.end();
-    if (!decides(task) || known || !end.unasked || end.ending.ok()) continue;
+    if (!decides(task) || known || !end.unasked || end.exit_status.ok()) continue;
     if (elsewhere_ && cause.ends.empty()) {
-      cause = {.ends = {}, .exit_code = end.ending.exit_code(), .at = now};
+      cause = {.ends = {}, .exit_code = end.exit_status.exit_code(), .at = now};
     }
     cause.ends.push_back(end);
   }
@@ -74,7 +74,7 @@ void Machine::count_anew(TimeMs ran_ms) {
   counts_anew_ = true;
 }
 
-bool Machine::heeds_diagnosis() const {
+bool Machine::uses_diagnosis() const {
   // Of several nodes node 0 decides, by what it was told until then.
   const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && verdict_known_);
   return diagnosing_ && !decided && would_restart();
@@ -97,19 +97,19 @@ void Machine::take_first(TaskRef first, TimeMs now) {
     if (save_ends_) return;
     const Task* task = find(first);
     if (task == nullptr || !decides(*task) || !in_job(*task) || task->live() || task->abandoned ||
-        task->ending.ok())
+        task->exit_status.ok())
       return;
-    const bool ours = task->ending.how == Ending::How::kSignaled &&
-                      (task->sent & signal_bit(task->ending.value)) != 0;
+    const bool ours = task->exit_status.how == ExitStatus::How::kSignaled &&
+                      (task->sent & signal_bit(task->exit_status.value)) != 0;
     count_anew(ran_ms(now));
-    return blame({.ends = {{first, task->ending}},
-                  .exit_code = ours ? exit_code::kFailure : task->ending.exit_code(),
+    return blame({.ends = {{first, task->exit_status}},
+                  .exit_code = ours ? exit_code::kFailure : task->exit_status.exit_code(),
                   .at = now});
   }
   const auto found = std::ranges::find(cause_.ends, first, &event::TaskEnd::task);
   if (!seeks_first() || found == cause_.ends.begin() || found == cause_.ends.end()) return;
   std::rotate(cause_.ends.begin(), found, found + 1);
-  cause_.exit_code = cause_.ends.front().ending.exit_code();
+  cause_.exit_code = cause_.ends.front().exit_status.exit_code();
   restartable_ = restartable_ && is_restartable(cause_.ends.front());
   actions_.emplace_back(action::Report{});
 }
@@ -118,7 +118,7 @@ void Machine::on(const event::Diagnosed& event, TimeMs now) {
   if (event.restarts != restarts_) return;
   if (event.first) return take_first(*event.first, now);
   if (!diagnosing_) return;
-  if (event.hopeless && heeds_diagnosis()) restartable_ = false;
+  if (event.hopeless && uses_diagnosis()) restartable_ = false;
   leave_diagnosis();
   if (waits_for_verdict()) settle_verdict(now);
   if (phase_ == Phase::kOnFailure) settle_on_failure(now);
@@ -192,8 +192,8 @@ void Machine::await_escalation(TimeMs now) {
 
 // Bad input stays bad: a hook's failure, a command that is not there or not executable.
 bool Machine::is_restartable(const event::TaskEnd& first) const {
-  const bool bad =
-      first.ending.how == Ending::How::kNotStarted && first.ending.value > exit_code::kOwnFailure;
+  const bool bad = first.exit_status.how == ExitStatus::How::kNotStarted &&
+                   first.exit_status.value > exit_code::kOwnFailure;
   return tasks_[first.task.index].kind == TaskKind::kMain && !bad;
 }
 
@@ -496,8 +496,8 @@ int Machine::exit_code() const {
 
 // The KILL is none of them: what needs it did not stop.
 bool Machine::by_our_signal(const Task& task) const {
-  if (task.ending.how != Ending::How::kSignaled) return false;
-  const int number = task.ending.value;
+  if (task.exit_status.how != ExitStatus::How::kSignaled) return false;
+  const int number = task.exit_status.value;
   return number == sent_signal_ || (task.sent & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
 }
 
@@ -508,13 +508,13 @@ int Machine::stopped_code() const {
   if (!mains_started_) return by_signal;
   const bool served = std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
     if (task.kind != TaskKind::kMain || !in_job(task)) return true;
-    return !task.live() && (task.ending.ok() || by_our_signal(task));
+    return !task.live() && (task.exit_status.ok() || by_our_signal(task));
   });
   const std::uint32_t mains = count(TaskKind::kMain);
   if (served && (policy_.success == SuccessPolicy::kServe || mains == 0)) return 0;
   if (mains != 1 || part_of_job_) return by_signal;
   const Task* single = main_task(0);
-  return single->live() ? exit_code::kSignalBase + SIGKILL : single->ending.exit_code();
+  return single->live() ? exit_code::kSignalBase + SIGKILL : single->exit_status.exit_code();
 }
 
 }  // namespace lifecycle

@@ -32,7 +32,7 @@ enum class TaskState : std::uint8_t { kIdle, kStarting, kRunning, kEnded };
 // How a task ended. kNotStarted: there is no process; value is the exit code it stands for
 // (125 fork failed, 126 not executable, 127 not found). kStalled: it lives and makes no progress,
 // which counts as its failure; value is the exit code that it stands for (70).
-struct Ending {
+struct ExitStatus {
   enum class How : std::uint8_t { kExited, kSignaled, kNotStarted, kStalled };
   How how = How::kExited;
   int value = 0;  // a signal number where one ended it, else an exit code
@@ -41,7 +41,7 @@ struct Ending {
   [[nodiscard]] int exit_code() const {
     return how == How::kSignaled ? exit_code::kSignalBase + value : value;
   }
-  bool operator==(const Ending&) const = default;
+  bool operator==(const ExitStatus&) const = default;
 };
 
 // A task's place in Machine::tasks() and which run of it is meant.
@@ -65,7 +65,7 @@ struct Task {
   int stop_signal = 0;            // the last one we sent it: its death is then ours, no cause
   std::uint64_t sent = 0;         // all that we sent it, as signal_bit has them
   bool abandoned = false;         // outlives its SIGKILL (D state, another user's): not waited for
-  Ending ending;                  // when kEnded
+  ExitStatus exit_status;         // when kEnded
 
   [[nodiscard]] bool live() const {
     return state == TaskState::kStarting || state == TaskState::kRunning;

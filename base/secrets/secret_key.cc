@@ -60,10 +60,10 @@ std::size_t over_tag(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::size_t over_value_word(std::string_view text, std::size_t begin, std::size_t at) {
-  constexpr int kMostMembers = 4;  // from the name to the value
+  constexpr int kMaxMembers = 4;  // from the name to the value
   const bool named = follows_name(text, begin) || (begin > 0 && text[begin - 1] == '<');
   std::size_t from = at;
-  for (int i = 0; i < (named ? kMostMembers : 1); ++i) {
+  for (int i = 0; i < (named ? kMaxMembers : 1); ++i) {
     const std::size_t next = after(text, from, ",;\"'\\ \t\r\n");
     const bool apart = text.substr(from, next - from).find_first_of(",;\"'\n") != text.npos;
     if (next == from || !(apart || named)) return at;
@@ -95,7 +95,7 @@ Span value_before_name(std::string_view text, std::size_t begin, std::size_t end
 }
 
 Span value_of_element(std::string_view text, std::size_t begin, std::size_t end) {
-  constexpr int kMostTags = 4;
+  constexpr int kMaxTags = 4;
   const std::size_t closed = after(text, end, kQuotes);
   std::size_t tag = begin;  // of a name with its namespace
   while (tag > 0 && begin - tag < kLongestWord &&
@@ -115,7 +115,7 @@ Span value_of_element(std::string_view text, std::size_t begin, std::size_t end)
   } else {
     return {};
   }
-  for (int i = 0; i < kMostTags; ++i) {
+  for (int i = 0; i < kMaxTags; ++i) {
     const std::size_t next = after(text, at, kBlank);
     if (at_or_nul(text, next) != '<') {
       // A tag that nothing ends may be a type or a usage: `vector<token> x`, `<password> [HOST]`.

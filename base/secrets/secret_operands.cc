@@ -37,9 +37,9 @@ Operands::Tool Operands::tool_of(std::string_view word) {
 
 // Of what follows a login only what looks like a key: no host, no path, no user.
 bool Operands::is_login_operand(std::string_view text, std::size_t begin, std::size_t end) const {
-  constexpr std::size_t kLeast = 20;
+  constexpr std::size_t kMin = 20;
   const std::string_view word = text.substr(begin, end - begin);
-  if (!login_ || word.size() < kLeast || word.starts_with('-') || word.contains('.')) return false;
+  if (!login_ || word.size() < kMin || word.starts_with('-') || word.contains('.')) return false;
   const bool digit = std::ranges::any_of(word, [](char c) { return c >= '0' && c <= '9'; });
   return digit && stands_alone(text, begin, end);
 }

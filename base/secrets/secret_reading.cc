@@ -71,11 +71,11 @@ Piece decoded(std::string_view text) {
   } else if (text.starts_with("&lt;") || text.starts_with("&gt;")) {
     return {next == "l" ? "<" : ">", 4};
   } else if (text.starts_with("&#")) {
-    constexpr std::size_t kMost = 10;
+    constexpr std::size_t kMax = 10;
     const bool hex = text.substr(2, 1) == "x";
     begin += hex ? 1 : 0;
     base = hex ? 16 : 10;
-    const std::size_t end = text.substr(0, kMost).find(';');
+    const std::size_t end = text.substr(0, kMax).find(';');
     if (end == std::string_view::npos) return {};
     digits = end - std::min(begin, end);
   }

@@ -8,9 +8,9 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kLeastKey = 12;    // of a word that only a key is
-constexpr std::size_t kLeastSecret = 6;  // behind "password" and its like
-constexpr std::size_t kNear = 256;       // characters that tell whether they are a value
+constexpr std::size_t kMinKey = 12;    // of a word that only a key is
+constexpr std::size_t kMinSecret = 6;  // behind "password" and its like
+constexpr std::size_t kNear = 256;     // characters that tell whether they are a value
 
 // Cuts the end of a sentence or of a list off a word.
 Span without_marks(std::string_view text, Span value) {
@@ -67,19 +67,19 @@ std::size_t over_signs(std::string_view text, std::size_t at) {
 }
 
 bool is_nearby(NameKind kind, const Gap& gap, bool quoted, std::string_view word) {
-  constexpr std::size_t kLeastBehindWords = 16;
+  constexpr std::size_t kMinBehindWords = 16;
   const bool sure = gap.states || gap.marked;
   if (kind == NameKind::kSecret && quoted && gap.states && gap.words == 1) return true;
   if (is_ordinary(word) || word.starts_with('/')) return false;
   if (kind != NameKind::kSecret) {
     const bool near = sure || quoted;
-    return is_random(word, near ? kLeastKey : kLeastBehindWords);
+    return is_random(word, near ? kMinKey : kMinBehindWords);
   }
   if (gap.states && gap.words == 1) return true;
-  const bool code = word.size() >= kLeastSecret && std::ranges::all_of(word, is_digit);
+  const bool code = word.size() >= kMinSecret && std::ranges::all_of(word, is_digit);
   if (gap.words == 0 && !gap.listed && (gap.marked || quoted)) return true;
   if (gap.words == 0 || gap.states || quoted) return is_mixed(word) || code;
-  return is_random(word, kLeastSecret);
+  return is_random(word, kMinSecret);
 }
 
 // Objects of platforms have names, which follow these words.
@@ -120,7 +120,7 @@ bool has_random(std::string_view text, std::size_t least) {
 // Returns the span in the brackets at `start` unless they hold words or numbers alone.
 Span list_at(std::string_view text, std::size_t start, NameKind kind) {
   const Span value = read_value(text, start, kWordEnds);
-  if (kind == NameKind::kWord) return has_random(part_of(text, value), kLeastKey) ? value : Span{};
+  if (kind == NameKind::kWord) return has_random(part_of(text, value), kMinKey) ? value : Span{};
   const bool quotes = part_of(text, value).find_first_of("\"'") != std::string_view::npos;
   const bool open = value.end == text.size();
   return quotes || open || !is_counted(part_of(text, value), false) ? value : Span{};
@@ -133,9 +133,9 @@ bool is_stated(std::string_view text, const Key& key, bool option, std::size_t s
   const bool quoted = start < value.begin;
   if (key.kind == NameKind::kCounted) return true;
   if (key.kind != NameKind::kSecret && !option) {
-    const bool mixed = quoted && is_mixed(word) && word.size() >= kLeastSecret &&
+    const bool mixed = quoted && is_mixed(word) && word.size() >= kMinSecret &&
                        word.find_first_of("./") == std::string_view::npos;
-    return mixed || is_random(word.substr(0, word.find_first_of(",;")), kLeastKey);
+    return mixed || is_random(word.substr(0, word.find_first_of(",;")), kMinKey);
   }
   if (is_path(text, key) || word.starts_with('/')) return false;
   if (std::ranges::none_of(word, is_alnum)) return false;
@@ -165,7 +165,7 @@ Span value_in_sentence(std::string_view text, const Key& key, bool option) {
   const std::size_t bracket = read_near(text, start).end;
   if (at_or_nul(text, bracket) == '(') {
     const Span inner = enclosed(text.substr(0, bracket + kNear), bracket);
-    const std::size_t least = key.kind == NameKind::kSecret ? kLeastSecret : kLeastKey;
+    const std::size_t least = key.kind == NameKind::kSecret ? kMinSecret : kMinKey;
     if (has_random(part_of(text, inner), least)) return inner;
   }
   return is_stated(text, key, option, start) ? read_near(text, start, text.size()) : Span{};
@@ -173,12 +173,12 @@ Span value_in_sentence(std::string_view text, const Key& key, bool option) {
 
 Span value_nearby(std::string_view text, const Key& key) {
   constexpr std::size_t kFarthest = 128;
-  constexpr int kMostWords = 4;
+  constexpr int kMaxWords = 4;
   const std::string_view name = text.substr(key.begin, key.word_end - key.begin);
   if (is_path(text, key) || name.contains('.')) return {};
   Gap gap;
   std::size_t at = key.end;
-  while (gap.words <= kMostWords) {
+  while (gap.words <= kMaxWords) {
     const std::size_t start = over_signs(text, at);
     const std::string_view between = text.substr(at, start - at);
     // A second reading of a masked text finds nothing else.

@@ -36,9 +36,9 @@ bool has_shape(std::string_view word, const auto& starts, const auto& least, boo
 }  // namespace
 
 bool has_known_shape(std::string_view word) {
-  constexpr std::size_t kLeast = 16;
+  constexpr std::size_t kMin = 16;
   if (word.ends_with('.')) word.remove_suffix(1);  // of a sentence
-  if (word.size() < kLeast) return false;
+  if (word.size() < kMin) return false;
   // A JWT has parts.
   if (word.starts_with("eyJ") && !word.contains('.')) return false;
   return has_shape(word, kAny, kAnyLeast, false) || has_shape(word, kAlnum, kAlnumLeast, true);

@@ -11,8 +11,8 @@ constexpr std::string_view kOpening = "([{";
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
   // Brackets within brackets would be read again and again.
-  constexpr std::size_t kMost = 4096;
-  const std::size_t last = std::min(text.size(), open + kMost);
+  constexpr std::size_t kMax = 4096;
+  const std::size_t last = std::min(text.size(), open + kMax);
   for (std::size_t at = open; at < last; ++at) {
     if (is_quote(text[at])) {
       at = closing_quote(text, at);
@@ -88,7 +88,7 @@ bool is_mixed(std::string_view word) {
 }
 
 bool is_numbered(std::string_view word) {
-  constexpr std::size_t kMostDigits = 6;
+  constexpr std::size_t kMaxDigits = 6;
   std::size_t letters = 0;
   std::size_t digits = 0;
   for (const char c : word) {
@@ -97,7 +97,7 @@ bool is_numbered(std::string_view word) {
     if (is_lower(c) && digits > 0) return false;
     letters = is_lower(c) ? letters + 1 : 0;
     digits = is_digit(c) ? digits + 1 : 0;
-    if (letters > kLongestWord || digits > kMostDigits) return false;
+    if (letters > kLongestWord || digits > kMaxDigits) return false;
   }
   return true;
 }

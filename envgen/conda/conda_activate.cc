@@ -24,12 +24,12 @@ struct Active {
 };
 
 Active active_in(const Environ& env) {
-  constexpr int kMostLevels = 1'000'000;
+  constexpr int kMaxLevels = 1'000'000;
   Active active;
   std::string_view level = env.get_or("CONDA_SHLVL", "");
   level.remove_prefix(std::min(level.find_first_not_of(' '), level.size()));
   std::from_chars(level.data(), level.data() + level.size(), active.level);
-  active.level = std::clamp(active.level, 0, kMostLevels);
+  active.level = std::clamp(active.level, 0, kMaxLevels);
   if (active.level > 0) active.prefix = env.get_or("CONDA_PREFIX", "");
   return active;
 }

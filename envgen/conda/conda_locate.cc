@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kWhat = "finding the conda environment";
 // Each place that is looked at costs a system call; a home directory may hold anything.
-constexpr std::size_t kMostNames = 200;
+constexpr std::size_t kMaxNames = 200;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -208,8 +208,7 @@ std::vector<std::string> registered(Inputs& inputs) {
   if (text == nullptr) return prefixes;
   for (const std::string_view line : split(*text, '\n')) {
     const std::string_view path = trimmed(line);
-    if (path.starts_with('/') && prefixes.size() < kMostNames)
-      prefixes.push_back(normal_path(path));
+    if (path.starts_with('/') && prefixes.size() < kMaxNames) prefixes.push_back(normal_path(path));
   }
   return prefixes;
 }
@@ -223,7 +222,7 @@ std::set<std::string> existing(Inputs& inputs, const std::string& root,
     const PathState* state = inputs.content(dir);
     if (state == nullptr) continue;
     for (const std::string& entry : state->entries) {
-      if (names.size() >= kMostNames) break;
+      if (names.size() >= kMaxNames) break;
       if (is_environment(inputs, dir + "/" + entry)) names.insert(entry);
     }
   }

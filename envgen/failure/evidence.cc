@@ -13,10 +13,10 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostMatchedBytes = 4096;  // bytes of a line
-constexpr std::size_t kMostStreams = 256;
-constexpr std::size_t kMostForeignLines = 8;  // of another process, in the middle of a traceback
-constexpr std::size_t kMostMessageLines = 3;
+constexpr std::size_t kMaxMatchedBytes = 4096;  // bytes of a line
+constexpr std::size_t kMaxStreams = 256;
+constexpr std::size_t kMaxForeignLines = 8;  // of another process, in the middle of a traceback
+constexpr std::size_t kMaxMessageLines = 3;
 constexpr int kBareWeight = 1;
 constexpr int kCutWeight = 2;
 constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
@@ -150,7 +150,7 @@ class Reader {
     const std::size_t index = out_.lines.size() - 1;
     // "300: loss" is no process: too many numbers are none.
     std::string& name = out_.lines[index].stream;
-    if (streams_.size() >= kMostStreams && !streams_.contains(name)) name.clear();
+    if (streams_.size() >= kMaxStreams && !streams_.contains(name)) name.clear();
     Stream& stream = streams_[name];
     const LogLevel level = log_level(out_.lines[index]);
     look(index, level, stream);
@@ -168,7 +168,7 @@ class Reader {
 
  private:
   [[nodiscard]] FailureCatalog::Match known(std::string_view text, bool exception) const {
-    return catalog_.match(text.substr(0, kMostMatchedBytes), exception);
+    return catalog_.match(text.substr(0, kMaxMatchedBytes), exception);
   }
 
   void look(std::size_t index, LogLevel level, Stream& stream) {
@@ -311,7 +311,7 @@ class Reader {
     }
     if (exception_name(said).empty()) {
       open.interrupted = true;
-      if (++open.foreign > kMostForeignLines) end_unfinished(stream);
+      if (++open.foreign > kMaxForeignLines) end_unfinished(stream);
       return false;
     }
     const Traceback ended = *std::exchange(stream.open, std::nullopt);
@@ -378,7 +378,7 @@ class Reader {
   Evidence* message_behind(std::size_t code, const Stream& stream) {
     for (Evidence& behind : std::views::reverse(out_.evidence)) {
       if (behind.line <= code) break;
-      const bool near = behind.line <= code + kMostMessageLines && behind.row != nullptr;
+      const bool near = behind.line <= code + kMaxMessageLines && behind.row != nullptr;
       if (near && &streams_.at(out_.lines[behind.line].stream) == &stream) return &behind;
     }
     return nullptr;

@@ -16,9 +16,9 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostPatterns = 4000;
-constexpr std::size_t kLeastPatternBytes = 3;
-constexpr std::size_t kMostAdviceBytes = 300;
+constexpr std::size_t kMaxPatterns = 4000;
+constexpr std::size_t kMinPatternBytes = 3;
+constexpr std::size_t kMaxAdviceBytes = 300;
 constexpr int kVictimWeight = 3;
 constexpr std::size_t kGrams = 4096;
 constexpr std::array<std::string_view, 3> kRoles = {"root", "victim", "noise"};
@@ -109,8 +109,8 @@ std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_v
     auto refuse = [&](std::string found) {
       errors.push_back({std::string(kReading), place, std::move(found), std::string(kFix)});
     };
-    if (rows_.size() == kMostRows) {
-      refuse("more than " + std::to_string(kMostRows) + " rows");
+    if (rows_.size() == kMaxRows) {
+      refuse("more than " + std::to_string(kMaxRows) + " rows");
       break;
     }
     RowText text;
@@ -125,7 +125,7 @@ std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_v
                    .failure_class = text.failure_class,
                    .role = text.role,
                    .restart = text.restart,
-                   .advice = text.advice.substr(0, kMostAdviceBytes),
+                   .advice = text.advice.substr(0, kMaxAdviceBytes),
                    .weight = text.weight.value_or(victim ? kVictimWeight : FailureRow{}.weight),
                    .only_exceptions = text.at == "exception",
                    .added = added,
@@ -153,7 +153,7 @@ Status FailureCatalog::add_pattern(std::string_view text, std::size_t row, std::
     pattern.pieces.emplace_back(piece);
     if (piece.size() > longest.size()) longest = piece;
   }
-  if (longest.size() < kLeastPatternBytes || patterns_.size() == kMostPatterns) {
+  if (longest.size() < kMinPatternBytes || patterns_.size() == kMaxPatterns) {
     return fail(kReading, std::string(where),
                 "the pattern " + said + ", which is too short or one too many",
                 "give a text that only this failure prints");

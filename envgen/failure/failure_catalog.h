@@ -47,7 +47,7 @@ struct FailureRow {
 
 class FailureCatalog {
  public:
-  static constexpr std::size_t kMostRows = 400;
+  static constexpr std::size_t kMaxRows = 400;
   static constexpr int kExceptionWeight = 4;
 
   // The rows that the program brings.

@@ -11,8 +11,8 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostLineBytes = 400;
-constexpr std::size_t kMostTracebackLines = 24;
+constexpr std::size_t kMaxLineBytes = 400;
+constexpr std::size_t kMaxTracebackLines = 24;
 constexpr int kRaised = 1;      // Python's code after an exception that nothing caught
 constexpr int kNotFound = 127;  // a shell's own code, which it ends with if it ends for that
 constexpr std::size_t kMaxSpared = 1024;  // lines that are asked whether the job went on after them
@@ -32,7 +32,7 @@ constexpr LineLimits kToConsequence = {.ordinary = 24, .fresh = 8};
 constexpr LineLimits kToAnother = {.ordinary = 5, .fresh = 0};
 // Limit between two exceptions of one process, which had caught the first one.
 constexpr LineLimits kToNext = {.ordinary = 0, .fresh = 0};
-constexpr std::size_t kMostToLauncher = 24;  // lines, of a message and of its stack
+constexpr std::size_t kMaxToLauncher = 24;  // lines, of a message and of its stack
 
 class Choice {
  public:
@@ -141,7 +141,7 @@ class Choice {
     // A launcher's line comes right behind what the process printed; its traceback may stand alone.
     if (launcher && later.first == later.line) {
       return earlier.row != nullptr && !earlier.alone && earlier.form >= Form::kPlain &&
-             later.line - earlier.line <= kMostToLauncher;
+             later.line - earlier.line <= kMaxToLauncher;
     }
     if (later.is_victim() && earlier.is_victim()) return says_more(earlier, later);
     if (!later.bare || later.row != nullptr || earlier.row == nullptr) return false;
@@ -193,12 +193,12 @@ class Choice {
 std::string shown(const PrintedLine& line, std::size_t at) {
   const std::string masked = mask_printed(line.text);
   std::string_view text = masked;
-  if (text.size() > kMostLineBytes && at > kMostLineBytes / 2 && at < text.size()) {
-    std::size_t start = at - kMostLineBytes / 4;
+  if (text.size() > kMaxLineBytes && at > kMaxLineBytes / 2 && at < text.size()) {
+    std::size_t start = at - kMaxLineBytes / 4;
     while (start < at && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) ++start;
     text.remove_prefix(start);
   }
-  return std::string(cut_text(text, kMostLineBytes));
+  return std::string(cut_text(text, kMaxLineBytes));
 }
 
 std::vector<std::string> traceback_of(const Evidence& best, const Printed& printed) {
@@ -207,7 +207,7 @@ std::vector<std::string> traceback_of(const Evidence& best, const Printed& print
   for (std::size_t i = best.first; i <= best.line && best.first < best.line; ++i) {
     if (printed.lines[i].stream != stream) continue;
     traceback.push_back(shown(printed.lines[i], 0));
-    if (traceback.size() > kMostTracebackLines) {
+    if (traceback.size() > kMaxTracebackLines) {
       traceback.erase(traceback.begin() + 1);  // the header stays
     }
   }
@@ -240,8 +240,8 @@ FoundCause told(const Evidence& best, const Printed& printed) {
 
 std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog,
                                      const HowEnded& how) {
-  if (printed.size() > kMostSearchedBytes) {
-    printed.remove_prefix(printed.size() - kMostSearchedBytes);
+  if (printed.size() > kMaxSearchedBytes) {
+    printed.remove_prefix(printed.size() - kMaxSearchedBytes);
   }
   const Printed read = read_evidence(printed, catalog);
   Choice choice(read, how);

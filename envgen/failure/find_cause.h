@@ -39,9 +39,9 @@ struct FoundCause {
   bool operator==(const FoundCause&) const = default;
 };
 
-inline constexpr std::size_t kMostSearchedBytes = 256U << 10;
+inline constexpr std::size_t kMaxSearchedBytes = 256U << 10;
 
-// `printed`: its last kMostSearchedBytes are looked at, of which the first line may be torn; of
+// `printed`: its last kMaxSearchedBytes are looked at, of which the first line may be torn; of
 // several processes, too, with or without prefixes that tell them apart. Credentials are masked.
 std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog,
                                      const HowEnded& how = {});

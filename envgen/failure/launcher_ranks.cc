@@ -14,8 +14,8 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostFailures = 4096;
-constexpr std::size_t kMostMessageBytes = 300;
+constexpr std::size_t kMaxFailures = 4096;
+constexpr std::size_t kMaxMessageBytes = 300;
 constexpr int kSignalBase = 128;
 
 // What a number may be: the job prints what it likes.
@@ -58,7 +58,7 @@ void set_code(RankFailure& failure, int code) {
 }
 
 std::string shortened(std::string_view text) {
-  return std::string(trimmed(text).substr(0, kMostMessageBytes));
+  return std::string(trimmed(text).substr(0, kMaxMessageBytes));
 }
 
 // A rank that only says that another one, or its node, has gone.
@@ -102,7 +102,7 @@ class Reader {
   }
 
   RankFailure& add(std::string_view launcher) {
-    if (failures_.size() == kMostFailures) {
+    if (failures_.size() == kMaxFailures) {
       failures_.pop_back();
       open_ = {};
     }
@@ -297,7 +297,7 @@ class Reader {
     own.message = shortened(word);
     own.by_launcher = false;
     const bool first = std::ranges::find(own_, rank, &RankFailure::rank) == own_.end();
-    if (first && own_.size() < kMostFailures) own_.push_back(std::move(own));
+    if (first && own_.size() < kMaxFailures) own_.push_back(std::move(own));
   }
 
   void add_own_words() {
@@ -379,16 +379,16 @@ std::string told_text(const std::vector<RankFailure>& failures, const FailureCat
   if (failures.empty()) return "";
   const auto first = first_of(failures, catalog);
   if (!first) {
-    constexpr std::size_t kMostNamed = 8;
+    constexpr std::size_t kMaxNamed = 8;
     std::set<int> ranks;
     for (const RankFailure& failure : failures) ranks.insert(failure.rank);
     std::string names;
     std::size_t count = 0;
     for (const int rank : ranks) {
-      if (++count > kMostNamed) break;
+      if (++count > kMaxNamed) break;
       names += (count == 1 ? "" : ", ") + std::to_string(rank);
     }
-    if (ranks.size() > kMostNamed) names += ", ...";
+    if (ranks.size() > kMaxNamed) names += ", ...";
     return "ranks " + names + " (in " + failures[0].launcher +
            ") failed, and which was first is not known";
   }

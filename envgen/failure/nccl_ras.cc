@@ -11,10 +11,10 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostRasBytes = 500;
-constexpr std::size_t kMostNamed = 8;
-constexpr std::size_t kMostMembers = 64;
-constexpr std::size_t kMostWordBytes = 64;
+constexpr std::size_t kMaxRasBytes = 500;
+constexpr std::size_t kMaxNamed = 8;
+constexpr std::size_t kMaxMembers = 64;
+constexpr std::size_t kMaxWordBytes = 64;
 
 struct Member {
   int rank = -1;  // in its communicator; -1: not said
@@ -46,7 +46,7 @@ int int_behind(std::string_view text, std::string_view words) {
 }
 
 std::string word_for_people(std::string_view text) {
-  std::string word(text.substr(0, kMostWordBytes));
+  std::string word(text.substr(0, kMaxWordBytes));
   std::ranges::replace_if(word, [](char c) { return c < ' ' || c > '~'; }, '?');
   return word;
 }
@@ -115,11 +115,11 @@ std::string Reader::read(std::string_view answer) {
   say_missing(true);
   say_missing(false);
   say(others);
-  return said_.substr(0, kMostRasBytes);  // ASCII
+  return said_.substr(0, kMaxRasBytes);  // ASCII
 }
 
 void Reader::say(const std::string& text) {
-  if (text.empty() || said_.size() > kMostRasBytes) return;
+  if (text.empty() || said_.size() > kMaxRasBytes) return;
   if (!said_.empty()) said_ += "; ";
   said_ += text;
 }
@@ -168,7 +168,7 @@ void Reader::take_summary(std::string_view line) {
   if (words[0] == "Errors") table_ = false;
   const bool row =
       table_ && words.size() == 8 && parse_count<std::size_t>(words[0]) == sizes_.size();
-  if (row && sizes_.size() < kMostMembers) sizes_.push_back(parse_count<int>(words[4]).value_or(0));
+  if (row && sizes_.size() < kMaxMembers) sizes_.push_back(parse_count<int>(words[4]).value_or(0));
 }
 
 void Reader::add_missing(const Member& member) {
@@ -179,7 +179,7 @@ void Reader::add_missing(const Member& member) {
     if (known.rank < 0) known.rank = member.rank, known.size = member.size;
     return;
   }
-  if (missing_.size() < kMostMembers) missing_.push_back(member);
+  if (missing_.size() < kMaxMembers) missing_.push_back(member);
 }
 
 void Reader::take_missing(std::string_view line) {
@@ -252,7 +252,7 @@ void Reader::take_mismatch(std::string_view line) {
       behind_.names.clear();
     }
   }
-  if (!rank || behind_.last != behind_.least || behind_.names.size() > kMostRasBytes) return;
+  if (!rank || behind_.last != behind_.least || behind_.names.size() > kMaxRasBytes) return;
   Member member = member_of(line);
   member.rank = number;
   member.size = size_;
@@ -272,11 +272,11 @@ void Reader::say_missing(bool dead) {
   std::string names;
   std::size_t count = 0;
   for (const Member& member : missing_) {
-    if (member.dead != dead || ++count > kMostNamed) continue;
+    if (member.dead != dead || ++count > kMaxNamed) continue;
     names += concat({names.empty() ? "" : ", ", name_of(member)});
   }
   if (count == 0) return;
-  if (count > kMostNamed) names += concat({" and ", std::to_string(count - kMostNamed), " more"});
+  if (count > kMaxNamed) names += concat({" and ", std::to_string(count - kMaxNamed), " more"});
   names += dead ? ": dead, for NCCL" : count == 1 ? " does not answer" : " do not answer";
   say(names);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // What NCCL's RAS threads answer to VERBOSE STATUS, as a sentence: which ranks of the job do not
 // answer, are dead, have launched fewer collective operations than others, or have met an error.
-// Not the asking: that is init/engine/monitor/hang_notes.h. Pure.
+// Not the asking: that is init/engine/monitor/hang_diagnostics.h. Pure.
 //
 // The text is for people, and differs between versions: 2.24 and 2.25 name no process of a missing
 // rank, 2.26 counts each kind of operation by itself. What is not known of it is passed over.

@@ -9,12 +9,12 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostPrefixes = 6;
-constexpr std::size_t kMostPrefixBytes = 64;
-constexpr std::size_t kMostStreamBytes = 80;
-constexpr std::size_t kMostLevelBytes = 120;
-constexpr std::size_t kMostRecordBytes = 1024;  // the level may be the last field of a record
-constexpr std::size_t kMaxPlaceBytes = 120;     // "ProcessGroupNCCL.cpp"
+constexpr std::size_t kMaxPrefixes = 6;
+constexpr std::size_t kMaxPrefixBytes = 64;
+constexpr std::size_t kMaxStreamBytes = 80;
+constexpr std::size_t kMaxLevelBytes = 120;
+constexpr std::size_t kMaxRecordBytes = 1024;  // the level may be the last field of a record
+constexpr std::size_t kMaxPlaceBytes = 120;    // "ProcessGroupNCCL.cpp"
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -30,7 +30,7 @@ std::size_t count_digits(std::string_view text, std::size_t from) {
 // "[rank1]:", "[1,0]<stderr>:", "[host:2]:", "[0] "
 std::size_t bracket_prefix(std::string_view text) {
   if (!text.starts_with('[')) return 0;
-  const std::size_t end = text.substr(0, kMostPrefixBytes).find(']');
+  const std::size_t end = text.substr(0, kMaxPrefixBytes).find(']');
   if (end == std::string_view::npos) return 0;
   if (text.starts_with("[pod/")) return end + 1;  // kubectl logs --prefix
   std::string_view rest = text.substr(end + 1);
@@ -44,7 +44,7 @@ std::size_t bracket_prefix(std::string_view text) {
 // "(Worker_DP0 pid=17148) "
 std::size_t process_prefix(std::string_view text) {
   if (!text.starts_with('(')) return 0;
-  const std::size_t end = text.substr(0, kMostPrefixBytes).find(')');
+  const std::size_t end = text.substr(0, kMaxPrefixBytes).find(')');
   if (end == std::string_view::npos) return 0;
   return text.substr(0, end).find("pid=") == std::string_view::npos ? 0 : end + 1;
 }
@@ -64,7 +64,7 @@ std::size_t name_prefix(std::string_view text) {
   if (text.starts_with(kStderr)) return kStderr.size() - 1;
   bool dash = false;
   std::size_t end = 0;
-  while (end < std::min(text.size(), kMostPrefixBytes) &&
+  while (end < std::min(text.size(), kMaxPrefixBytes) &&
          (is_letter(text[end]) || is_digit(text[end]) || text[end] == '-' || text[end] == '.')) {
     dash = dash || text[end] == '-';
     ++end;
@@ -113,7 +113,7 @@ std::size_t level_prefix(std::string_view text) {
     if (time == 0) return 0;
     const std::size_t end = level.size() + time;
     if (!text.substr(end).starts_with(" [")) return end;
-    const std::size_t close = text.substr(end, kMostPrefixBytes).find(']');
+    const std::size_t close = text.substr(end, kMaxPrefixBytes).find(']');
     return close == std::string_view::npos ? end : end + close + 1;
   }
   return 0;
@@ -219,7 +219,7 @@ LogLevel field_level(std::string_view record) {
 PrintedLine printed_line(std::string_view raw) {
   PrintedLine line{.text = plain_text(raw)};
   const std::string_view text = line.text;
-  for (std::size_t count = 0; count < kMostPrefixes; ++count) {
+  for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
     // Only behind blanks that are not an indentation of what follows: that is none if a prefix is.
     const std::size_t start = std::min(text.find_first_not_of(' ', line.body), text.size());
     const std::string_view rest = text.substr(start);
@@ -227,7 +227,7 @@ PrintedLine printed_line(std::string_view raw) {
     if (taken == 0) taken = process_prefix(rest);
     if (taken == 0) taken = rank_prefix(rest);
     if (taken == 0) taken = name_prefix(rest);
-    if (taken > 0 && line.stream.size() < kMostStreamBytes) line.stream += rest.substr(0, taken);
+    if (taken > 0 && line.stream.size() < kMaxStreamBytes) line.stream += rest.substr(0, taken);
     if (taken == 0) taken = date_prefix(rest);
     if (taken == 0) taken = time_prefix(rest);
     if (taken == 0) taken = level_prefix(rest);
@@ -241,7 +241,7 @@ PrintedLine printed_line(std::string_view raw) {
 }
 
 std::string_view without_rank(std::string_view line) {
-  for (std::size_t count = 0; count < kMostPrefixes; ++count) {
+  for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
     // "[Error]:" and "[pod/x] " name no rank.
     const std::size_t end = std::min(line.find(']'), line.size());
     const bool numbered = end > 0 && is_digit(line[end - 1]);
@@ -263,10 +263,9 @@ LogLevel log_level(const PrintedLine& line) {
     return std::ranges::any_of(all, [&](auto word) { return said.starts_with(word); });
   };
   if (const LogLevel level = letter_level(said); level != LogLevel::kNone) return level;
-  if (const LogLevel level = field_level(said.substr(0, kMostRecordBytes));
-      level != LogLevel::kNone)
+  if (const LogLevel level = field_level(said.substr(0, kMaxRecordBytes)); level != LogLevel::kNone)
     return level;
-  const std::string_view head = std::string_view(line.text).substr(0, kMostLevelBytes);
+  const std::string_view head = std::string_view(line.text).substr(0, kMaxLevelBytes);
   if (const LogLevel level = word_level(head); level != LogLevel::kNone) return level;
   if (starts(kWarnings)) return LogLevel::kWarning;
   return starts(kErrors) || head.find(": error: ") != head.npos ? LogLevel::kError

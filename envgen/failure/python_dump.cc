@@ -9,13 +9,13 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostThreads = 256;
-constexpr std::size_t kMostFrames = 256;  // faulthandler itself ends at 100
+constexpr std::size_t kMaxThreads = 256;
+constexpr std::size_t kMaxFrames = 256;  // faulthandler itself ends at 100
 
 // faulthandler writes nothing else; a process of the job could.
 std::string printable_ascii(std::string_view text) {
-  constexpr std::size_t kMostBytes = 1024;
-  std::string clean(text.substr(0, kMostBytes));
+  constexpr std::size_t kMaxBytes = 1024;
+  std::string clean(text.substr(0, kMaxBytes));
   std::ranges::replace_if(clean, [](char c) { return c < ' ' || c > '~'; }, '?');
   return clean;
 }
@@ -88,7 +88,7 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     if (const std::string_view id = thread_of(line); !id.empty()) {
-      if (threads.size() == kMostThreads) break;
+      if (threads.size() == kMaxThreads) break;
       // Of two dumps the later one counts.
       if (const auto known = std::ranges::find(ids, id); known != ids.end()) {
         threads.erase(threads.begin() + (known - ids.begin()));
@@ -101,7 +101,7 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
     }
     // Of what follows the threads, a stack of C's frames, nothing is one of Python's.
     if (!line.starts_with("  ")) inside = false;
-    if (!inside || threads.back().frames.size() == kMostFrames) continue;
+    if (!inside || threads.back().frames.size() == kMaxFrames) continue;
     if (auto frame = parse_frame(line)) threads.back().frames.push_back(std::move(*frame));
   }
   std::ranges::reverse(threads);

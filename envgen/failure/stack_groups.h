@@ -101,9 +101,9 @@ StackVerdict judge_stacks(const SeenJob& job);
 StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
                           std::span<const int> recorded = {});
 
-// Encodes the places of a node's ranks for another node, in at most kMostPlacesBytes. Ranks of the
+// Encodes the places of a node's ranks for another node, in at most kMaxPlacesBytes. Ranks of the
 // largest groups are left out where there is no room for all.
-inline constexpr std::size_t kMostPlacesBytes = 4096;
+inline constexpr std::size_t kMaxPlacesBytes = 4096;
 std::string encode_places(std::span<const PlacedRank> ranks, bool whole = true);
 struct NodePlaces {
   std::vector<PlacedRank> ranks;  // without PlacedRank::node

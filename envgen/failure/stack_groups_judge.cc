@@ -17,11 +17,11 @@ namespace {
 
 using Ranks = std::span<const PlacedRank>;
 
-constexpr std::size_t kMostNames = 8;
-constexpr std::size_t kMostVerdictBytes = 1000;
-constexpr std::size_t kMostGroupsTold = 4;
-constexpr std::size_t kMostPlaceBytes = 160;  // of a text that goes to another node
-constexpr std::size_t kMostNameBytes = 32;
+constexpr std::size_t kMaxNames = 8;
+constexpr std::size_t kMaxVerdictBytes = 1000;
+constexpr std::size_t kMaxGroupsTold = 4;
+constexpr std::size_t kMaxPlaceBytes = 160;  // of a text that goes to another node
+constexpr std::size_t kMaxNameBytes = 32;
 
 std::vector<StackGroup> grouped(Ranks ranks) {
   using Key = std::tuple<Whereabouts, std::string_view, std::string_view>;
@@ -62,11 +62,11 @@ std::size_t count_of(const Groups& groups) {
 // The first groups, in words.
 std::string told(Ranks ranks, const Groups& groups) {
   std::string text;
-  for (std::size_t i = 0; i < groups.size() && i < kMostGroupsTold; ++i) {
+  for (std::size_t i = 0; i < groups.size() && i < kMaxGroupsTold; ++i) {
     text += (i > 0 ? "; " : "") + to_line(ranks, *groups[i]);
   }
-  if (groups.size() > kMostGroupsTold) {
-    text += "; and " + std::to_string(groups.size() - kMostGroupsTold) + " more groups";
+  if (groups.size() > kMaxGroupsTold) {
+    text += "; and " + std::to_string(groups.size() - kMaxGroupsTold) + " more groups";
   }
   return text;
 }
@@ -170,11 +170,11 @@ std::string verdict_text(Ranks ranks, bool whole, const StackVerdict& verdict,
 
 std::string names_of(Ranks ranks, const std::vector<std::size_t>& which) {
   std::string text;
-  for (std::size_t i = 0; i < which.size() && i < kMostNames; ++i) {
+  for (std::size_t i = 0; i < which.size() && i < kMaxNames; ++i) {
     text += (i > 0 ? ", " : "") + ranks[which[i]].name;
   }
-  if (which.size() > kMostNames) {
-    text += " and " + std::to_string(which.size() - kMostNames) + " more";
+  if (which.size() > kMaxNames) {
+    text += " and " + std::to_string(which.size() - kMaxNames) + " more";
   }
   return text;
 }
@@ -231,8 +231,8 @@ StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
   verdict.all_wait = !ranks.empty() &&
                      count_of(groups_at(verdict.groups, Whereabouts::kCollective)) == ranks.size();
   verdict.text = verdict_text(ranks, whole, verdict, suspect);
-  if (verdict.text.size() > kMostVerdictBytes) {
-    verdict.text.resize(kMostVerdictBytes - 3);  // names and paths are ASCII
+  if (verdict.text.size() > kMaxVerdictBytes) {
+    verdict.text.resize(kMaxVerdictBytes - 3);  // names and paths are ASCII
     verdict.text += "...";
   }
   return verdict;
@@ -253,17 +253,17 @@ std::string encode_places(std::span<const PlacedRank> ranks, bool whole) {
   PlacedGroups all{.whole = whole, .groups = {}};
   for (const StackGroup& group : grouped(ranks)) {
     PlacedGroup placed{.at = group.at, .ranks = {}};
-    placed.at.does = shortened(placed.at.does, kMostPlaceBytes);
-    placed.at.place = shortened(placed.at.place, kMostPlaceBytes);
-    placed.at.collective = shortened(placed.at.collective, kMostNameBytes);
+    placed.at.does = shortened(placed.at.does, kMaxPlaceBytes);
+    placed.at.place = shortened(placed.at.place, kMaxPlaceBytes);
+    placed.at.collective = shortened(placed.at.collective, kMaxNameBytes);
     for (const std::size_t rank : group.ranks) {
       const PlacedRank& of = ranks[rank];
-      placed.ranks.push_back({shortened(of.name, kMostNameBytes), of.process, of.rank, of.stalled});
+      placed.ranks.push_back({shortened(of.name, kMaxNameBytes), of.process, of.rank, of.stalled});
     }
     all.groups.push_back(std::move(placed));
   }
   std::string bytes = to_wire(all);
-  while (bytes.size() > kMostPlacesBytes && !all.groups.empty()) {
+  while (bytes.size() > kMaxPlacesBytes && !all.groups.empty()) {
     all.whole = false;
     all.groups.erase(all.groups.begin());
     bytes = to_wire(all);
@@ -272,7 +272,7 @@ std::string encode_places(std::span<const PlacedRank> ranks, bool whole) {
 }
 
 std::optional<NodePlaces> decode_places(std::string_view bytes) {
-  if (bytes.size() > kMostPlacesBytes) return std::nullopt;
+  if (bytes.size() > kMaxPlacesBytes) return std::nullopt;
   auto all = from_wire<PlacedGroups>(bytes);
   if (!all) return std::nullopt;
   NodePlaces places{.ranks = {}, .whole = all->whole};

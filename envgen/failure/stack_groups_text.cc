@@ -6,7 +6,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostFramesTold = 12;  // of a thread, in the text
+constexpr std::size_t kMaxFramesTold = 12;  // of a thread, in the text
 
 std::string frame_text(const Frame& frame) {
   return frame.file + ":" + std::to_string(frame.line) + " in " + frame.function;
@@ -27,7 +27,7 @@ void add_process(const SeenProcess& process, std::string& text) {
   for (const PythonThread& thread : process.python) {
     text += first ? "    main thread\n" : "    thread\n";
     first = false;
-    std::size_t left = kMostFramesTold;
+    std::size_t left = kMaxFramesTold;
     for (const Frame& frame : thread.frames) {
       if (left-- == 0) {
         text += "      ...\n";

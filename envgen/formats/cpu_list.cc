@@ -21,7 +21,7 @@ std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32
 }  // namespace
 
 std::optional<CpuList> parse_cpu_list(std::string_view text) {
-  constexpr std::uint32_t kLast = kMostCpus - 1;
+  constexpr std::uint32_t kLast = kMaxCpus - 1;
   CpuList cpus;
   text = trimmed(text);
   if (text.ends_with(',')) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<CpuList> parse_cpu_list(std::string_view text) {
 
 std::optional<CpuList> parse_cpu_mask(std::string_view text) {
   const auto words = static_cast<int>(std::ranges::count(text, ',')) + 1;
-  if (text.ends_with(',') || words > kMostCpus / kWordBits) return std::nullopt;
+  if (text.ends_with(',') || words > kMaxCpus / kWordBits) return std::nullopt;
   CpuList cpus;
   for (int word = words - 1; word >= 0; --word) {
     const std::string_view digits = take_part(text, ',');

@@ -11,7 +11,7 @@ namespace envgen {
 // CPU numbers, ascending, each once.
 using CpuList = std::vector<int>;
 
-inline constexpr int kMostCpus = 1 << 16;
+inline constexpr int kMaxCpus = 1 << 16;
 
 // "0-7,16-23", ascending as the kernel prints it, with white space around it; "" is no CPU. Nothing
 // for any other text.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\v\f\r";
 // Hydra reads lines of this length and takes the rest of one for the next (HYD_TMP_STRLEN).
 constexpr std::size_t kHydraLineBytes = 1024;
-constexpr std::size_t kMostShownBytes = 60;
+constexpr std::size_t kMaxShownBytes = 60;
 
 bool all_of(std::string_view text, std::string_view marks) {
   return std::ranges::all_of(text, [marks](char c) {
@@ -38,8 +38,8 @@ bool is_host(std::string_view text) {
     if (at == 0 || text[0] == '-' || !all_of(text.substr(0, at), "-_.")) return false;
     text.remove_prefix(at + 1);
   }
-  constexpr std::size_t kMostName = 253;  // of the resolver
-  if (text.empty() || text[0] == '-' || text.size() > kMostName) return false;
+  constexpr std::size_t kMaxName = 253;  // of the resolver
+  if (text.empty() || text[0] == '-' || text.size() > kMaxName) return false;
   return all_of(text, "-_.") || is_ipv6(text);
 }
 
@@ -169,7 +169,7 @@ void Reader::add(const Line& line, std::string_view host, std::optional<int> slo
 }
 
 constexpr std::array<std::string_view, 3> kSlotsNames = {"slots", "cpu", "count"};
-constexpr std::array<std::string_view, 8> kMostSlotsNames = {
+constexpr std::array<std::string_view, 8> kMaxSlotsNames = {
     "slots-max", "slots_max", "max-slots", "max_slots", "cpu-max", "max-cpu", "cpu_max", "max_cpu"};
 constexpr std::array<std::string_view, 9> kOtherNames = {
     "username", "user-name",        "user_name",        "port", "boards", "sockets_per_board",
@@ -180,7 +180,7 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view word) {
 }
 
 bool is_openmpi_keyword(std::string_view word) {
-  return is_one_of(kSlotsNames, word) || is_one_of(kMostSlotsNames, word) ||
+  return is_one_of(kSlotsNames, word) || is_one_of(kMaxSlotsNames, word) ||
          is_one_of(kOtherNames, word) || word == "slot" || word == "rank";
 }
 
@@ -218,7 +218,7 @@ bool Reader::read_openmpi_option(const Line& line, const std::vector<std::string
   }
   auto count = parse_count<int>(value);
   const bool is_slots = is_one_of(kSlotsNames, name);
-  const bool is_most = is_one_of(kMostSlotsNames, name);
+  const bool is_most = is_one_of(kMaxSlotsNames, name);
   if (!has_value || ((is_slots || is_most) && !count)) {
     refuse(line.number, quoted(name) + (has_value ? " = " + quoted(value) : " without a value"),
            "write " + std::string(name) + "=N with a number");

@@ -9,7 +9,7 @@
 namespace envgen {
 namespace {
 
-constexpr int kMostPort = 65535;
+constexpr int kMaxPort = 65535;
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -37,7 +37,7 @@ bool is_ipv6(std::string_view text) {
 
 std::optional<int> parse_port(std::string_view text) {
   const auto port = parse_number<int>(text);
-  return port && *port >= 1 && *port <= kMostPort ? port : std::nullopt;
+  return port && *port >= 1 && *port <= kMaxPort ? port : std::nullopt;
 }
 
 // "[fd00::2]" and "[fd00::2]:2222".

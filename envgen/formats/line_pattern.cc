@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kReading = "reading the pattern of a line";
 constexpr std::string_view kBreaks = "\r\n";
 constexpr std::size_t kDecimals = 6;
-constexpr std::size_t kMostDigits = 9;        // of a decimal
-constexpr std::size_t kMostCountDigits = 18;  // of a count: what 64 bits have room for
+constexpr std::size_t kMaxDigits = 9;        // of a decimal
+constexpr std::size_t kMaxCountDigits = 18;  // of a count: what 64 bits have room for
 constexpr std::size_t kGroup = 3;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -37,7 +37,7 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   std::int64_t value = 0;
   std::size_t digits = 0;
   for (; digits < text.size() && is_digit(text[digits]); ++digits) {
-    if (digits == kMostDigits) return std::nullopt;
+    if (digits == kMaxDigits) return std::nullopt;
     value = value * 10 + (text[digits] - '0');
   }
   std::size_t end = digits;
@@ -72,7 +72,7 @@ std::optional<std::int64_t> take_count(std::string_view& text, bool grouped) {
   std::size_t digits = 0;
   for (const char c : text.substr(0, end)) {
     if (!is_digit(c)) continue;
-    if (++digits > kMostCountDigits) return std::nullopt;
+    if (++digits > kMaxCountDigits) return std::nullopt;
     value = value * 10 + (c - '0');
   }
   text.remove_prefix(end);
@@ -241,7 +241,7 @@ bool LinePattern::has(std::size_t number) const {
 Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const LineNumber> known) {
   const std::string whole = with_single_blanks(text);
   const auto bad = [&](const std::string& found) { return fail(kReading, whole, found, ""); };
-  if (text.size() > kMostPatternBytes) return bad("too long");
+  if (text.size() > kMaxPatternBytes) return bad("too long");
   if (whole.find_first_of(kBreaks) != std::string::npos) return bad("more than a line");
   LinePattern pattern;
   for (std::size_t at = 0; at < whole.size();) {
@@ -285,7 +285,7 @@ void LineScanner::add(std::string_view bytes, const Found& found) {
   if (passing_ || !begun_.empty()) {
     const std::size_t end = first_break(bytes, 0);
     const std::string_view rest = bytes.substr(0, end);
-    passing_ = passing_ || begun_.size() + rest.size() > kMostWatchedLineBytes;
+    passing_ = passing_ || begun_.size() + rest.size() > kMaxWatchedLineBytes;
     if (passing_) begun_.clear();
     if (!passing_) begun_ += rest;
     if (end == bytes.size()) return;
@@ -296,7 +296,7 @@ void LineScanner::add(std::string_view bytes, const Found& found) {
   const std::size_t whole = behind_last_break(bytes);
   search(bytes.substr(0, whole), found);
   const std::string_view rest = bytes.substr(whole);
-  passing_ = rest.size() > kMostWatchedLineBytes;
+  passing_ = rest.size() > kMaxWatchedLineBytes;
   if (!passing_) begun_ = rest;
 }
 
@@ -320,7 +320,7 @@ void LineScanner::search(std::string_view lines, const Found& found) const {
     from = around.end;
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (next[i] >= around.end) continue;
-      if (line.size() <= kMostWatchedLineBytes) {
+      if (line.size() <= kMaxWatchedLineBytes) {
         const auto numbers = around.escaped
                                  ? match_line(patterns_[i], line)
                                  : match_plain(patterns_[i], line, next[i] - around.begin);

@@ -23,16 +23,16 @@
 
 namespace envgen {
 
-inline constexpr std::size_t kMostPatternBytes = 512;
-inline constexpr std::size_t kMostWatchedLineBytes = 64U << 10;  // a longer line is passed over
+inline constexpr std::size_t kMaxPatternBytes = 512;
+inline constexpr std::size_t kMaxWatchedLineBytes = 64U << 10;  // a longer line is passed over
 
 struct LineNumber {
   std::string_view name;
   bool decimal = false;  // in millionths; else a count
 };
-inline constexpr std::size_t kMostLineNumbers = 2;
+inline constexpr std::size_t kMaxLineNumbers = 2;
 // By the place of the number's name in the list that the pattern was read with.
-using LineNumbers = std::array<std::int64_t, kMostLineNumbers>;
+using LineNumbers = std::array<std::int64_t, kMaxLineNumbers>;
 
 struct LinePattern {
   struct Part {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReading = "reading a Slurm host list";
 // Node names in a Slurm configuration have less; more would overflow the arithmetic below.
-constexpr std::size_t kMostDigits = 18;
+constexpr std::size_t kMaxDigits = 18;
 
 struct Range {
   std::uint64_t low = 0;
@@ -32,7 +32,7 @@ bool is_name_character(char c) {
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {
-  return text.size() > kMostDigits ? std::nullopt : parse_number<std::uint64_t>(text);
+  return text.size() > kMaxDigits ? std::nullopt : parse_number<std::uint64_t>(text);
 }
 
 std::unexpected<Error> malformed(std::string_view where, std::string found) {
@@ -41,7 +41,7 @@ std::unexpected<Error> malformed(std::string_view where, std::string found) {
 }
 
 std::unexpected<Error> too_many(std::string_view where) {
-  return fail(kReading, std::string(where), "more than " + std::to_string(kMostHosts) + " hosts",
+  return fail(kReading, std::string(where), "more than " + std::to_string(kMaxHosts) + " hosts",
               "is there a digit too many in a range?");
 }
 
@@ -64,7 +64,7 @@ Result<std::vector<std::string>> parse_group(const std::string& prefix, std::str
   while (true) {
     std::size_t comma = text.find(',');
     TRY_ASSIGN(auto range, parse_range(text.substr(0, comma), where));
-    if (range.high - range.low >= kMostHosts - words.size()) return too_many(where);
+    if (range.high - range.low >= kMaxHosts - words.size()) return too_many(where);
     for (std::uint64_t number = range.low; number <= range.high; ++number) {
       std::string digits = std::to_string(number);
       if (digits.size() < range.width) digits.insert(0, range.width - digits.size(), '0');
@@ -109,9 +109,9 @@ Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
   std::size_t count = 1;
   for (const auto& group : groups) {
     count *= group.size();
-    if (count > kMostHosts) return too_many(where);
+    if (count > kMaxHosts) return too_many(where);
   }
-  if (hosts.size() + count > kMostHosts) return too_many(where);
+  if (hosts.size() + count > kMaxHosts) return too_many(where);
   for (std::size_t i = 0; i < count; ++i) {
     std::string host;
     std::size_t last_size = groups.empty() ? 1 : groups.back().size();
@@ -161,8 +161,8 @@ Result<std::vector<int>> expand_counts(std::string_view text, std::string_view w
       repeat = number(times);
     }
     auto count = number(value);
-    if (!count || !repeat || *count > kMostHosts || *repeat == 0) return bad(item);
-    if (*repeat > kMostHosts - counts.size()) return too_many(where);
+    if (!count || !repeat || *count > kMaxHosts || *repeat == 0) return bad(item);
+    if (*repeat > kMaxHosts - counts.size()) return too_many(where);
     counts.insert(counts.end(), static_cast<std::size_t>(*repeat), static_cast<int>(*count));
     if (comma == std::string_view::npos) return counts;
     text.remove_prefix(comma + 1);

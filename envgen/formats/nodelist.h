@@ -10,8 +10,8 @@
 
 namespace envgen {
 
-// At most kMostHosts, so that a typo cannot ask for all memory.
-inline constexpr std::size_t kMostHosts = 262144;
+// At most kMaxHosts, so that a typo cannot ask for all memory.
+inline constexpr std::size_t kMaxHosts = 262144;
 Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where);
 
 // SLURM_TASKS_PER_NODE and its like: "2(x3),1" -> 2 2 2 1.

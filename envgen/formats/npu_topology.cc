@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kColumn = "CPU Affinity";
 constexpr std::string_view kName = "NPU";
 constexpr std::string_view kSpace = " \t\r";
-constexpr std::size_t kMostNpus = 1024;
-constexpr std::size_t kMostFoundBytes = 80;
+constexpr std::size_t kMaxNpus = 1024;
+constexpr std::size_t kMaxFoundBytes = 80;
 
 // "NPU7   HCCS ..." -> 7
 std::optional<int> npu_of(std::string_view line) {
@@ -33,12 +33,12 @@ Result<std::vector<NpuAffinity>> parse_npu_topology(std::string_view text, std::
   const std::size_t header = text.find(kColumn);
   if (header == std::string_view::npos) {
     const std::string_view first = trimmed(take_line(text));
-    return refuse(where, first.empty() ? "nothing" : std::string(first.substr(0, kMostFoundBytes)));
+    return refuse(where, first.empty() ? "nothing" : std::string(first.substr(0, kMaxFoundBytes)));
   }
   text.remove_prefix(header);
   take_line(text);
   std::vector<NpuAffinity> list;
-  while (!text.empty() && list.size() < kMostNpus) {
+  while (!text.empty() && list.size() < kMaxNpus) {
     const std::string_view line = trimmed(take_line(text));
     const auto npu = npu_of(line);
     if (!npu) continue;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReading = "reading TF_CONFIG";
 constexpr const char* kMaking = "making TF_CONFIG";
-constexpr int kMostPort = 65535;
+constexpr int kMaxPort = 65535;
 
 // gRPC's server takes "host:port" alone: "Could not interpret ... as a host-port pair".
 bool has_port(std::string_view address) {
@@ -18,7 +18,7 @@ bool has_port(std::string_view address) {
   if (colon == std::string_view::npos || colon == 0) return false;
   if (address.find_first_of(" \t\r\n,/") != std::string_view::npos) return false;
   auto port = parse_count<int>(address.substr(colon + 1));
-  return port && *port <= kMostPort;
+  return port && *port <= kMaxPort;
 }
 
 // Python's str() of a dictionary, where json.dumps() was meant.

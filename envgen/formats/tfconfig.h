@@ -15,7 +15,7 @@
 namespace envgen {
 
 // The kernel takes no longer "NAME=value" (MAX_ARG_STRLEN).
-inline constexpr std::size_t kMostVariableBytes = 128UL * 1024;
+inline constexpr std::size_t kMaxVariableBytes = 128UL * 1024;
 
 // Kubeflow, Volcano and the task-training platform all use it where nothing else is said.
 inline constexpr int kTfPort = 2222;

@@ -17,7 +17,7 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/devices.h"
 #include "envgen/plan/launch.h"
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/user_launcher.h"
 
 namespace envgen {
 namespace {

@@ -24,10 +24,10 @@ constexpr const char* kPlanning = "planning a TensorFlow job";
 
 // The kernel counts "NAME=value" and an argument alike, each with its final NUL.
 Status fits_in_one_string(std::string_view name, std::size_t bytes) {
-  if (bytes < kMostVariableBytes) return {};
+  if (bytes < kMaxVariableBytes) return {};
   return fail(kPlanning, std::string(name),
               std::to_string(bytes) + " bytes, where the kernel takes less than " +
-                  std::to_string(kMostVariableBytes),
+                  std::to_string(kMaxVariableBytes),
               "use shorter host names (names of the headless service without the cluster's domain, "
               "or addresses) or fewer tasks");
 }

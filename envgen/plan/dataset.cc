@@ -44,12 +44,12 @@ std::string variable_of(std::string_view name) {
 }
 
 Result<std::string> checked(const std::string& spec, std::string_view path) {
-  constexpr std::size_t kMostBytes = 4095;  // PATH_MAX
+  constexpr std::size_t kMaxBytes = 4095;  // PATH_MAX
   if (!path.starts_with('/')) {
     return refuse(spec, path.empty() ? "no path" : "a relative path",
                   "give SRC, or SRC=DST, as absolute paths");
   }
-  if (path.size() > kMostBytes || path.contains('\0')) {
+  if (path.size() > kMaxBytes || path.contains('\0')) {
     return refuse(spec, "no path that can exist", "give SRC, or SRC=DST, as absolute paths");
   }
   std::string result = plain(path);
@@ -109,8 +109,8 @@ Status check_places(const DataRequest& request, const std::vector<Dataset>& data
 }  // namespace
 
 Result<std::vector<Dataset>> datasets_of(const DataRequest& request) {
-  constexpr std::size_t kMost = 256;
-  if (request.specs.size() > kMost) {
+  constexpr std::size_t kMax = 256;
+  if (request.specs.size() > kMax) {
     return fail(kWhat, "--data", std::to_string(request.specs.size()) + " of them",
                 "copy at most 256, or a directory that holds several");
   }

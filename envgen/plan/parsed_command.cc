@@ -14,7 +14,7 @@ namespace {
 using Words = std::span<const std::string>;
 using ComesTo = ParsedCommand::ComesTo;
 
-constexpr int kMostDepth = 6;  // of shells and programs inside of each other
+constexpr int kMaxDepth = 6;  // of shells and programs inside of each other
 
 // torchrun's like: what it reads is the same in all that grew from it.
 constexpr Launcher kUnknownLauncher = {.program = "",
@@ -194,7 +194,7 @@ bool names_module(Words command, std::size_t at) {
 
 ComesTo found(const Direct& direct) { return {direct.launcher, std::string(direct.name)}; }
 
-// NOLINTNEXTLINE(misc-no-recursion): by kMostDepth
+// NOLINTNEXTLINE(misc-no-recursion): by kMaxDepth
 ComesTo unwrap(Words command, int depth, Evidence needed);
 
 ComesTo in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursion)
@@ -370,7 +370,7 @@ ParsedCommand::ParsedCommand(std::vector<std::string> words) : words_(std::move(
                             .letters = python->letters};
   }
   if (const auto direct = launcher_of_words(words_)) arguments_ = direct->arguments;
-  comes_to_ = unwrap(words_, kMostDepth, Evidence::kFile);
+  comes_to_ = unwrap(words_, kMaxDepth, Evidence::kFile);
   if (!words_.empty() && words_[0].ends_with(".py")) comes_to_.wraps_python = true;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The command as a value that is parsed once: its words, its Python program, and the launcher of
-// ranks that it comes to (typed_launcher.h).
+// ranks that it comes to (user_launcher.h).
 //
 // Python's options are read as CPython does (Python/initconfig.c, config_parse_cmdline). Programs
 // that start another one are not known by name: each word of a command may be a launcher behind
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/user_launcher.h"
 
 namespace envgen {
 

@@ -8,7 +8,7 @@ namespace {
 
 // The kernel takes no longer filter.
 constexpr std::size_t kFilterStepBytes = 8;
-constexpr std::size_t kMostFilterBytes = 4096 * kFilterStepBytes;
+constexpr std::size_t kMaxFilterBytes = 4096 * kFilterStepBytes;
 
 bool can_run(const Plan& plan) {
   constexpr auto kHasProgram = [](const Process& one) { return !one.argv.empty(); };
@@ -17,7 +17,7 @@ bool can_run(const Plan& plan) {
          std::ranges::all_of(plan.services, kHasProgram) &&
          std::ranges::all_of(plan.post_stop, kHasProgram) &&
          std::ranges::none_of(plan.hooks, [](const auto& group) { return group.paths.empty(); }) &&
-         filter % kFilterStepBytes == 0 && filter <= kMostFilterBytes;
+         filter % kFilterStepBytes == 0 && filter <= kMaxFilterBytes;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 using Hint = LocalNodeHints::Hint;
 
-constexpr std::size_t kMostNamesInError = 8;
+constexpr std::size_t kMaxNamesInError = 8;
 
 std::vector<int> matching(const std::vector<Node>& nodes, std::string Node::* field,
                           const std::string& value) {
@@ -21,13 +21,13 @@ std::vector<int> matching(const std::vector<Node>& nodes, std::string Node::* fi
 // What the table calls its nodes, for the error of a node that is not in it.
 std::string names_in_table(const std::vector<Node>& nodes) {
   std::string list;
-  for (std::size_t i = 0; i < nodes.size() && i < kMostNamesInError; ++i) {
+  for (std::size_t i = 0; i < nodes.size() && i < kMaxNamesInError; ++i) {
     if (!list.empty()) list += ", ";
     list += nodes[i].pod_name.empty() ? "server " + nodes[i].server_id
                                       : "pod " + nodes[i].pod_name + " on " + nodes[i].server_id;
   }
-  if (nodes.size() > kMostNamesInError) {
-    list += " and " + std::to_string(nodes.size() - kMostNamesInError) + " more";
+  if (nodes.size() > kMaxNamesInError) {
+    list += " and " + std::to_string(nodes.size() - kMaxNamesInError) + " more";
   }
   return list;
 }
@@ -67,9 +67,9 @@ Result<LocalNode> by_rank_start(const std::vector<Node>& nodes, int rank_start) 
     if (first == rank_start) {
       return LocalNode{static_cast<int>(i), "RANK_START is " + std::to_string(rank_start)};
     }
-    if (i < kMostNamesInError) starts += (i == 0 ? "" : ", ") + std::to_string(first);
+    if (i < kMaxNamesInError) starts += (i == 0 ? "" : ", ") + std::to_string(first);
   }
-  if (nodes.size() > kMostNamesInError) starts += ", ...";
+  if (nodes.size() > kMaxNamesInError) starts += ", ...";
   return fail("finding this node", "RANK_START", std::to_string(rank_start),
               "use the first rank of a node: " + starts);
 }

@@ -9,7 +9,7 @@
 #include "envgen/formats/hosts.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -26,8 +26,8 @@ std::optional<std::string> detect_azureml(Inputs& inputs) {
   return std::string(site.name) + " and " + std::string(number.name) + " are set";
 }
 
-Result<ToldMaster> master_of(const Inputs& inputs) {
-  TRY_ASSIGN(auto master, told_master(inputs));
+Result<GivenMaster> master_of(const Inputs& inputs) {
+  TRY_ASSIGN(auto master, given_master(inputs));
   const std::string_view batch = inputs.variable("AZ_BATCH_MASTER_NODE");
   if (master.address.empty() && !batch.empty()) {
     const auto endpoint = parse_host_port(batch);
@@ -48,14 +48,14 @@ Result<ToldMaster> master_of(const Inputs& inputs) {
 
 // The processes that were started: how many, how many of them on a node, and which one this is.
 // Nothing where nobody has counted the nodes, and `uncounted` is why.
-Result<std::optional<ToldTask>> task_of(const Inputs& inputs, std::optional<Error>& uncounted) {
+Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Error>& uncounted) {
   const bool mpi = !inputs.variable("OMPI_COMM_WORLD_RANK").empty();
   TRY_ASSIGN(auto count, number_in(inputs, "AZUREML_NODE_COUNT", {.least = 1}));
   if (!count) count = inputs.request().nodes;
   const char* world_name = mpi ? "OMPI_COMM_WORLD_SIZE" : "WORLD_SIZE";
   const char* each_name = mpi ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "LOCAL_WORLD_SIZE";
   TRY_ASSIGN(auto world, number_in(inputs, world_name, {.least = 1}));
-  TRY_ASSIGN(auto each, number_in(inputs, each_name, {.least = 1, .most = kMostSlots}));
+  TRY_ASSIGN(auto each, number_in(inputs, each_name, {.least = 1, .most = kMaxSlots}));
   if (!world) world = count;  // one on each node
   if (!world) {
     uncounted = Error{kCounting, std::string(world_name) + " and AZUREML_NODE_COUNT", "nothing",
@@ -78,12 +78,12 @@ Result<std::optional<ToldTask>> task_of(const Inputs& inputs, std::optional<Erro
     return fail("finding this node", "NODE_RANK and RANK", "nothing",
                 "choose the job's distribution pytorch, which sets them, or say --node-rank");
   }
-  ToldTask task{.rank = rank.value_or(node.value_or(0)),
-                .world = *world,
-                .each = *each,
-                .source = mpi    ? "OMPI_COMM_WORLD_RANK"
-                          : rank ? "RANK"
-                                 : "NODE_RANK"};
+  GivenTask task{.rank = rank.value_or(node.value_or(0)),
+                 .world = *world,
+                 .each = *each,
+                 .source = mpi    ? "OMPI_COMM_WORLD_RANK"
+                           : rank ? "RANK"
+                                  : "NODE_RANK"};
   task.local_rank = local.value_or(task.rank % task.each);
   if (!rank && task.each > 1) {
     return fail("finding this task's rank", "RANK",
@@ -100,7 +100,7 @@ Result<std::optional<ToldTask>> task_of(const Inputs& inputs, std::optional<Erro
 }
 
 // mpirun starts programs that read its own variables: those are ranks where that is asked for.
-Location locate_started(const Inputs& inputs, const ToldTask& task, ToldMaster master) {
+Location locate_started(const Inputs& inputs, const GivenTask& task, GivenMaster master) {
   Location location = locate_task(inputs, task, std::move(master), PlatformFacts{});
   auto* resolved = std::get_if<ResolvedCluster>(&location);
   const bool mpi = task.source == "OMPI_COMM_WORLD_RANK";
@@ -122,7 +122,7 @@ Location locate_azureml(Inputs& inputs) {
                            .waits = {},
                            .warnings = {}};
   }
-  const ToldTask& task = **told;
+  const GivenTask& task = **told;
   auto master = master_of(inputs);
   if (!master) return master.error();
   if (task.each > 1) return locate_started(inputs, task, std::move(*master));

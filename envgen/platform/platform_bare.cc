@@ -7,8 +7,8 @@
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
+#include "envgen/platform/platform_ranks.h"
 #include "envgen/platform/table_location.h"
-#include "envgen/platform/told_ranks.h"
 #include "envgen/ranktable/hccn.h"
 
 namespace envgen {
@@ -151,7 +151,7 @@ Location locate_by_count(Inputs& inputs) {
   const Request& request = inputs.request();
   auto nodes = nameless_nodes(request.nodes.value_or(1), 0, "--nodes");
   if (!nodes) return nodes.error();
-  auto master = told_master(inputs);
+  auto master = given_master(inputs);
   if (!master) return master.error();
   return locate_node(inputs, std::move(*nodes), {request.node_rank.value_or(0), "--node-rank"},
                      std::move(*master), PlatformFacts{}, 0);

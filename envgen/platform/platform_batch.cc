@@ -12,7 +12,7 @@
 #include "envgen/formats/nodelist.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -30,7 +30,7 @@ Result<std::vector<Node>> nodes_of_counts(std::string_view text) {
     const std::string_view slots = take_word(text);
     const auto count = parse_count<int>(slots);
     const bool twice = !seen.insert(host).second;
-    if (!count || *count < 1 || *count > kMostSlots || twice || nodes.size() >= kMostHosts) {
+    if (!count || *count < 1 || *count > kMaxSlots || twice || nodes.size() >= kMaxHosts) {
       return fail(kReadingLsf, "LSB_MCPU_HOSTS", quoted(host) + " " + quoted(slots),
                   "it has to be each host once, with its number of slots: a 8 b 8");
     }

@@ -35,12 +35,12 @@ OwnNames own_names(const Inputs& inputs) {
 }
 
 std::string names_of(const std::vector<Node>& nodes) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::string list;
-  for (std::size_t i = 0; i < nodes.size() && i < kMost; ++i) {
+  for (std::size_t i = 0; i < nodes.size() && i < kMax; ++i) {
     list += (i == 0 ? "" : ", ") + (nodes[i].host.empty() ? "(no name)" : nodes[i].host);
   }
-  if (nodes.size() > kMost) list += " and " + std::to_string(nodes.size() - kMost) + " more";
+  if (nodes.size() > kMax) list += " and " + std::to_string(nodes.size() - kMax) + " more";
   return list;
 }
 
@@ -144,9 +144,9 @@ Result<int> node_count_of(std::pair<std::string_view, int> whole,
 }
 
 Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where) {
-  if (count < 1 || static_cast<std::size_t>(count) > kMostHosts) {
+  if (count < 1 || static_cast<std::size_t>(count) > kMaxHosts) {
     return fail("counting the nodes", std::string(where), std::to_string(count) + " nodes",
-                "a job has from 1 to " + std::to_string(kMostHosts));
+                "a job has from 1 to " + std::to_string(kMaxHosts));
   }
   Node node;
   node.slots = slots;

@@ -16,14 +16,14 @@
 namespace envgen {
 
 // No node has more devices, and no job more ranks: a typo must not overflow their sum.
-inline constexpr int kMostSlots = 1024 * 1024;
+inline constexpr int kMaxSlots = 1024 * 1024;
 
 struct Bounds {
   int least = 0;
   int most = std::numeric_limits<int>::max();
 };
 inline constexpr Bounds kPorts = {1, 65535};
-inline constexpr Bounds kSlots = {0, kMostSlots};
+inline constexpr Bounds kSlots = {0, kMaxSlots};
 
 // Whether the user names a framework whose ranks are to be started. One who does not has the
 // command run as it was typed, whatever variables there are.

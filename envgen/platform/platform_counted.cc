@@ -7,7 +7,7 @@
 #include "envgen/plan/given_names.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -74,7 +74,7 @@ Location locate(Inputs& inputs, const GivenNames& names) {
   }
   auto slots = names.slots.empty() ? std::nullopt : number_in(inputs, names.slots, kSlots);
   if (!slots) return slots.error();
-  ToldMaster master;
+  GivenMaster master;
   if (!names.leader.empty()) {
     master = {std::string(inputs.variable(names.leader)), std::string(names.leader), 0};
   }

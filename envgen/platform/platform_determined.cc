@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -48,7 +48,7 @@ Result<std::vector<Node>> nodes_of(const json::Value& addresses, const json::Val
   std::size_t place = 0;
   for (const json::Value count : counts) {
     const auto slots = count.integer();
-    if (!slots || *slots < 0 || *slots > kMostSlots || place >= nodes.size()) {
+    if (!slots || *slots < 0 || *slots > kMaxSlots || place >= nodes.size()) {
       return bad_file(quoted(count.text()) + " slots of container " + std::to_string(place));
     }
     nodes[place++].slots = static_cast<int>(*slots);

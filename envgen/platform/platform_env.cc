@@ -15,7 +15,7 @@
 #include "envgen/plan/launch.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -63,7 +63,7 @@ Result<Told> told_by(const Inputs& inputs) {
   TRY_ASSIGN(told.node_rank, number_in(inputs, "NODE_RANK"));
   TRY_ASSIGN(told.local_rank, number_in(inputs, "LOCAL_RANK"));
   TRY_ASSIGN(told.local_world,
-             number_in(inputs, "LOCAL_WORLD_SIZE", {.least = 1, .most = kMostSlots}));
+             number_in(inputs, "LOCAL_WORLD_SIZE", {.least = 1, .most = kMaxSlots}));
   if (!told.nodes) told.nodes = inputs.request().nodes;
   return told;
 }
@@ -102,7 +102,7 @@ Status check_rank(const Inputs& inputs, const Told& told, int each) {
 
 // WORLD_SIZE may count the processes of the nodes that NNODES or NUM_NODES counts; it has to be a
 // multiple then.
-Location locate_as_node(Inputs& inputs, const Told& told, ToldMaster master) {
+Location locate_as_node(Inputs& inputs, const Told& told, GivenMaster master) {
   const bool numbered = told.node_rank || inputs.request().node_rank;
   const bool by_nodes = told.nodes ? numbered || !told.rank : told.node_rank && !told.world;
   const auto& count = by_nodes ? told.nodes : told.world;
@@ -110,38 +110,38 @@ Location locate_as_node(Inputs& inputs, const Told& told, ToldMaster master) {
   if (!count) return missing(by_nodes ? "NNODES" : "WORLD_SIZE");
   if (!rank && !inputs.request().node_rank) return missing(by_nodes ? "NODE_RANK" : "RANK");
   const std::string_view counts = by_nodes ? node_count(inputs).name : "WORLD_SIZE";
-  int told_slots = 0;
+  int given_slots = 0;
   if (by_nodes && told.world && *told.world != *count) {
     auto each = node_count_of({"WORLD_SIZE", *told.world}, {counts, *count});
     if (!each) return each.error();
-    told_slots = *each;
+    given_slots = *each;
   }
   if (by_nodes) {
-    const int each = told.world ? std::max(1, told_slots) : 0;
+    const int each = told.world ? std::max(1, given_slots) : 0;
     if (auto status = check_rank(inputs, told, each); !status) return status.error();
   }
   auto nodes = nameless_nodes(*count, 0, counts);
   if (!nodes) return nodes.error();
   return locate_node(inputs, std::move(*nodes), {rank.value_or(0), by_nodes ? "NODE_RANK" : "RANK"},
-                     std::move(master), PlatformFacts{}, told_slots);
+                     std::move(master), PlatformFacts{}, given_slots);
 }
 
-Location locate_as_process(const Inputs& inputs, const Told& told, int slots, ToldMaster master) {
+Location locate_as_process(const Inputs& inputs, const Told& told, int slots, GivenMaster master) {
   if (!told.world) return missing("WORLD_SIZE");
   if (!told.rank) return missing("RANK");
   const int each = told.local_world.value_or(slots);
-  ToldTask task{.rank = *told.rank,
-                .world = *told.world,
-                .local_rank = told.local_rank.value_or(*told.rank % each),
-                .each = each,
-                .source = "RANK"};
+  GivenTask task{.rank = *told.rank,
+                 .world = *told.world,
+                 .local_rank = told.local_rank.value_or(*told.rank % each),
+                 .each = each,
+                 .source = "RANK"};
   return locate_task(inputs, task, std::move(master), PlatformFacts{});
 }
 
 Location locate_env(Inputs& inputs) {
   auto told = told_by(inputs);
   if (!told) return told.error();
-  auto master = told_master(inputs);
+  auto master = given_master(inputs);
   if (!master) return master.error();
   const bool by_nodes = told->nodes && told->node_rank && told->world.value_or(0) > *told->nodes;
   const int each = by_nodes ? *told->world / *told->nodes : 0;

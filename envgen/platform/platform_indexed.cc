@@ -30,7 +30,7 @@ Result<Indices> indices_of(const Inputs& inputs) {
   TRY_ASSIGN(auto completion, number_in(inputs, "JOB_COMPLETION_INDEX"));
   auto job = number_in(inputs, "JOB_INDEX");
   if (!job) return std::unexpected(job.error());
-  constexpr Bounds kCounts{.least = 0, .most = static_cast<int>(kMostHosts)};
+  constexpr Bounds kCounts{.least = 0, .most = static_cast<int>(kMaxHosts)};
   TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS", kCounts));
   // The index over all of a JobSet's jobs is that over this job when there is only one job.
   bool one_job =
@@ -88,7 +88,7 @@ Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indic
   TRY_ASSIGN(auto completions, number_in(inputs, "JOB_COMPLETIONS"));
   if (!completions) return std::nullopt;
   const std::int64_t pods = std::int64_t{*completions} * indices.replicas;
-  if (pods > static_cast<std::int64_t>(kMostHosts)) {
+  if (pods > static_cast<std::int64_t>(kMaxHosts)) {
     return fail(kCounting, "JOB_COMPLETIONS", std::to_string(pods) + " pods",
                 "is there a digit too many?");
   }

@@ -99,7 +99,7 @@ struct PerNode {
 Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   std::string_view text = inputs.variable("PET_NPROC_PER_NODE");
   if (auto number = natural(text)) {
-    if (*number < 1 || *number > kMostSlots) {
+    if (*number < 1 || *number > kMaxSlots) {
       return bad_variable("PET_NPROC_PER_NODE", text, "it has to be the ranks of one node, from 1");
     }
     return PerNode{inputs.request().slots.value_or(*number), true};
@@ -362,7 +362,7 @@ const CountNames* operator_of(const Inputs& inputs) {
 
 // Trainer's XGBoost counts a worker for each GPU of a pod.
 Result<int> pods_of(const Inputs& inputs, const CountNames& told, int slots) {
-  TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMostSlots}));
+  TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMaxSlots}));
   if (&told != &kTrainerXgboost || *count % slots != 0) return *count;
   return *count / slots;
 }

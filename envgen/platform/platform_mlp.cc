@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -91,7 +91,7 @@ Location locate_mlp(Inputs& inputs) {
   if (!nodes) return nodes.error();
   auto place = place_of(inputs, *nodes);
   if (!place) return place.error();
-  ToldMaster master{(*nodes)[0].host, "MLP_WORKER_0_HOST", (*nodes)[0].port};
+  GivenMaster master{(*nodes)[0].host, "MLP_WORKER_0_HOST", (*nodes)[0].port};
   // Nodes of one role are a job without roles: each has its ranks.
   const bool alike = nodes->front().role == nodes->back().role;
   for (Node& node : *nodes) {
@@ -102,7 +102,7 @@ Location locate_mlp(Inputs& inputs) {
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("MLP_TASK_ID"));
-  const ToldNode own{*place, alike ? "MLP_ROLE_INDEX" : "the place of this role and index"};
+  const GivenNode own{*place, alike ? "MLP_ROLE_INDEX" : "the place of this role and index"};
   return locate_node(inputs, std::move(*nodes), own, std::move(master), std::move(platform), 0);
 }
 

@@ -154,12 +154,12 @@ std::string relative_script_in(const ParsedCommand& command) {
 std::optional<std::vector<std::string>> code_directories_below(Inputs& inputs,
                                                                const std::string& root,
                                                                const std::string& script) {
-  constexpr std::size_t kMost = 32;
+  constexpr std::size_t kMax = 32;
   const PathState* state = inputs.content(root);
   if (state == nullptr) return std::nullopt;
   std::vector<std::string> found;
   bool known = true;
-  for (std::size_t i = 0; i < state->entries.size() && i < kMost; ++i) {
+  for (std::size_t i = 0; i < state->entries.size() && i < kMax; ++i) {
     const std::string place = join_path(root, state->entries[i]);
     const PathState* kind = inputs.kind(script.empty() ? place : join_path(place, script));
     known = known && kind != nullptr;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -45,7 +45,7 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, const std::st
     node.role = role;
     node.role_index = static_cast<int>(i);
     const bool idle = role == "ps" || role == "evaluator";
-    if (gpus && !idle) node.slots = std::clamp(*gpus, 1, kMostSlots);
+    if (gpus && !idle) node.slots = std::clamp(*gpus, 1, kMaxSlots);
     nodes.push_back(std::move(node));
   }
   return {};
@@ -74,8 +74,8 @@ Location locate_openpai(Inputs& inputs) {
   }
   // One role, whatever it is called, is a job without roles.
   const bool alike = nodes.front().role == nodes.back().role;
-  const ToldNode place{static_cast<int>(own - nodes.begin()),
-                       alike ? kOwnIndex : "the place of this role and index"};
+  const GivenNode place{static_cast<int>(own - nodes.begin()),
+                        alike ? kOwnIndex : "the place of this role and index"};
   if (alike) {
     for (Node& node : nodes) {
       node.role.clear();

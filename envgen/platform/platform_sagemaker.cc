@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -118,8 +118,8 @@ Location locate_sagemaker(Inputs& inputs) {
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("TRAINING_JOB_NAME"));
-  const ToldNode own{places.empty() ? 0 : places[0],
-                     resources->current + "'s place in " + resources->source};
+  const GivenNode own{places.empty() ? 0 : places[0],
+                      resources->current + "'s place in " + resources->source};
   return locate_node(inputs, std::move(resources->nodes), own, {}, std::move(platform), slots);
 }
 

@@ -12,7 +12,7 @@
 #include "envgen/formats/tfconfig.h"
 #include "envgen/platform/platform.h"
 #include "envgen/platform/platform_common.h"
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 namespace envgen {
 namespace {
@@ -124,7 +124,7 @@ Location locate_vertex(Inputs& inputs) {
                  "task " + task + ", which its cluster does not have",
                  "task.index has to be a place in cluster." + spec->type};
   }
-  ToldMaster master{spec->nodes[0].host, "CLUSTER_SPEC", spec->nodes[0].port};
+  GivenMaster master{spec->nodes[0].host, "CLUSTER_SPEC", spec->nodes[0].port};
   const bool idle = tf_ranks(spec->nodes[*own].role) == 0;
   if (wanted != "tensorflow") {
     if (idle && asks_for_ranks(inputs.request())) {

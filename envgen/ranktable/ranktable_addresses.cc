@@ -41,7 +41,7 @@ class SeenAddresses {
   bool add(std::uint32_t address) {
     std::uint16_t& page = pages_of_[address >> kBits];
     if (page == 0) {
-      if (pages_.size() == kMostPages) return false;
+      if (pages_.size() == kMaxPages) return false;
       pages_.push_back(std::make_unique<Page>());
       page = static_cast<std::uint16_t>(pages_.size());
     }
@@ -55,7 +55,7 @@ class SeenAddresses {
 
  private:
   static constexpr unsigned kBits = 16;
-  static constexpr std::size_t kMostPages = 1024;  // of 8 kB
+  static constexpr std::size_t kMaxPages = 1024;  // of 8 kB
   using Page = std::array<std::uint64_t, (1U << kBits) / 64>;
   std::vector<std::uint16_t> pages_of_ = std::vector<std::uint16_t>(1U << (32 - kBits));
   std::vector<std::unique_ptr<Page>> pages_;

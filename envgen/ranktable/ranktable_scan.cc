@@ -167,9 +167,9 @@ class Keys {
   }
 
  private:
-  static constexpr std::size_t kMostKeys = 8;
+  static constexpr std::size_t kMaxKeys = 8;
   std::span<const std::string_view> names_;
-  std::array<std::string_view, kMostKeys> order_;
+  std::array<std::string_view, kMaxKeys> order_;
   std::size_t count_ = 0;
   unsigned seen_ = 0;
 };
@@ -268,9 +268,9 @@ class Scanner {
       }
     });
     if (!read || !keys.has(0) || !keys.has(3)) return false;
-    constexpr std::size_t kMostGroups = 64;  // whose names are compared with each other
+    constexpr std::size_t kMaxGroups = 64;  // whose names are compared with each other
     const bool again = std::ranges::find(groups_, name) != groups_.end();
-    if (again || groups_.size() == kMostGroups) return false;
+    if (again || groups_.size() == kMaxGroups) return false;
     groups_.push_back(name);
     return devices == table().rows.size() - first_row &&
            instances == table().owners.size() - first_owner;

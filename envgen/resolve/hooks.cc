@@ -129,9 +129,9 @@ std::int64_t time_of(HookEvent event, const Request& request, const Policy& poli
 }
 
 Status check_count(HookEvent event, std::size_t count) {
-  if (count <= kMostHooks) return {};
+  if (count <= kMaxHooks) return {};
   return fail(kFinding, directory_name(event), std::to_string(count) + " hooks",
-              "at most " + std::to_string(kMostHooks) + " run at one event");
+              "at most " + std::to_string(kMaxHooks) + " run at one event");
 }
 
 void add_group(const Request& request, HookGroup group, Plan& plan) {
@@ -223,7 +223,7 @@ void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved,
   if (master.port_given) set("TRAINIT_MASTER_PORT", std::to_string(master.port));
   std::string hosts = hosts_of(cluster);
   constexpr const char* kHosts = "TRAINIT_HOSTS";
-  if (hosts.size() + std::string_view(kHosts).size() + 2 > kMostVariableBytes) {
+  if (hosts.size() + std::string_view(kHosts).size() + 2 > kMaxVariableBytes) {
     plan.warnings.push_back("the hooks get no TRAINIT_HOSTS: the " +
                             std::to_string(cluster.nodes.size()) +
                             " hosts are more than the kernel takes in one variable");

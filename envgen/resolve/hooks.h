@@ -17,7 +17,7 @@ namespace envgen {
 
 inline constexpr const char* kHooksDirectory = "/etc/trainit/hooks";
 
-inline constexpr std::size_t kMostHooks = 256;  // of one event
+inline constexpr std::size_t kMaxHooks = 256;  // of one event
 
 // Fills plan.hooks; warns of files that look like hooks and will not run. One look where there is
 // no directory.

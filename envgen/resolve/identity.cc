@@ -109,7 +109,7 @@ Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& 
 }
 
 Result<std::string> check_replica_name(Inputs& inputs) {
-  constexpr std::size_t kMostDigits = 2;  // more are a hash, or a date
+  constexpr std::size_t kMaxDigits = 2;  // more are a hash, or a date
   static constexpr auto kRoles = words("worker", "replica", "rank", "trainer");
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
   const std::string_view name = name_of(inputs.facts().host_name);
@@ -117,7 +117,7 @@ Result<std::string> check_replica_name(Inputs& inputs) {
   if (dash == std::string_view::npos || dash == 0) return std::string();
   const std::string_view digits = name.substr(dash + 1);
   const auto number = parse_count<int>(digits);
-  if (!number || digits.size() > kMostDigits) return std::string();
+  if (!number || digits.size() > kMaxDigits) return std::string();
   const PathState* hosts = inputs.content(kHostsFile);
   // The kubelet's header says that the name is the machine's.
   if (hosts != nullptr && hosts->content.contains("(host network)")) return std::string();

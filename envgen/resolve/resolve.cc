@@ -129,7 +129,7 @@ Status check_cluster(const Request& request, const Cluster& cluster) {
   }
   std::int64_t ranks = 0;
   for (const Node& node : cluster.nodes) ranks += node.slots;
-  if (ranks <= kMostSlots) return {};
+  if (ranks <= kMaxSlots) return {};
   return fail("counting the ranks", std::to_string(cluster.nodes.size()) + " nodes",
               std::to_string(ranks) + " ranks",
               "is there a digit too many in the number of nodes or of ranks per node?");

@@ -20,7 +20,7 @@ constexpr int kMasterPort = 29500;  // PyTorch's, which the other launchers use 
 // Kubernetes kills 30 s after its TERM: the grace must end before.
 constexpr std::int64_t kKubernetesGraceMs = 25000;
 constexpr std::int64_t kTerminalHoldMs = 4LL * 60 * 60 * 1000;
-constexpr std::int64_t kLeastDelayMs = 100;  // a start costs a resolver and a fork of everything
+constexpr std::int64_t kMinDelayMs = 100;  // a start costs a resolver and a fork of everything
 
 std::string address_of(const Node& node) {
   for (const std::string* address : {&node.host, &node.container_ip, &node.host_ip}) {
@@ -157,8 +157,8 @@ bool may_wait_for_peers(const std::string& framework) {
 // The resolver has its own deadlines for what it waits for, and work to do after that: a large
 // table, device directories to empty, scripts to source. PID 1's is for one that hangs.
 std::int64_t resolve_timeout_ms(const Request& request) {
-  constexpr std::int64_t kLeastMs = 2000;
-  constexpr std::int64_t kMostMs = 60'000;
+  constexpr std::int64_t kMinMs = 2000;
+  constexpr std::int64_t kMaxMs = 60'000;
   constexpr std::int64_t kLongestWaitMs = 1'000'000'000;  // the machine's is no longer
   std::int64_t wait_ms = std::min(request.rank_table_timeout_ms, kLongestWaitMs);
   if (may_wait_for_peers(request.framework)) {
@@ -172,7 +172,7 @@ std::int64_t resolve_timeout_ms(const Request& request) {
   constexpr std::int64_t kPreflightMs = 40'000;
   if (request.observe.preflight != Preflight::kOff) wait_ms += kPreflightMs;
   return std::min(request.script_timeout_ms, kLongestWaitMs) + wait_ms +
-         std::clamp(wait_ms / 10, kLeastMs, kMostMs);
+         std::clamp(wait_ms / 10, kMinMs, kMaxMs);
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ Policy policy_of(const Environ& env, const Request& request) {
   if (policy.max_restarts > 0) {
     policy.restart_verdict = request.restart_verdict.value_or(RestartVerdict::kEnforce);
   }
-  policy.restart_delay_ms = std::max(policy.restart_delay_ms, kLeastDelayMs);
+  policy.restart_delay_ms = std::max(policy.restart_delay_ms, kMinDelayMs);
   policy.resolve_timeout_ms = resolve_timeout_ms(request);
   return policy;
 }

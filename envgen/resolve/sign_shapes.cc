@@ -17,8 +17,8 @@
 namespace envgen {
 namespace {
 
-constexpr int kMostNodes = 65536;               // a larger number counts something else
-constexpr int kMostUnconfirmed = 256;           // largest X_NNODES that is a sign alone
+constexpr int kMaxNodes = 65536;                // a larger number counts something else
+constexpr int kMaxUnconfirmed = 256;            // largest X_NNODES that is a sign alone
 constexpr std::size_t kLongestList = 1U << 20;  // bytes
 
 struct EnvEntry {
@@ -153,7 +153,7 @@ bool names_host_file(const EnvEntry& one) {
 
 std::optional<int> number_in(std::string_view value) {
   const auto number = parse_count<int>(trimmed(value));
-  return number && *number < kMostNodes ? number : std::nullopt;
+  return number && *number < kMaxNodes ? number : std::nullopt;
 }
 
 // Whether another variable confirms what a name and a number may mean: NUM_NODES is a graph's, too,
@@ -420,7 +420,7 @@ Result<std::string> check_shapes(Inputs& inputs) {
     if (!number || *number == 0 || counted_one) continue;
     if (ranks_a_node(one.name) || exceeds_local(one, *number, all) ||
         follows_another(one, all, inputs) ||
-        (*number > 1 && says_nodes(one.name) && *number <= kMostUnconfirmed)) {
+        (*number > 1 && says_nodes(one.name) && *number <= kMaxUnconfirmed)) {
       return refuse(one);
     }
     if (*number < 2 || !is_confirmed(one, *number, all)) continue;

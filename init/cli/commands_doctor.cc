@@ -60,7 +60,7 @@ doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request&
                            }};
   doctor::Context context;
   const doctor::Results tried = doctor::run_all({&trial, 1}, limit_ms);
-  if (tried[0].verdict != envgen::Verdict::kFailed) {
+  if (tried[0].verdict != envgen::CheckStatus::kFailed) {
     context = context_of(snapshot, request);
     context.limit_ms = limit_ms;
     return context;

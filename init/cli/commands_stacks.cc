@@ -21,12 +21,12 @@
 namespace cli {
 namespace {
 
-constexpr std::int64_t kMostMs = 20'000;
+constexpr std::int64_t kMaxMs = 20'000;
 constexpr int kLookMs = 50;
 
 // The text is written last.
 bool await_files(const std::string& name) {
-  const std::int64_t deadline_ms = sys::monotonic_ms() + kMostMs;
+  const std::int64_t deadline_ms = sys::monotonic_ms() + kMaxMs;
   while (::access((name + ".txt").c_str(), F_OK) != 0) {
     if (sys::monotonic_ms() >= deadline_ms) return false;
     ::poll(nullptr, 0, kLookMs);

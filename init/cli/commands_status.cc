@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kWatchPollMs = 200;
 constexpr std::int64_t kRedrawMs = 1000;  // ages grow by themselves
-constexpr int kMostLookMs = 500;
+constexpr int kMaxLookMs = 500;
 
 // 0 running or ended well, 1 failed or held, 2 no instance.
 int code_of(const engine::JobReport& report, bool in_use) {
@@ -66,7 +66,7 @@ void add_ages(std::vector<engine::TaskReport>& tasks) {
   // Of earlier looks: one that is watched for days must not leave a child a second.
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
-  auto run = proc::ChildRun::start({.time_ms = kMostLookMs}, [&tasks](int fd) {
+  auto run = proc::ChildRun::start({.time_ms = kMaxLookMs}, [&tasks](int fd) {
     for (const engine::TaskReport& task : tasks) {
       const std::int64_t ms = task.log == engine::kHookOutput ? 0 : written_ms(task.log);
       if (::write(fd, &ms, sizeof ms) != static_cast<ssize_t>(sizeof ms)) break;

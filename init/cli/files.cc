@@ -8,7 +8,7 @@
 
 #include "init/cli/invocation.h"
 #include "init/sys/fd.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace cli {
 
@@ -32,14 +32,15 @@ namespace {
 
 // What is no regular file: a device, a FIFO, or through a link. Nothing that others may have put
 // there.
-envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& reached) {
+envgen::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath& reached) {
   constexpr int kFlags = O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC;
-  if (!reached.weakness.empty()) {
-    return envgen::fail("", path,
-                        "no regular file, in " + reached.weakness + ", which others may change",
-                        "remove it, or name a file in a directory of your own");
+  if (!reached.untrusted_directory.empty()) {
+    return envgen::fail(
+        "", path,
+        "no regular file, in " + reached.untrusted_directory + ", which others may change",
+        "remove it, or name a file in a directory of your own");
   }
-  TRY_ASSIGN(auto end, sys::reach(path, {.follow_last = true}));
+  TRY_ASSIGN(auto end, sys::resolve_safely(path, {.follow_last = true}));
   const int follow = end.magic ? 0 : O_NOFOLLOW;
   return sys::Fd(::openat(end.directory.get(), end.name.c_str(), kFlags | follow));
 }
@@ -49,7 +50,7 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::Reached& 
 // A rename over what is no regular file would put one there: instead of a device, or of the link
 // that /dev/stdout is.
 envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what) {
-  auto reached = sys::reach(path);
+  auto reached = sys::resolve_safely(path);
   struct stat status{};
   const bool there = reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &status,
                                           AT_SYMLINK_NOFOLLOW) == 0;

@@ -359,7 +359,7 @@ constexpr Option kRestart[] = {
                                                     "USR1; none with hooks in checkpoint.d"),
     row<kTime, &Policy::checkpoint_ms>("checkpoint-timeout", "DURATION",
                                        "how long a checkpoint may take", "5m"),
-    common(row<kNumber<0, kMostCount>, &Request::max_restarts>(
+    common(row<kNumber<0, kMaxCount>, &Request::max_restarts>(
         "max-restarts", "N", "how often a job that has failed is started again here", "0")),
     needs(kRestarts, row<kDuration, &Policy::restart_reset_ms>(
                          "restart-reset", "DURATION",
@@ -511,7 +511,7 @@ constexpr Option kChecksBefore[] = {
         "dataset", "DIR", "directory that doctor checks to be mounted read-only; repeatable"),
 };
 
-constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 31 years
+constexpr std::int64_t kMaxMs = 1'000'000'000'000;  // 31 years
 
 constexpr Option kOthers[] = {
     of(kPlan, flag(row<kPath, &Options::snapshot>(
@@ -571,7 +571,7 @@ constexpr Option kOthers[] = {
     of(kPeerServe | kPeerEnd,
        row<kPath, &PeerRequest::key>("key", "FILE", "private SSH key that all nodes have")),
     of(kPeerServe,
-       row<kNumber<0, kMostMs>, &PeerRequest::launcher_timeout_ms>(
+       row<kNumber<0, kMaxMs>, &PeerRequest::launcher_timeout_ms>(
            "launcher-timeout-ms", "N", "milliseconds that a worker goes on without a launcher")),
     of(kPeerEnd, row<kAbsolute, &PeerRequest::hosts_file>("hosts-file", "FILE",
                                                           "file with the name of a worker a line")),

@@ -14,9 +14,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kColours = {"\033[32m", "\033[2m", "\033[33m",
                                                       "\033[31m"};
 constexpr std::string_view kPlain = "\033[0m";
-constexpr std::size_t kLeastTextColumns = 24;
+constexpr std::size_t kMinTextColumns = 24;
 
-std::size_t index_of(Verdict verdict) { return static_cast<std::size_t>(verdict); }
+std::size_t index_of(CheckStatus verdict) { return static_cast<std::size_t>(verdict); }
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
@@ -49,7 +49,7 @@ std::string_view take_columns(std::string_view& text, std::size_t columns) {
 }
 
 void add_wrapped(std::string& out, std::string_view text, std::size_t indent, int columns) {
-  const bool wraps = columns > 0 && static_cast<std::size_t>(columns) > indent + kLeastTextColumns;
+  const bool wraps = columns > 0 && static_cast<std::size_t>(columns) > indent + kMinTextColumns;
   if (!wraps) {
     out += text;
     out += '\n';
@@ -79,18 +79,19 @@ xml::Element junit_case(const CheckResult& result) {
     child.text = std::move(text);
     element.children.push_back(std::move(child));
   };
-  if (result.verdict == Verdict::kFailed) add("failure", result.found, result.fix);
-  if (result.verdict == Verdict::kSkipped) add("skipped", result.found, "");
-  if (result.verdict == Verdict::kWarning) {
+  if (result.verdict == CheckStatus::kFailed) add("failure", result.found, result.fix);
+  if (result.verdict == CheckStatus::kSkipped) add("skipped", result.found, "");
+  if (result.verdict == CheckStatus::kWarning) {
     add("system-out", "", "warning: " + result.found + "; " + result.fix);
   }
-  if (result.verdict == Verdict::kOk && !result.found.empty()) add("system-out", "", result.found);
+  if (result.verdict == CheckStatus::kOk && !result.found.empty())
+    add("system-out", "", result.found);
   return element;
 }
 
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) { return kVerdictNames[index_of(verdict)]; }
+std::string_view verdict_name(CheckStatus verdict) { return kVerdictNames[index_of(verdict)]; }
 
 std::string to_line(const CheckResult& result) {
   std::string line = result.check + ": " + text_of(result);

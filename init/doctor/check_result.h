@@ -14,7 +14,7 @@
 
 namespace envgen {
 
-enum class Verdict : std::uint8_t {
+enum class CheckStatus : std::uint8_t {
   kOk,
   kSkipped,  // does not apply here, or cannot be known: `found` says why
   kWarning,  // the job may run into it
@@ -22,12 +22,12 @@ enum class Verdict : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 4> kVerdictNames = {"ok", "skipped", "warning",
                                                                   "failed"};
-std::string_view verdict_name(Verdict verdict);
+std::string_view verdict_name(CheckStatus verdict);
 
 struct CheckResult {
   std::string check;  // "shm", as in --only
   std::string place;  // which of several: "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
-  Verdict verdict = Verdict::kOk;
+  CheckStatus verdict = CheckStatus::kOk;
   std::string found;
   std::string fix;  // what to do; never "" for a warning or a failure
 

@@ -63,8 +63,8 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
   if (gpu.repair_pending) {
     results.push_back(warning("bad memory is taken out of use at its next reset", kReset, place));
   }
-  constexpr std::uint64_t kMostRetired = 60;  // from which on NVIDIA replaces a card
-  if (gpu.retired_pages >= kMostRetired) {
+  constexpr std::uint64_t kMaxRetired = 60;  // from which on NVIDIA replaces a card
+  if (gpu.retired_pages >= kMaxRetired) {
     results.push_back(warning(count_text(gpu.retired_pages, "page") + " of its memory retired",
                               "have the card replaced", place));
   }
@@ -99,10 +99,9 @@ void check_condition(const envgen::Gpu& gpu, Results& results) {
 
 // The driver itself takes some hundred MiB.
 bool has_unowned_memory(const envgen::Gpu& gpu) {
-  constexpr std::uint64_t kLeastMib = 1024;
+  constexpr std::uint64_t kMinMib = 1024;
   constexpr std::uint64_t kPart = 20;
-  return gpu.pids.empty() && !gpu.mig &&
-         gpu.used_mib >= std::max(kLeastMib, gpu.memory_mib / kPart);
+  return gpu.pids.empty() && !gpu.mig && gpu.used_mib >= std::max(kMinMib, gpu.memory_mib / kPart);
 }
 
 // Of our own pid namespace we know nothing there: any process is somebody's.
@@ -110,13 +109,13 @@ bool looks_for_leftovers(const Context& context) { return context.occasion != Oc
 
 // What it has by now; each read of the device is a line. A file stands for it in tests.
 envgen::Result<std::string> kernel_log(const std::string& path) {
-  constexpr std::size_t kMostBytes = 8U << 20;
+  constexpr std::size_t kMaxBytes = 8U << 20;
   const sys::Fd log(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!log.valid())
     return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
   std::string text;
   std::array<char, 8192> line;
-  while (text.size() < kMostBytes) {
+  while (text.size() < kMaxBytes) {
     const ssize_t count = ::read(log.get(), line.data(), line.size());
     // EPIPE: older lines were overwritten meanwhile.
     if (count < 0 && (errno == EINTR || errno == EPIPE)) continue;

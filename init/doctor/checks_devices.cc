@@ -56,8 +56,8 @@ std::vector<int> numbers_of(const std::vector<std::string>& names, std::string_v
   for (const std::string& name : names) {
     if (!name.starts_with(prefix)) continue;
     const auto number = number_in(std::string_view(name).substr(prefix.size()));
-    constexpr std::uint64_t kMost = 4096;
-    if (number && *number < kMost) numbers.push_back(static_cast<int>(*number));
+    constexpr std::uint64_t kMax = 4096;
+    if (number && *number < kMax) numbers.push_back(static_cast<int>(*number));
   }
   std::ranges::sort(numbers);
   return numbers;
@@ -73,13 +73,13 @@ bool is_missing(const std::vector<int>& numbers, int wanted) {
 
 // "0-3,6" as numbers; nothing where an item is none (a UUID, "all", "Ascend910-0").
 std::optional<std::vector<int>> numbers_listed(std::string_view list) {
-  constexpr std::uint64_t kMost = 1024;
+  constexpr std::uint64_t kMax = 1024;
   std::vector<int> numbers;
   for (const std::string& item : split_list(list)) {
     const std::size_t dash = item.find('-');
     const auto first = number_in(item.substr(0, dash));
     const auto last = dash == std::string::npos ? first : number_in(item.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= kMost) return std::nullopt;
+    if (!first || !last || *last < *first || *last >= kMax) return std::nullopt;
     for (std::uint64_t i = *first; i <= *last; ++i) numbers.push_back(static_cast<int>(i));
   }
   return numbers;
@@ -183,7 +183,7 @@ Results check_ranktable(const Context& context) {
     const bool refused = finding.severity == envgen::Finding::Severity::kRefused;
     results.push_back({{},
                        finding.place,
-                       refused ? envgen::Verdict::kFailed : envgen::Verdict::kWarning,
+                       refused ? envgen::CheckStatus::kFailed : envgen::CheckStatus::kWarning,
                        finding.found,
                        finding.fix});
   }

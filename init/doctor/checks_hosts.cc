@@ -21,10 +21,10 @@
 namespace doctor {
 namespace {
 
-using envgen::Verdict;
+using envgen::CheckStatus;
 
-constexpr std::size_t kShards = 8;       // processes that ask for names,
-constexpr std::size_t kMostPeers = 500;  // or more: each of its peers takes one a descriptor
+constexpr std::size_t kShards = 8;      // processes that ask for names,
+constexpr std::size_t kMaxPeers = 500;  // or more: each of its peers takes one a descriptor
 constexpr std::int64_t kNameMs = 5000;
 
 // Calls `examine` for the peers, some at a time in processes of their own.
@@ -32,7 +32,7 @@ Results in_shards(const Context& context,
                   Results (*examine)(const Context&, std::span<const OtherNode>)) {
   std::vector<Part> parts;
   const std::size_t size =
-      std::min((context.other_nodes.size() + kShards - 1) / kShards, kMostPeers);
+      std::min((context.other_nodes.size() + kShards - 1) / kShards, kMaxPeers);
   const std::span<const OtherNode> all = context.other_nodes;
   for (std::size_t first = 0; first < all.size(); first += size) {
     const auto shard = all.subspan(first, std::min(size, all.size() - first));
@@ -181,10 +181,10 @@ Results summed_up(const Context& context, const Results& results, std::string_vi
   std::string unknown;
   std::size_t well = 0;
   for (const envgen::CheckResult& result : results) {
-    if (result.verdict == Verdict::kFailed)
+    if (result.verdict == CheckStatus::kFailed)
       faults.push_back(result.place + " (" + result.found + ")");
-    if (result.verdict == Verdict::kSkipped) unknown = result.place + ": " + result.found;
-    if (result.verdict == Verdict::kOk) ++well;
+    if (result.verdict == CheckStatus::kSkipped) unknown = result.place + ": " + result.found;
+    if (result.verdict == CheckStatus::kOk) ++well;
   }
   const std::string all = " of " + count_text(context.other_nodes.size(), "node") + " ";
   if (!faults.empty()) {

@@ -91,7 +91,7 @@ Results judge(std::span<const Probe> probes, const Results& answers,
   Results results;
   for (std::size_t i = 0; i < probes.size() && i < answers.size(); ++i) {
     const envgen::CheckResult& answer = answers[i];
-    if (answer.verdict == envgen::Verdict::kFailed) {
+    if (answer.verdict == envgen::CheckStatus::kFailed) {
       results.push_back(answer);
     } else if (answer.found.empty()) {
       continue;

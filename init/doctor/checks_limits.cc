@@ -80,7 +80,7 @@ Results check_nofile(const Context& context) {
 Results check_pids(const Context& context) {
   // Threads count: those of the framework's pools, and the data loaders with theirs.
   constexpr std::uint64_t kTasksOfRank = 256;
-  constexpr std::uint64_t kLeastOfRank = 32;
+  constexpr std::uint64_t kMinOfRank = 32;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});
   const Limit user = limit_of(context, RLIMIT_NPROC);
   std::uint64_t limit = most.value_or(kInfinite);
@@ -104,7 +104,7 @@ Results check_pids(const Context& context) {
       "podPidsLimit";
   // While it runs, the job itself has taken what it needs.
   const bool runs = context.occasion == Occasion::kMonitor;
-  if (left < ranks * kLeastOfRank) return {runs ? warning(found, fix) : failed(found, fix)};
+  if (left < ranks * kMinOfRank) return {runs ? warning(found, fix) : failed(found, fix)};
   if (left < ranks * kTasksOfRank && !runs) return {warning(found, fix)};
   return {ok(found)};
 }

@@ -28,7 +28,7 @@ std::uint64_t kilobytes_in(const std::string& meminfo, std::string_view name) {
 }
 
 envgen::CheckResult memory_left(const Context& context) {
-  constexpr std::uint64_t kMostUsedPercent = 90;
+  constexpr std::uint64_t kMaxUsedPercent = 90;
   constexpr std::uint64_t kPercent = 100;
   const std::string meminfo = text_of(context, "/proc/meminfo");
   const std::uint64_t total = kilobytes_in(meminfo, "MemTotal");
@@ -49,7 +49,7 @@ envgen::CheckResult memory_left(const Context& context) {
                        (ranks == 1 ? "the job" : "each of " + count_text(ranks, "rank")),
                    "give the container more memory, or start fewer ranks");
   }
-  if (used > most / kPercent * kMostUsedPercent) {
+  if (used > most / kPercent * kMaxUsedPercent) {
     return warning(found, "see what else uses it: the next process to ask may be killed");
   }
   return ok(found);
@@ -81,8 +81,8 @@ Results check_shm(const Context& context) {
     return {warning(found + ", the default of container runtimes" + why, more, path)};
   }
   if (total < kGiB) return {warning(found + why, more, path)};
-  constexpr std::uint64_t kLeastFreePart = 10;
-  if (free < total / kLeastFreePart) {
+  constexpr std::uint64_t kMinFreePart = 10;
+  if (free < total / kMinFreePart) {
     return {
         warning(found + why, "remove what earlier processes have left there, or " + more, path)};
   }

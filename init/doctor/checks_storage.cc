@@ -50,13 +50,13 @@ envgen::CheckResult examine(const Directory& directory) {
         "the directory " + directory.use + " cannot be written: " + sys::errno_text(errno),
         "mount it writable for this user, or name another one", place);
   }
-  constexpr std::uint64_t kLeastBytes = 16ULL << 20;
-  constexpr std::uint64_t kLeastInodes = 1024;
+  constexpr std::uint64_t kMinBytes = 16ULL << 20;
+  constexpr std::uint64_t kMinInodes = 1024;
   const std::uint64_t free = static_cast<std::uint64_t>(space.f_frsize) * space.f_bavail;
   const std::string found = size_text(free) + " free " + directory.use;
   const char* fix = "remove what is not needed, or name another directory";
-  if (free < std::min(kLeastBytes, directory.least_bytes)) return failed(found, fix, place);
-  if (space.f_files > 0 && space.f_favail < kLeastInodes) {
+  if (free < std::min(kMinBytes, directory.least_bytes)) return failed(found, fix, place);
+  if (space.f_files > 0 && space.f_favail < kMinInodes) {
     return warning(found + ", and " + count_text(space.f_favail, "inode"), fix, place);
   }
   if (free < directory.least_bytes) return warning(found, fix, place);

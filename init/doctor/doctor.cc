@@ -12,7 +12,7 @@ namespace doctor {
 namespace {
 
 using envgen::CheckResult;
-using envgen::Verdict;
+using envgen::CheckStatus;
 
 constexpr auto kChecks = std::to_array({
     Check{"plan", "the job can be planned", check_plan},
@@ -79,7 +79,7 @@ void add_peers(const envgen::Plan& plan, Context& context) {
   }
 }
 
-CheckResult make_result(Verdict verdict, std::string found, std::string_view fix,
+CheckResult make_result(CheckStatus verdict, std::string found, std::string_view fix,
                         std::string_view place) {
   return {{}, std::string(place), verdict, std::move(found), std::string(fix)};
 }
@@ -87,16 +87,16 @@ CheckResult make_result(Verdict verdict, std::string found, std::string_view fix
 }  // namespace
 
 CheckResult ok(std::string found, std::string_view place) {
-  return make_result(Verdict::kOk, std::move(found), {}, place);
+  return make_result(CheckStatus::kOk, std::move(found), {}, place);
 }
 CheckResult skipped(std::string why, std::string_view place) {
-  return make_result(Verdict::kSkipped, std::move(why), {}, place);
+  return make_result(CheckStatus::kSkipped, std::move(why), {}, place);
 }
 CheckResult warning(std::string found, std::string_view fix, std::string_view place) {
-  return make_result(Verdict::kWarning, std::move(found), fix, place);
+  return make_result(CheckStatus::kWarning, std::move(found), fix, place);
 }
 CheckResult failed(std::string found, std::string_view fix, std::string_view place) {
-  return make_result(Verdict::kFailed, std::move(found), fix, place);
+  return make_result(CheckStatus::kFailed, std::move(found), fix, place);
 }
 
 Results check_plan(const Context& context) {

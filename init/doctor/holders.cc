@@ -100,8 +100,8 @@ bool has_any(std::span<const Device> devices, std::string_view prefix) {
 
 // The number is the host's, and may be another process here.
 std::string process_of_tool(int pid, std::string_view name, const std::string& tool) {
-  constexpr std::size_t kMostOfName = 80;
-  std::string text(name.substr(0, kMostOfName));
+  constexpr std::size_t kMaxOfName = 80;
+  std::string text(name.substr(0, kMaxOfName));
   if (!text.empty()) text += ", ";
   return process_text(pid, text + "says " + tool);
 }
@@ -109,7 +109,7 @@ std::string process_of_tool(int pid, std::string_view name, const std::string& t
 // What is not there cannot be asked.
 void note_trouble(const Results& trouble, Results& results) {
   for (const envgen::CheckResult& one : trouble) {
-    if (one.verdict == envgen::Verdict::kFailed) results.push_back(one);
+    if (one.verdict == envgen::CheckStatus::kFailed) results.push_back(one);
   }
 }
 
@@ -176,20 +176,20 @@ Results look(const Context& context, std::span<const Device> devices, std::uint6
 DeviceHolders find_holders(const Context& context, std::span<const Device> devices,
                            std::uint64_t since) {
   const Part part{.check = "devices", .run = [&] { return look(context, devices, since); }};
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   std::size_t count = 0;
   std::string held;
   std::string unknown;
   for (const envgen::CheckResult& result : run_all({&part, 1}, context.limit_ms)) {
-    if (result.verdict == envgen::Verdict::kWarning) {
-      if (count++ < kMostNamed) {
+    if (result.verdict == envgen::CheckStatus::kWarning) {
+      if (count++ < kMaxNamed) {
         held += (held.empty() ? "" : "; ") + result.place + " holds " + result.found;
       }
-    } else if (result.verdict == envgen::Verdict::kFailed) {
+    } else if (result.verdict == envgen::CheckStatus::kFailed) {
       unknown += (unknown.empty() ? "" : "; ") + result.found;
     }
   }
-  if (count > kMostNamed) held += "; and " + std::to_string(count - kMostNamed) + " more";
+  if (count > kMaxNamed) held += "; and " + std::to_string(count - kMaxNamed) + " more";
   return {std::move(held), std::move(unknown)};
 }
 

@@ -76,12 +76,12 @@ std::string count_text(std::size_t count, std::string_view thing) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(names.size(), kMax); ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  if (names.size() > kMost) text += " and " + std::to_string(names.size() - kMost) + " more";
+  if (names.size() > kMax) text += " and " + std::to_string(names.size() - kMax) + " more";
   return text;
 }
 

@@ -7,7 +7,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMostRows = 4096;
+constexpr std::size_t kMaxRows = 4096;
 
 // "| a | b | c |" -> a, b, c.
 std::vector<std::string_view> cells_of(std::string_view line) {
@@ -32,8 +32,7 @@ class Reader {
     if (cells[0].starts_with("NPU")) return take_header(cells);
     if (cells[0].starts_with("Chip")) return {};
     if (section_ == Section::kNone) return refuse("a line above the table's header");
-    if (report_.chips.size() + report_.processes.size() >= kMostRows)
-      return refuse("too many rows");
+    if (report_.chips.size() + report_.processes.size() >= kMaxRows) return refuse("too many rows");
     return section_ == Section::kChips ? take_chip(cells) : take_process(cells);
   }
 

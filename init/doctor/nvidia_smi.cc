@@ -12,8 +12,8 @@ namespace envgen {
 namespace {
 
 constexpr std::string_view kRoot = "nvidia_smi_log";
-constexpr std::size_t kMostNotes = 8;
-constexpr std::size_t kMostBroken = 4;
+constexpr std::size_t kMaxNotes = 8;
+constexpr std::size_t kMaxBroken = 4;
 
 // "3", "19968 MiB"; 0 for "N/A" and everything else.
 std::uint64_t number_of(std::string_view text) {
@@ -48,7 +48,7 @@ std::string sysfs_bus_id(std::string_view id) {
 }
 
 void collect_broken(const xml::Element& element, std::vector<std::string>& broken) {
-  if (broken.size() >= kMostBroken) return;
+  if (broken.size() >= kMaxBroken) return;
   if (is_broken(element.text)) broken.push_back(element.name);
   for (const xml::Element& child : element.children) collect_broken(child, broken);
 }
@@ -94,11 +94,11 @@ void read_slowdowns(const xml::Element& log, Gpu& gpu) {
 
 void read_links(const xml::Element& log, Gpu& gpu) {
   const std::string widths = "pci/pci_gpu_link_info/link_widths/";
-  constexpr std::uint64_t kMostLanes = 64;
+  constexpr std::uint64_t kMaxLanes = 64;
   gpu.link_width =
-      static_cast<int>(std::min(number_of(log.text_at(widths + "current_link_width")), kMostLanes));
+      static_cast<int>(std::min(number_of(log.text_at(widths + "current_link_width")), kMaxLanes));
   gpu.max_link_width =
-      static_cast<int>(std::min(number_of(log.text_at(widths + "max_link_width")), kMostLanes));
+      static_cast<int>(std::min(number_of(log.text_at(widths + "max_link_width")), kMaxLanes));
   const std::string_view state = log.text_at("fabric/state");
   const std::string_view status = log.text_at("fabric/status");
   if (is_told(state) && state != "Completed") gpu.fabric = state;
@@ -139,7 +139,7 @@ Gpu gpu_of(const xml::Element& log) {
 }
 
 void add_notes(std::string_view text, std::vector<std::string>& notes) {
-  while (!text.empty() && notes.size() < kMostNotes) {
+  while (!text.empty() && notes.size() < kMaxNotes) {
     const std::string_view line = trimmed(take_line(text));
     if (!line.empty()) notes.emplace_back(line);
   }
@@ -149,9 +149,9 @@ void add_notes(std::string_view text, std::vector<std::string>& notes) {
 
 Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output,
                                                    std::string_view where) {
-  constexpr std::size_t kMostRows = 4096;
+  constexpr std::size_t kMaxRows = 4096;
   std::vector<GpuProcess> processes;
-  while (!output.empty() && processes.size() < kMostRows) {
+  while (!output.empty() && processes.size() < kMaxRows) {
     const std::string_view line = trimmed(take_line(output));
     if (line.empty() || line.starts_with("No devices were found")) continue;
     std::string_view rest = line;

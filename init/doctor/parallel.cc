@@ -17,9 +17,9 @@ namespace doctor {
 namespace {
 
 using envgen::CheckResult;
-using envgen::Verdict;
+using envgen::CheckStatus;
 
-constexpr std::size_t kMostBytes = 4UL << 20;  // of a part's results
+constexpr std::size_t kMaxBytes = 4UL << 20;  // of a part's results
 constexpr std::int64_t kReapMs = 50;
 constexpr const char* kDefect = "this is a defect of trainit: report it";
 
@@ -50,7 +50,7 @@ Run start(const Part& part, std::int64_t limit_ms) {
     return sys::write_all(fd, bytes) == bytes.size() ? 0 : 1;
   };
   Run run;
-  auto child = proc::ChildRun::start({.time_ms = limit_ms, .most_bytes = kMostBytes}, body);
+  auto child = proc::ChildRun::start({.time_ms = limit_ms, .most_bytes = kMaxBytes}, body);
   if (child) {
     run.child.emplace(std::move(*child));
   } else {
@@ -85,7 +85,7 @@ void collect(std::vector<Run>& runs) {
 }
 
 Results failed(const Part& part, std::string found, std::string fix) {
-  return {{part.check, part.place, Verdict::kFailed, std::move(found), std::move(fix)}};
+  return {{part.check, part.place, CheckStatus::kFailed, std::move(found), std::move(fix)}};
 }
 
 Results results_of(const Part& part, const Run& run) {

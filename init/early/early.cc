@@ -106,7 +106,7 @@ namespace {
 constexpr std::uint64_t kAll = ~0ULL;
 constexpr int kStackBytes = 16 * 1024;
 constexpr int kPathBytes = 4096;
-constexpr int kMostVariables = 1000;  // where some of them are not for the command
+constexpr int kMaxVariables = 1000;  // where some of them are not for the command
 // How long a command may take to end the program from here. Until then main() does not compete with
 // it for a processor.
 constexpr long kPatienceNs = 20'000'000;
@@ -226,7 +226,7 @@ bool take_environment(char** envp, char** kept, Command& command) {
     int count = 0;
     for (char** entry = envp; *entry != nullptr; ++entry) {
       if (option_of(*entry) != Option::kNone) continue;
-      if (count == kMostVariables) return false;
+      if (count == kMaxVariables) return false;
       kept[count++] = *entry;
     }
     kept[count] = nullptr;
@@ -311,7 +311,7 @@ bool may_apply(long directory, const char* name, char** envp) {
   constexpr int kOpen = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   const long hook = call(__NR_openat, directory, address(name), kOpen);
   if (hook < 0) return true;
-  char head[hook_condition::kMostBytes];
+  char head[hook_condition::kMaxBytes];
   const long size =
       is_plainly_ours(hook, 0) ? call(__NR_read, hook, address(head), sizeof head) : -1;
   call(__NR_close, hook);
@@ -323,13 +323,13 @@ bool may_apply(long directory, const char* name, char** envp) {
 // Whether none of an event's hooks may have to run, or `later`: whether they are such that PID 1
 // itself can look at them after a failure.
 bool passes(long hooks, const char* event, bool later, dev_t device, char** envp) {
-  constexpr int kMostHooks = 256;  // more are main()'s to refuse
+  constexpr int kMaxHooks = 256;  // more are main()'s to refuse
   const long directory = call(__NR_openat, hooks, address(event), kOpenDirectory | O_NOFOLLOW);
   if (directory < 0) return false;
   int count = 0;
   const bool passed =
       is_plainly_ours(directory, device) && each_name(directory, [&](const char* hook, bool link) {
-        if (link || ++count > kMostHooks) return false;
+        if (link || ++count > kMaxHooks) return false;
         return later || !may_apply(directory, hook, envp);
       });
   call(__NR_close, directory);
@@ -521,7 +521,7 @@ extern "C" void early_stage(long* stack) {
   while (*rest != nullptr) ++rest;
   if (may_be_borrowed(reinterpret_cast<const long*>(rest + 1))) return;
   if (!take_words(argc, argv, command)) return;
-  char* kept[kMostVariables + 1];
+  char* kept[kMaxVariables + 1];
   if (!take_environment(argv + argc + 1, kept, command)) return;
   if (command.called == Called::kTrainit &&
       (!has_standard_fds() || !leaves_start_alone(argv + argc + 1, g_handover.hooks))) {

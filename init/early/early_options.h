@@ -96,13 +96,13 @@ constexpr bool is_one_of(Value value, const char (&words)[kCount][8]) {
 
 // "143=0,1-3=75"
 constexpr bool is_exit_codes(Value value) {
-  constexpr int kMost = 255;
+  constexpr int kMax = 255;
   do {
     const int first = value.take_number(3);
     const int last = value.take('-') ? value.take_number(3) : first;
-    if (first < 0 || last < first || last > kMost || !value.take('=')) return false;
+    if (first < 0 || last < first || last > kMax || !value.take('=')) return false;
     const int to = value.take_number(3);
-    if (to < 0 || to > kMost) return false;
+    if (to < 0 || to > kMax) return false;
   } while (value.take(','));
   return value.at_end();
 }

@@ -60,7 +60,7 @@ class Supervisor {
   void answer_signal(const proc::Received& received);
   void reap();
   void look_who_exits(const std::vector<lifecycle::Action>& actions);
-  void take_news(ResolverNews news);
+  void take_message(ResolverMessage message);
   [[nodiscard]] DataTask* data_of(const TaskRecord& record) const;
   void check_start(std::uint32_t index);
   void note_run(TaskRecord& record, std::uint32_t index);

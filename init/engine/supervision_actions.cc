@@ -24,7 +24,7 @@
 
 namespace engine {
 
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::TaskKind;
 using lifecycle::TaskRef;
 namespace action = lifecycle::action;
@@ -60,7 +60,7 @@ void Supervisor::start(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   record.incarnation = task.incarnation;
   record.failure.reset();
-  record.ending.reset();
+  record.exit_status.reset();
   record.stop_sent = record.unasked = false;
   record.started_ms = sys::wall_ms();
   record.began_ms = sys::monotonic_ms();
@@ -68,7 +68,7 @@ void Supervisor::start(TaskRef task) {
   const bool resolves = record.kind == TaskKind::kResolve;
   if (resolves && pass_through_) {
     adopt_plan(plan_of_pass_through(setup_));
-    return post(event::TasksEnded{{{task, {Ending::How::kExited, 0}}}});
+    return post(event::TasksEnded{{{task, {ExitStatus::How::kExited, 0}}}});
   }
   if (!resolves && record.kind != TaskKind::kData && !record.event) return start_process(task);
   auto pid = start_worker(record, task.index);
@@ -175,24 +175,24 @@ void Supervisor::adopt_started(TaskRef task) {
   if (setup_.ended_well) {
     record.pid = 0;
     note_end(record);
-    record.ending = Ending{Ending::How::kExited, 0};
-    post(event::TasksEnded{{{task, *record.ending}}});
+    record.exit_status = ExitStatus{ExitStatus::How::kExited, 0};
+    post(event::TasksEnded{{{task, *record.exit_status}}});
   }
 }
 
 void Supervisor::not_started(TaskRef task, envgen::Error error) {
   TaskRecord& record = job_.records[task.index];
   note_end(record);
-  Ending ending{Ending::How::kNotStarted, exit_code::kOwnFailure};
+  ExitStatus exit_status{ExitStatus::How::kNotStarted, exit_code::kOwnFailure};
   bool held = false;
   if (DataTask* data = data_of(record)) {
-    held = data->settle(ending, to_line(error));
+    held = data->settle(exit_status, to_line(error));
   } else {
     record.failure = proc::StartFailure{exit_code::kOwnFailure, std::move(error)};
   }
-  record.ending = ending;
+  record.exit_status = exit_status;
   warn_of_end(job_, record);
-  if (!held) post(event::TasksEnded{{{task, ending}}});
+  if (!held) post(event::TasksEnded{{{task, exit_status}}});
 }
 
 namespace {

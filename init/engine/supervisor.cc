@@ -31,12 +31,12 @@
 namespace engine {
 namespace {
 
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::TaskKind;
 namespace event = lifecycle::event;
 
 // Of one turn, so that a fork bomb does not starve the other sources.
-constexpr int kMostDeaths = 256;
+constexpr int kMaxDeaths = 256;
 
 // What a start leaves to do behind it is due by then: the state, environments, metrics. It needs
 // the memory of the start once more.
@@ -74,11 +74,12 @@ Supervisor::Supervisor(Setup& setup)
                .start_context = [this] { return start_context(); },
                .post = [this](lifecycle::Event next) { post(std::move(next)); },
                .note_change = [this] { state_writer_.note_change(); }},
-      resolver_(workers_.add<Resolver>([this](ResolverNews news) { take_news(std::move(news)); })),
+      resolver_(workers_.add<Resolver>(
+          [this](ResolverMessage message) { take_message(std::move(message)); })),
       tees_(workers_.add<Tees>([this] { return !main_pids(job_).empty(); })),
       trigger_(workers_.add<ChildWorker>()),
       env_files_(workers_.add<EnvFiles>(context_)),
-      link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNews>(context_),
+      link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNotifier>(context_),
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
       warm_(workers_.add<WarmRanks>(context_, workers_)),
@@ -272,10 +273,10 @@ void Supervisor::answer_signal(const proc::Received& received) {
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
     // Platforms repeat themselves; a second SIGINT says more than the first.
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
-    const bool news = (stops_said_ & bit) == 0 || received.signal == SIGINT;
+    const bool message = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
     if (first) hold_state();
-    if (!pass_through_ && news) {
+    if (!pass_through_ && message) {
       sys::log::info(std::string(proc::signal_name(received.signal)) +
                      (first ? " received, stopping" : " received while stopping"));
     }
@@ -300,7 +301,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
 }
 
 void Supervisor::reap() {
-  proc::Reaped reaped = proc::reap(kMostDeaths);
+  proc::Reaped reaped = proc::reap(kMaxDeaths);
   if (reaped.refused != 0) {  // nobody's end would ever be seen
     sys::log::error("waiting for the job: waitid and wait4: found " +
                     sys::errno_text(reaped.refused) + "; allow one of them in the seccomp profile");
@@ -308,7 +309,7 @@ void Supervisor::reap() {
     done_ = true;
     return;
   }
-  reap_again_ = reaped.deaths.size() == kMostDeaths;
+  reap_again_ = reaped.deaths.size() == kMaxDeaths;
   event::TasksEnded ended;
   for (const proc::Death& death : reaped.deaths) {
     workers_.reaped(death);
@@ -330,11 +331,12 @@ void Supervisor::reap() {
     }
     record->core = death.core;
     note_end(*record);
-    Ending ending{death.signaled ? Ending::How::kSignaled : Ending::How::kExited, death.value};
-    if (record->failure) ending = {Ending::How::kNotStarted, record->failure->exit_code};
+    ExitStatus exit_status{death.signaled ? ExitStatus::How::kSignaled : ExitStatus::How::kExited,
+                           death.value};
+    if (record->failure) exit_status = {ExitStatus::How::kNotStarted, record->failure->exit_code};
     DataTask* data = data_of(*record);
-    const bool held = data != nullptr && data->settle(ending);
-    record->ending = ending;
+    const bool held = data != nullptr && data->settle(exit_status);
+    record->exit_status = exit_status;
     warn_of_end(job_, *record);
     // Whoever is at the keyboard talks to us until the next one has it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
@@ -343,9 +345,9 @@ void Supervisor::reap() {
     const bool by_us = death.signaled && (sent & lifecycle::signal_bit(death.value)) != 0;
     record->unasked = !record->stop_sent || (record->unasked && !by_us);
     if (!record->stop_sent && is_main(*record)) {
-      ended.forwarded = std::max(ended.forwarded, forwarded_end(ending, forwarded_));
+      ended.forwarded = std::max(ended.forwarded, forwarded_end(exit_status, forwarded_));
     }
-    ended.ends.push_back({{index, record->incarnation}, ending, record->unasked});
+    ended.ends.push_back({{index, record->incarnation}, exit_status, record->unasked});
   }
   // Before the end of a resolver that has failed behind them.
   for (DataTask* data : data_) data->post_held();
@@ -362,13 +364,13 @@ DataTask* Supervisor::data_of(const TaskRecord& record) const {
   return record.kind == TaskKind::kData ? data_[static_cast<std::size_t>(record.process)] : nullptr;
 }
 
-void Supervisor::take_news(ResolverNews news) {
+void Supervisor::take_message(ResolverMessage message) {
   state_writer_.note_change();
-  if (auto* waits = std::get_if<ResolverWaits>(&news)) {
+  if (auto* waits = std::get_if<ResolverWaits>(&message)) {
     timeline_.waits(waits->reason);
     note_waiting(job_, std::move(waits->reason));
     wait_view_.show(job_, machine_);
-  } else if (auto* failed = std::get_if<ResolverFailed>(&news)) {
+  } else if (auto* failed = std::get_if<ResolverFailed>(&message)) {
     // An elastic job goes on without a node that its list had before.
     if (failed->not_listed && job_.plan.policy.elastic && machine_.restarts() > 0) {
       sys::log::info("this node has left the job, whose list of nodes has it no longer: " +
@@ -379,7 +381,7 @@ void Supervisor::take_news(ResolverNews news) {
     resolve_code_ = failed->exit_code != 0 ? failed->exit_code : exit_code::kOwnFailure;
     post(event::ResolveFailed{failed->exit_code});
   } else {
-    auto& plan = std::get<envgen::Plan>(news);
+    auto& plan = std::get<envgen::Plan>(message);
     if (auto status = claim_.take(plan); !status) {
       job_.resolver_message = to_line(status.error());
       resolve_code_ = exit_code::kOwnFailure;
@@ -531,8 +533,8 @@ void Supervisor::drain() {
     if (!pass_through_) wait_view_.show(job_, machine_);
     // What is asked to save or to end must not be kept from it by whoever does not read its output.
     const lifecycle::Phase phase = machine_.phase();
-    const bool ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
-    if (machine_.stopped() || phase == lifecycle::Phase::kCheckpointing || ending) tees_.hurry();
+    const bool is_ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
+    if (machine_.stopped() || phase == lifecycle::Phase::kCheckpointing || is_ending) tees_.hurry();
     if (!actions.empty()) report_outlived(hanging);
     // A signal that is only sent on changes nothing that a state tells.
     const bool sends_on = std::holds_alternative<event::SignalReceived>(next);

@@ -22,7 +22,7 @@ namespace {
 // Where the exit shows by looking only: soon after the end of the output, then less often.
 constexpr std::int64_t kLookMs = 20;
 constexpr std::int64_t kFirstPauseMs = 2;
-constexpr std::int64_t kMostPauseMs = 100;
+constexpr std::int64_t kMaxPauseMs = 100;
 
 // Can be read when the process has exited; not valid before Linux 5.3.
 sys::Fd exit_of(pid_t pid) { return sys::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
@@ -111,7 +111,7 @@ bool ChildRun::step() {
   if (exited_ || bytes_.size() >= limits_.most_bytes) return true;
   const bool over = sys::monotonic_ms() >= deadline_ms_;
   late_ = over && output_.valid();
-  pause_ms_ = output_.valid() ? 0 : std::clamp(pause_ms_ * 2, kFirstPauseMs, kMostPauseMs);
+  pause_ms_ = output_.valid() ? 0 : std::clamp(pause_ms_ * 2, kFirstPauseMs, kMaxPauseMs);
   return over;
 }
 
@@ -147,7 +147,7 @@ void ChildRun::end(std::int64_t most_ms) {
   std::int64_t pause_ms = kFirstPauseMs;
   while (::waitpid(pid, nullptr, WNOHANG) == 0 && sys::monotonic_ms() < until_ms) {
     ::poll(nullptr, 0, static_cast<int>(std::min(pause_ms, most_ms)));
-    pause_ms = std::min(pause_ms * 2, kMostPauseMs);
+    pause_ms = std::min(pause_ms * 2, kMaxPauseMs);
   }
 }
 

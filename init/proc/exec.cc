@@ -115,7 +115,7 @@ std::string loader_of(int fd, std::string_view head) {
 // The first directory on the way to `path`, also behind links, that this process may not search;
 // "" = there is none.
 std::string closed_directory(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMaxLinks = 40;  // as the kernel
   std::string done = path.starts_with('/') ? "/" : "./";
   std::string rest = path;
   for (int links = 0; !rest.empty();) {
@@ -130,7 +130,7 @@ std::string closed_directory(const std::string& path) {
     if (name.empty()) continue;
     std::array<char, PATH_MAX> target{};
     const ssize_t size = ::readlink((done + name).c_str(), target.data(), target.size());
-    if (size <= 0 || ++links > kMostLinks) {
+    if (size <= 0 || ++links > kMaxLinks) {
       done += name + "/";
       continue;
     }

@@ -14,8 +14,8 @@
 namespace proc {
 namespace {
 
-constexpr std::size_t kMostOutputBytes = 64UL * 1024;
-constexpr std::size_t kMostAddresses = 16;
+constexpr std::size_t kMaxOutputBytes = 64UL * 1024;
+constexpr std::size_t kMaxAddresses = 16;
 
 constexpr const char* kFinding = "finding the address of a node";
 constexpr const char* kFix = "name the first node by its address with --master-addr";
@@ -25,7 +25,7 @@ bool same_name(std::string_view one, std::string_view other) {
 }
 
 void add_address(std::vector<std::string>& list, std::string_view address) {
-  if (!is_address(address) || list.size() >= kMostAddresses) return;
+  if (!is_address(address) || list.size() >= kMaxAddresses) return;
   if (std::ranges::find(list, address) == list.end()) list.emplace_back(address);
 }
 
@@ -73,7 +73,7 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
   if (!found.addresses.empty()) return found;
   auto tool = find_image_tool("getent", start);
   auto answer =
-      tool ? capture(*tool, {"ahosts", name}, {.time_ms = limit_ms, .most_bytes = kMostOutputBytes})
+      tool ? capture(*tool, {"ahosts", name}, {.time_ms = limit_ms, .most_bytes = kMaxOutputBytes})
            : std::unexpected(std::move(tool.error()));
   if (!answer && answer.error().exit_code == exit_code::kCannotRun) {
     return envgen::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,

@@ -15,7 +15,7 @@
 namespace proc {
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 constexpr int kDeepest = 1 << 16;
 
 const Load* find(const std::vector<Load>& loads, pid_t pid) {
@@ -77,7 +77,7 @@ std::optional<Load> parse_load(std::string_view stat) {
 std::vector<Load> all_loads() {
   std::vector<Load> loads;
   for (const pid_t pid : all_pids()) {
-    std::array<char, kMostBytes> text;
+    std::array<char, kMaxBytes> text;
     const sys::Fd fd(
         ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
     const ssize_t size = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : -1;

@@ -11,7 +11,7 @@
 #include "base/exit_codes.h"
 #include "base/text.h"
 #include "init/sys/path_state.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace proc {
 namespace {

@@ -21,9 +21,9 @@ namespace proc {
 
 std::string read_small(const std::string& path) {
   // Enough for the whole of a stat or wchan, and for a status up to its signals.
-  constexpr std::size_t kMostBytes = 4096;
+  constexpr std::size_t kMaxBytes = 4096;
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, kMostBytes> text;
+  std::array<char, kMaxBytes> text;
   const ssize_t count = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : -1;
   return count <= 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(count));
 }

@@ -27,10 +27,10 @@ constexpr std::int64_t kAxis = 24;
 constexpr std::int64_t kNodeGap = 10;
 constexpr std::int64_t kTenth = 10;  // positions have one digit behind the point
 
-constexpr std::size_t kMostLanes = 400;  // of all nodes
+constexpr std::size_t kMaxLanes = 400;  // of all nodes
 constexpr std::size_t kFewestLanesOfNode = 6;
-constexpr std::size_t kMostMoments = 500;  // of a node
-constexpr std::size_t kMostBars = 10'000;  // of a node
+constexpr std::size_t kMaxMoments = 500;  // of a node
+constexpr std::size_t kMaxBars = 10'000;  // of a node
 constexpr std::size_t kLongestLabel = 24;
 
 // Which task failed first, and when.
@@ -182,7 +182,7 @@ void Picture::draw_moment(const Moment& moment, std::int64_t top) {
 // The phases, what is no rank, the ranks that failed, and others until there are enough.
 std::vector<std::string> Picture::shown_lanes(const Chart& chart, const Failures& failures) const {
   const std::size_t most =
-      std::max(kFewestLanesOfNode, kMostLanes / std::max<std::size_t>(summary_.nodes.size(), 1));
+      std::max(kFewestLanesOfNode, kMaxLanes / std::max<std::size_t>(summary_.nodes.size(), 1));
   if (chart.lanes.size() <= most) return chart.lanes;
   std::set<std::string_view> matter;
   for (const Span& span : chart.spans) {
@@ -215,12 +215,12 @@ void Picture::draw_node(const Chart& chart) {
     const auto top = tops.find(span.lane);
     if (top != tops.end()) bars.emplace_back(&span, top->second);
   }
-  const std::size_t left_out = bars.size() - std::min(bars.size(), kMostBars);
+  const std::size_t left_out = bars.size() - std::min(bars.size(), kMaxBars);
   for (const auto& [span, top] : std::span(bars).subspan(left_out)) draw_span(failures, *span, top);
   std::size_t moments = 0;
   for (const Moment& moment : chart.moments) {
     const auto top = tops.find(moment.lane);
-    if (top != tops.end() && ++moments <= kMostMoments) draw_moment(moment, top->second);
+    if (top != tops.end() && ++moments <= kMaxMoments) draw_moment(moment, top->second);
   }
   if (left_out > 0) {
     label(std::to_string(left_out) + " earlier bars", bottom_, "lane");

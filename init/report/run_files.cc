@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::string_view kStem = "events";
 constexpr std::string_view kEnding = ".jsonl";
-constexpr std::size_t kMostText = 256U << 10;  // of a plan, of a file of stacks
-constexpr std::size_t kMostEvents = 16U << 20;
-constexpr std::size_t kMostStacks = 64;
+constexpr std::size_t kMaxText = 256U << 10;  // of a plan, of a file of stacks
+constexpr std::size_t kMaxEvents = 16U << 20;
+constexpr std::size_t kMaxStacks = 64;
 constexpr std::int64_t kLatestMs = 253'402'300'799'999;  // of the year 9999
 
 // "events-node1.jsonl" -> "-node1"; nullopt: another file.
@@ -111,24 +111,24 @@ void read_stacks(const std::string& directory, NodeRun& run) {
   const std::string path = directory + "/stacks";
   std::vector<std::string> names = sys::inspect(path, true).entries;
   for (const std::string& name : names) {
-    if (run.stacks.size() == kMostStacks) return;
-    std::string text = envgen::mask_printed(text_at(path + "/" + name, kMostText));
+    if (run.stacks.size() == kMaxStacks) return;
+    std::string text = envgen::mask_printed(text_at(path + "/" + name, kMaxText));
     if (!text.empty()) run.stacks.push_back({name, std::move(text)});
   }
 }
 
 NodeRun read_run(const std::string& directory, const std::string& name, const std::string& suffix) {
   NodeRun run{.path = directory + "/" + name};
-  read_events(text_at(run.path, kMostEvents), run);
+  read_events(text_at(run.path, kMaxEvents), run);
   const std::string state_path = directory + "/" + with_suffix(engine::kStateFile, suffix);
-  const std::string state_text = text_at(state_path, kMostEvents);
+  const std::string state_text = text_at(state_path, kMaxEvents);
   if (!state_text.empty()) {
     auto state = engine::state_from_json(state_text, state_path);
     if (!state) run.problems.push_back(to_line(state.error()));
     if (state) run.state = std::move(*state);
   }
   const std::string plan = directory + "/" + with_suffix(engine::kPlanFile, suffix);
-  run.plan = envgen::mask_secrets(text_at(plan, kMostText));
+  run.plan = envgen::mask_secrets(text_at(plan, kMaxText));
   read_outputs(directory, suffix.empty(), run);
   if (suffix.empty()) read_stacks(directory, run);
   return run;

@@ -18,8 +18,8 @@ using engine::TimelineEvent;
 
 // Of nodes that tell the same: their clocks differ, and news has a way to go.
 constexpr std::int64_t kSameFailureMs = 60'000;
-constexpr std::size_t kMostFailures = 200;   // of a node: the first and the last of them
-constexpr std::size_t kMostFindings = 1000;  // of a node
+constexpr std::size_t kMaxFailures = 200;   // of a node: the first and the last of them
+constexpr std::size_t kMaxFindings = 1000;  // of a node
 
 std::string number_text(std::int64_t value, std::size_t width) {
   std::string text = std::to_string(value);
@@ -123,7 +123,7 @@ void add_failures(Summary& summary, const NodeSummary& node) {
       }
     }
   }
-  const std::size_t from = found.size() - std::min(found.size(), kMostFailures - 1);
+  const std::size_t from = found.size() - std::min(found.size(), kMaxFailures - 1);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i == 0 || i >= from) add_failure(summary, std::move(found[i]));
   }
@@ -141,12 +141,12 @@ void add_findings(Summary& summary, const NodeSummary& node) {
   std::size_t count = 0;
   for (const Moment& moment : node.chart.moments) {
     if (std::ranges::find(kKinds, moment.name) == kKinds.end()) continue;
-    if (++count > kMostFindings) continue;
+    if (++count > kMaxFindings) continue;
     summary.findings.push_back({moment.at_ms, name, moment.name + ": " + moment.text});
   }
-  if (count > kMostFindings) {
+  if (count > kMaxFindings) {
     summary.findings.push_back(
-        {0, name, std::to_string(count - kMostFindings) + " more findings are not shown"});
+        {0, name, std::to_string(count - kMaxFindings) + " more findings are not shown"});
   }
   for (const std::string& problem : node.run->problems) {
     summary.findings.push_back({0, name, problem});

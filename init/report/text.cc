@@ -74,15 +74,15 @@ std::string shares_text(const Summary& summary) {
 
 // "  steps: rank-0 120, rank-1 100", at most so many.
 std::string step_list(const std::vector<engine::TaskReport>& tasks) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMax = 64;
   std::string text;
   std::size_t count = 0;
   for (const engine::TaskReport& task : tasks) {
-    if (task.step < 0 || ++count > kMost) continue;
+    if (task.step < 0 || ++count > kMax) continue;
     text += (text.empty() ? "" : ", ") + envgen::escaped_text(task.name) + " " +
             std::to_string(task.step);
   }
-  if (count > kMost) text += " and " + std::to_string(count - kMost) + " more";
+  if (count > kMax) text += " and " + std::to_string(count - kMax) + " more";
   return text.empty() ? "" : "  steps: " + text + "\n";
 }
 

@@ -14,7 +14,7 @@
 namespace sandbox {
 namespace {
 
-constexpr int kMostCapabilities = 64;
+constexpr int kMaxCapabilities = 64;
 
 struct CapFree {
   void operator()(void* memory) const { ::cap_free(memory); }
@@ -67,7 +67,7 @@ std::string capability_name(int number) {
 
 std::string capability_names(std::uint64_t set) {
   std::string names;
-  for (int number = 0; number < kMostCapabilities; ++number) {
+  for (int number = 0; number < kMaxCapabilities; ++number) {
     if ((set & capability_bit(number)) == 0) continue;
     if (!names.empty()) names += ", ";
     names += capability_name(number);

@@ -12,7 +12,7 @@ constexpr const char* kWhat = "finding the job's user";
 
 std::optional<std::uint32_t> to_id(std::string_view text) {
   const auto id = parse_number<std::uint32_t>(text);
-  return id && *id <= kMostId ? id : std::nullopt;
+  return id && *id <= kMaxId ? id : std::nullopt;
 }
 
 // Calls `entry` with the name and the fields behind it of each line that can be one.
@@ -37,7 +37,7 @@ std::unexpected<Error> no_such(std::string_view kind, std::string_view name, std
 
 std::unexpected<Error> too_large(std::string_view text, std::string_view option) {
   return fail(kWhat, std::string(option), quoted(text) + ", which is no id",
-              "ids go up to " + std::to_string(kMostId));
+              "ids go up to " + std::to_string(kMaxId));
 }
 
 Status find_user(std::string_view user, std::string_view passwd, std::string_view option,
@@ -148,10 +148,10 @@ Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
   }
   std::erase(identity.groups, identity.gid);
   identity.groups.insert(identity.groups.begin(), identity.gid);
-  if (identity.groups.size() > kMostGroups) {
+  if (identity.groups.size() > kMaxGroups) {
     return fail(kWhat, std::string(option),
                 std::to_string(identity.groups.size()) + " groups that list the user",
-                "the kernel takes " + std::to_string(kMostGroups) + "; name one: USER:GROUP");
+                "the kernel takes " + std::to_string(kMaxGroups) + "; name one: USER:GROUP");
   }
   return identity;
 }

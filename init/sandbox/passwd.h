@@ -38,9 +38,9 @@ std::vector<PasswdEntry> parse_passwd(std::string_view text);
 std::vector<GroupEntry> parse_group(std::string_view text);
 
 // The highest uid and gid: the next one, -1, means "do not change" to the kernel.
-inline constexpr std::uint32_t kMostId = 0xFFFF'FFFE;
+inline constexpr std::uint32_t kMaxId = 0xFFFF'FFFE;
 // What setgroups(2) takes.
-inline constexpr std::size_t kMostGroups = 65'536;
+inline constexpr std::size_t kMaxGroups = 65'536;
 
 // What `docker run --user USER[:GROUP]` takes, by its rules: a number is always an id, even if a
 // name looks like it; a uid without an entry has gid 0 and the home "/"; supplementary groups are

@@ -29,7 +29,7 @@ using envgen::Status;
 
 constexpr const char* kWhat = "preparing the sandbox";
 // moby's default profile has 15 kB.
-constexpr std::size_t kMostProfileBytes = 4ULL << 20;
+constexpr std::size_t kMaxProfileBytes = 4ULL << 20;
 
 // What this process may do, and so a child of it.
 struct Own {
@@ -193,9 +193,9 @@ Status check_nice(int wanted, const Own& own) {
 
 Status check_oom_score_adj(int wanted, const Own& own) {
   constexpr const char* kPath = "/proc/self/oom_score_adj";
-  constexpr int kMost = 1000;
+  constexpr int kMax = 1000;
   const std::string found = std::to_string(wanted);
-  if (wanted < -kMost || wanted > kMost) {
+  if (wanted < -kMax || wanted > kMax) {
     return envgen::fail(kWhat, "--oom-score-adj", found, "values go from -1000 to 1000");
   }
   const PathState file = sys::inspect(kPath, true);
@@ -211,8 +211,8 @@ Status check_oom_score_adj(int wanted, const Own& own) {
 }
 
 Status check_settings(const ProcessSettings& settings, const Own& own) {
-  constexpr std::uint32_t kMostUmask = 0777;
-  if (settings.umask && *settings.umask > kMostUmask) {
+  constexpr std::uint32_t kMaxUmask = 0777;
+  if (settings.umask && *settings.umask > kMaxUmask) {
     return envgen::fail(kWhat, "--umask", "bits that a umask does not have", "write 022, say");
   }
   if (settings.nice) {
@@ -234,9 +234,9 @@ Result<std::string> read_profile_file(const std::string& path) {
     case PathState::Kind::kFile:
       break;
   }
-  if (file.content.size() > kMostProfileBytes) {
+  if (file.content.size() > kMaxProfileBytes) {
     return envgen::fail(kReading, path, std::to_string(file.content.size()) + " bytes",
-                        "a profile has at most " + std::to_string(kMostProfileBytes));
+                        "a profile has at most " + std::to_string(kMaxProfileBytes));
   }
   return std::move(file.content);
 }

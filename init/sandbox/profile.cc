@@ -123,10 +123,10 @@ envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std:
 }
 
 // `action_key` and `errno_key` of an object: a rule, or the profile itself for its default.
-envgen::Result<Verdict> verdict_at(const Value& object, std::string_view action_key,
-                                   std::string_view errno_key, const std::string& where) {
-  constexpr std::uint64_t kMostErrno = 4095;
-  constexpr std::uint64_t kMostTrace = 0xFFFF;
+envgen::Result<SyscallRule> verdict_at(const Value& object, std::string_view action_key,
+                                       std::string_view errno_key, const std::string& where) {
+  constexpr std::uint64_t kMaxErrno = 4095;
+  constexpr std::uint64_t kMaxTrace = 0xFFFF;
   TRY_ASSIGN(auto name, text_of(object, action_key, where));
   const std::string place = where + '.' + std::string(action_key);
   if (name.empty()) return refuse(place, "no action", kForms);
@@ -140,8 +140,8 @@ envgen::Result<Verdict> verdict_at(const Value& object, std::string_view action_
                   "see seccomp_init(3) for the names");
   }
   TRY_ASSIGN(auto number, number_of(object, errno_key,
-                                    *action == Action::kErrno ? kMostErrno : kMostTrace, where));
-  Verdict verdict{.action = *action};
+                                    *action == Action::kErrno ? kMaxErrno : kMaxTrace, where));
+  SyscallRule verdict{.action = *action};
   if (*action == Action::kErrno || *action == Action::kTrace) {
     verdict.number = static_cast<std::uint16_t>(number.value_or(EPERM));
   }
@@ -302,8 +302,8 @@ envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
   return profile;
 }
 
-Verdict verdict_of(const Profile& profile, std::string_view call) {
-  Verdict verdict = profile.default_verdict;
+SyscallRule verdict_of(const Profile& profile, std::string_view call) {
+  SyscallRule verdict = profile.default_verdict;
   for (const Rule& rule : profile.rules) {
     if (rule.verdict == profile.default_verdict || !contains(rule.calls, call)) continue;
     if (rule.conditions.empty()) return rule.verdict;

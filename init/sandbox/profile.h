@@ -21,14 +21,14 @@ struct Host {
 
 enum class Action : std::uint8_t { kKillProcess, kKillThread, kTrap, kErrno, kTrace, kLog, kAllow };
 
-struct Verdict {
+struct SyscallRule {
   Action action = Action::kAllow;
   std::uint16_t number = 0;  // kErrno: the errno; kTrace: what the tracer gets
 
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const SyscallRule&) const = default;
 };
 // The call is made; otherwise it is answered, or its caller is killed.
-[[nodiscard]] constexpr bool lets_through(const Verdict& verdict) {
+[[nodiscard]] constexpr bool lets_through(const SyscallRule& verdict) {
   return verdict.action == Action::kAllow || verdict.action == Action::kLog;
 }
 
@@ -43,13 +43,13 @@ struct Condition {
 
 struct Rule {
   std::vector<std::string> calls;
-  Verdict verdict;
+  SyscallRule verdict;
   std::vector<Condition> conditions;
   std::string where;  // "FILE: syscalls[3]"
 };
 
 struct Profile {
-  Verdict default_verdict;
+  SyscallRule default_verdict;
   std::vector<std::string> architectures;  // "SCMP_ARCH_X86", ...; the host's own is implied
   std::vector<Rule> rules;
   std::vector<std::string> warnings;
@@ -62,6 +62,6 @@ envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
 // What the profile answers to `call`. The first rule that looks at no argument and says something
 // else than the default wins over all others on the call, wherever they stand (libseccomp's rule).
 // Without one a rule with conditions counts when it lets through, as arguments are not known.
-Verdict verdict_of(const Profile& profile, std::string_view call);
+SyscallRule verdict_of(const Profile& profile, std::string_view call);
 
 }  // namespace sandbox

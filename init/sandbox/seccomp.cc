@@ -29,15 +29,15 @@ namespace {
 
 constexpr const char* kWhat = "compiling a seccomp profile";
 // libseccomp searches its rules one by one; so many never fit into a filter.
-constexpr std::size_t kMostRules = 16'384;
-constexpr std::size_t kMostWarnings = 32;
+constexpr std::size_t kMaxRules = 16'384;
+constexpr std::size_t kMaxWarnings = 32;
 
 struct Release {
   void operator()(void* context) const { ::seccomp_release(context); }
 };
 using Context = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, Release>;
 
-std::uint32_t to_libseccomp(const Verdict& verdict) {
+std::uint32_t to_libseccomp(const SyscallRule& verdict) {
   switch (verdict.action) {
     case Action::kKillProcess:
       return SCMP_ACT_KILL_PROCESS;
@@ -150,9 +150,9 @@ envgen::Status Compiler::add_architectures(const Profile& profile) {
 
 envgen::Status Compiler::object(const std::string& where, const std::string& found) {
   if (strict_) return envgen::fail(kWhat, where, found, "correct it, or leave --strict out");
-  if (warnings_.size() < kMostWarnings) {
+  if (warnings_.size() < kMaxWarnings) {
     warnings_.push_back(where + ": " + found + ", ignoring");
-  } else if (warnings_.size() == kMostWarnings) {
+  } else if (warnings_.size() == kMaxWarnings) {
     warnings_.push_back(where_ + ": more of the kind, which are not shown");
   }
   return {};
@@ -174,8 +174,8 @@ envgen::Status Compiler::check_contradiction(const Rule& rule, const std::string
 }
 
 envgen::Status Compiler::add(const Rule& rule, int call, std::span<const Condition> conditions) {
-  if (++rules_ > kMostRules) {
-    return envgen::fail(kWhat, where_, "more than " + std::to_string(kMostRules) + " rules",
+  if (++rules_ > kMaxRules) {
+    return envgen::fail(kWhat, where_, "more than " + std::to_string(kMaxRules) + " rules",
                         "make it shorter");
   }
   std::vector<scmp_arg_cmp> arguments;
@@ -234,7 +234,7 @@ envgen::Result<std::string> Compiler::export_program() const {
 // names gets ENOSYS. Without it an image's newer libc sees EPERM from calls that its profile's
 // author could not know, and does not fall back.
 std::string Compiler::newer_calls(const Profile& profile) const {
-  const Verdict& verdict = profile.default_verdict;
+  const SyscallRule& verdict = profile.default_verdict;
   if (verdict.action != Action::kErrno || verdict.number == ENOSYS) return {};
   int last = -1;
   for (const Rule& rule : profile.rules) {
@@ -279,10 +279,10 @@ envgen::Result<Filter> Compiler::compile(const Profile& profile) {
   TRY_ASSIGN(auto program, export_program());
   Filter filter{.program = newer_calls(profile) + program, .warnings = std::move(warnings_)};
   const std::size_t instructions = filter.program.size() / sizeof(sock_filter);
-  if (instructions > kMostInstructions) {
+  if (instructions > kMaxInstructions) {
     return envgen::fail(
         kWhat, where_, std::to_string(instructions) + " instructions",
-        "the kernel takes " + std::to_string(kMostInstructions) + ": make it shorter");
+        "the kernel takes " + std::to_string(kMaxInstructions) + ": make it shorter");
   }
   return filter;
 }
@@ -291,7 +291,7 @@ envgen::Result<Filter> Compiler::compile(const Profile& profile) {
 // stands.
 void answer_clone3(Profile& profile) {
   const std::string call = "clone3";
-  constexpr Verdict kNoSuchCall{.action = Action::kErrno, .number = ENOSYS};
+  constexpr SyscallRule kNoSuchCall{.action = Action::kErrno, .number = ENOSYS};
   bool named = false;
   std::vector<Rule> answers;
   for (Rule& rule : profile.rules) {

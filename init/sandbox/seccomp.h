@@ -22,12 +22,12 @@ struct Filter {
 };
 
 // What the kernel takes (BPF_MAXINSNS).
-inline constexpr std::size_t kMostInstructions = 4096;
+inline constexpr std::size_t kMaxInstructions = 4096;
 
 // `where` names the profile in errors. Unknown calls are warnings, or errors with `strict`. Two
 // answers are ENOSYS where the profile says another error, so that libcs fall back to older calls:
 // to clone3, and to calls newer than every call that the profile knows (as runc's filters do).
-// Refused: what is not such a profile, more than kMostInstructions, and a profile that denies
+// Refused: what is not such a profile, more than kMaxInstructions, and a profile that denies
 // execve or exit_group, by which no program could be started or end.
 envgen::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
                                        std::string_view where);

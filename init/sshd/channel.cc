@@ -17,7 +17,7 @@ namespace sshd {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31524550;  // "PER1"
-constexpr std::size_t kMostConnections = 64;  // further ones wait in the backlog
+constexpr std::size_t kMaxConnections = 64;   // further ones wait in the backlog
 constexpr int kBacklog = 4096;
 
 struct Record {
@@ -40,14 +40,14 @@ envgen::Result<Channel> Channel::open(const std::string& path) {
 }
 
 std::vector<int> Channel::descriptors() const {
-  const bool takes = !starved_ && connections_.size() < kMostConnections;
+  const bool takes = !starved_ && connections_.size() < kMaxConnections;
   std::vector<int> list = {takes ? listener_.get() : -1};
   for (const sys::Fd& connection : connections_) list.push_back(connection.get());
   return list;
 }
 
 std::vector<Channel::Asked> Channel::read_requests() {
-  while (connections_.size() < kMostConnections) {
+  while (connections_.size() < kMaxConnections) {
     sys::Fd next(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     starved_ = !next.valid() && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
     if (!next.valid()) break;
@@ -76,7 +76,7 @@ std::optional<Channel::Asked> Channel::read_one(int connection) {
   const bool whole = size == static_cast<ssize_t>(sizeof record) && record.magic == kMagic;
   const bool sane = record.op >= static_cast<std::uint32_t>(Op::kPing) &&
                     record.op <= static_cast<std::uint32_t>(Op::kLauncher) &&
-                    record.argument >= 0 && record.argument <= exit_code::kMost;
+                    record.argument >= 0 && record.argument <= exit_code::kMax;
   if (size > 0 && known && whole && sane) {
     return Asked{{static_cast<Op>(record.op), record.argument, peer.pid}, connection};
   }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/peer_words.h"
+#include "base/peer_protocol.h"
 #include "base/printed_text.h"
 #include "base/text.h"
 #include "init/proc/child_run.h"
@@ -26,11 +26,11 @@
 namespace sshd {
 namespace {
 
-constexpr std::size_t kMostCalls = 32;
+constexpr std::size_t kMaxCalls = 32;
 constexpr int kCallTimeoutS = 5;
 constexpr std::int64_t kCallTimeoutMs = 5000;
 constexpr std::int64_t kFirstPauseMs = 300;  // longer than a killed sshd needs to be there again
-constexpr std::int64_t kMostPauseMs = 2000;
+constexpr std::int64_t kMaxPauseMs = 2000;
 
 struct Call {
   std::string host;
@@ -101,7 +101,7 @@ void Caller::fill() {
   if (is_due() && !waiting_.front().reason.empty() && now - link_asked_ms_ >= kFirstPauseMs) {
     ask_link();
   }
-  while (running_.size() < kMostCalls && is_due()) {
+  while (running_.size() < kMaxCalls && is_due()) {
     Call next = std::move(waiting_.front());
     waiting_.pop_front();
     start(std::move(next));
@@ -136,7 +136,7 @@ void Caller::start(Call call) {
 
 void Caller::wait() {
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
-  if (!waiting_.empty() && running_.size() < kMostCalls) {
+  if (!waiting_.empty() && running_.size() < kMaxCalls) {
     until = std::min(until, waiting_.front().not_before_ms);
   }
   for (const Call& call : running_) until = std::min(until, call.run->next_look_ms());
@@ -179,7 +179,7 @@ void Caller::again(const Call& call, std::string reason) {
   Call next;
   next.host = call.host;
   next.not_before_ms = sys::monotonic_ms() + call.pause_ms;
-  next.pause_ms = std::min(call.pause_ms * 2, kMostPauseMs);
+  next.pause_ms = std::min(call.pause_ms * 2, kMaxPauseMs);
   next.reason = std::move(reason);
   const auto at = std::ranges::upper_bound(waiting_, next.not_before_ms, {}, &Call::not_before_ms);
   waiting_.insert(at, std::move(next));

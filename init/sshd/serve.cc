@@ -17,8 +17,8 @@
 #include "init/proc/spawn.h"
 #include "init/sshd/channel.h"
 #include "init/sshd/config.h"
-#include "init/sshd/ending.h"
 #include "init/sshd/keys.h"
+#include "init/sshd/peer_exit.h"
 #include "init/sshd/prepare.h"
 #include "init/sshd/sessions.h"
 #include "init/sshd/tool.h"
@@ -75,9 +75,9 @@ class Listener {
   }
 
   void retry(std::int64_t now_ms) {
-    constexpr std::int64_t kMostBackoffMs = 10'000;
+    constexpr std::int64_t kMaxBackoffMs = 10'000;
     start_at_ms_ = now_ms + backoff_ms_;
-    backoff_ms_ = std::min(backoff_ms_ * 2, kMostBackoffMs);
+    backoff_ms_ = std::min(backoff_ms_ * 2, kMaxBackoffMs);
   }
 
   void stop() {
@@ -118,14 +118,14 @@ class Server {
   void keep_listening();
   void wait();
   [[nodiscard]] int timeout_ms() const;
-  [[nodiscard]] int finish(const Verdict& verdict);
+  [[nodiscard]] int finish(const PeerExit& verdict);
 
   ServeOptions options_;
   Listener listener_;
   Channel channel_;
   proc::SignalSource signals_;
   Sessions sessions_;
-  Ending ending_;
+  PeerExitRule ending_;
   bool childless_ = false;
 };
 
@@ -235,7 +235,7 @@ void Server::wait() {
   signals_.wait(sources, timeout_ms());
 }
 
-int Server::finish(const Verdict& verdict) {
+int Server::finish(const PeerExit& verdict) {
   listener_.stop();
   switch (verdict.why) {
     case Why::kNotified:

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "base/exit_codes.h"
-#include "base/peer_words.h"
+#include "base/peer_protocol.h"
 #include "base/text.h"
 #include "init/sshd/channel.h"
 #include "init/sshd/config.h"
@@ -45,7 +45,7 @@ envgen::Result<SessionCommand> parse_session_command(std::string_view original) 
   if (word != envgen::kPeerEnd) return SessionCommand{};
   const std::string_view number = envgen::trimmed(text);
   const auto code = envgen::parse_count<int>(number);
-  if (code && *code <= exit_code::kMost) {
+  if (code && *code <= exit_code::kMax) {
     return SessionCommand{.kind = SessionCommand::Kind::kEnd, .exit_code = *code};
   }
   return envgen::fail("reading the end message", envgen::kPeerEnd,

@@ -16,7 +16,7 @@
 namespace sshd {
 namespace {
 
-constexpr std::size_t kMostDescriptors = 256;
+constexpr std::size_t kMaxDescriptors = 256;
 
 std::uint64_t start_time_of(pid_t pid) {
   return start_time_in_stat(sys::inspect("/proc/" + std::to_string(pid) + "/stat", true).content);
@@ -52,7 +52,7 @@ void Sessions::add(pid_t pid) {
   Session session{.pid = pid, .start_time = 0, .fd = {}};
   const auto with_fd =
       std::ranges::count_if(sessions_, [](const Session& s) { return s.fd.valid(); });
-  if (static_cast<std::size_t>(with_fd) < kMostDescriptors) session.fd = open_pidfd(pid);
+  if (static_cast<std::size_t>(with_fd) < kMaxDescriptors) session.fd = open_pidfd(pid);
   if (!session.fd.valid()) session.start_time = start_time_of(pid);
   sessions_.push_back(std::move(session));
 }

@@ -19,7 +19,7 @@
 #include "init/sys/death.h"
 #include "init/sys/files.h"
 #include "init/sys/permission.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace sys {
 namespace {
@@ -88,31 +88,31 @@ bool take_rights(const std::optional<envgen::Identity>& job_user, std::optional<
   return rights->switched();
 }
 
-envgen::Result<Reached> reach_as(const envgen::Identity& job_user, const std::string& path,
-                                 const ReachRule& rule) {
+envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
+                                           const std::string& path, const SafePathRule& rule) {
   const std::string name = name_of(path);
   if (name != "." && name != "..") {
     const AsUser as(job_user);
     const std::string parent = parent_of(path);
     if (as.switched()) {
-      // What cannot be made is what reach() then says in full.
+      // What cannot be made is what resolve_safely() then says in full.
       if (rule.make_parents) std::ignore = make_directories(parent, *rule.make_parents);
       Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
       struct stat status{};
       if (directory.valid() && ::fstat(directory.get(), &status) == 0 &&
           may_replace(directory.get(), name)) {
-        return Reached{std::move(directory), name, described(parent, status), false};
+        return SafePath{std::move(directory), name, described(parent, status), false};
       }
     }
   }
-  ReachRule ours = rule;
+  SafePathRule ours = rule;
   ours.job_user = &job_user;
-  return reach(path, ours);
+  return resolve_safely(path, ours);
 }
 
 envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
-                              const ReachRule& rule,
-                              const std::function<envgen::Status(const Reached&)>& work) {
+                              const SafePathRule& rule,
+                              const std::function<envgen::Status(const SafePath&)>& work) {
   envgen::Status status;
   const bool foreign = is_another_user(job_user);
   if (foreign) {
@@ -121,14 +121,14 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
                           "user " + std::to_string(job_user->uid) + ", whom we cannot become",
                           "give the container CAP_SETUID and CAP_SETGID");
     if (as.switched()) {
-      const auto reached = reach(path, rule);
+      const auto reached = resolve_safely(path, rule);
       status = reached ? work(*reached) : std::unexpected(reached.error());
       if (status) return status;
     }
   }
-  ReachRule ours = rule;
+  SafePathRule ours = rule;
   ours.job_user = job_user;
-  const auto reached = reach(path, ours);
+  const auto reached = resolve_safely(path, ours);
   if (!reached && foreign && is_foreign_link(reached.error())) {
     envgen::Error error = reached.error();
     error.found += "; as user " + std::to_string(job_user->uid) + ": " + status.error().found;
@@ -136,15 +136,15 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
   }
   if (!reached) return std::unexpected(reached.error());
   // What the job may not do is not done for it where it may have a hand in what the path means.
-  if (foreign && !reached->weakness.empty()) return status;
+  if (foreign && !reached->untrusted_directory.empty()) return status;
   return work(*reached);
 }
 
 envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string& path,
                              bool read_content) {
   if (!is_another_user(job_user)) return inspect(path, read_content);
-  const auto reached = reach(path, {.job_user = job_user, .follow_last = true});
-  if (reached && reached->weakness.empty()) return inspect(path, read_content);
+  const auto reached = resolve_safely(path, {.job_user = job_user, .follow_last = true});
+  if (reached && reached->untrusted_directory.empty()) return inspect(path, read_content);
   envgen::PathState state;
   state.kind = envgen::PathState::Kind::kError;
   state.error = EPERM;

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace sys {
 
@@ -43,18 +43,18 @@ class AsUser {
                                std::optional<AsUser>& rights);
 
 // As the job's user would, following whatever that user may follow, where it may write in that
-// directory; otherwise reach(). Only root can switch; anybody else just reaches. Switches the ids
-// of the process for a moment: only for a child, and one with a single thread.
-envgen::Result<Reached> reach_as(const envgen::Identity& job_user, const std::string& path,
-                                 const ReachRule& rule = {});
+// directory; otherwise resolve_safely(). Only root can switch; anybody else just reaches. Switches
+// the ids of the process for a moment: only for a child, and one with a single thread.
+envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
+                                           const std::string& path, const SafePathRule& rule = {});
 
 // Does `work` at the place of `path` with the effective ids of the job's user; where that fails,
 // with our own, but only where nobody but root and we can change what the path means. Without a
 // job, or with one that is us, with our own wherever it is: `work` looks at `weakness` itself. In a
-// child with a single thread, as reach_as().
+// child with a single thread, as resolve_safely_as().
 envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
-                              const ReachRule& rule,
-                              const std::function<envgen::Status(const Reached&)>& work);
+                              const SafePathRule& rule,
+                              const std::function<envgen::Status(const SafePath&)>& work);
 
 // inspect() of files.h: with the rights of the job's user where anybody but root and we can change
 // what the path means. In a process with a single thread, as with_rights_of().

@@ -25,7 +25,7 @@
 #include "envgen/formats/cpu_list.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/files.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace sys {
 namespace {
@@ -74,7 +74,7 @@ std::vector<std::string> interface_addresses() {
 // The kernel refuses a mask smaller than its own, whose size it does not tell.
 envgen::CpuList usable_cpus() {
   envgen::CpuList usable;
-  for (int cpus = 1024; cpus <= envgen::kMostCpus; cpus *= 2) {
+  for (int cpus = 1024; cpus <= envgen::kMaxCpus; cpus *= 2) {
     const std::size_t size = CPU_ALLOC_SIZE(cpus);
     std::vector<unsigned long> mask(size / sizeof(unsigned long));
     auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
@@ -126,7 +126,7 @@ Fd open_directory(const Candidate& candidate) {
 }
 
 // Whether that worked shows when it is opened.
-void create_given(const std::string& path, const envgen::Result<Reached>& way) {
+void create_given(const std::string& path, const envgen::Result<SafePath>& way) {
   constexpr mode_t kMode = 0700;
   if (way) {
     ::mkdirat(way->directory.get(), way->name.c_str(), kMode);
@@ -186,7 +186,7 @@ void take_numbered(RunDir* result) {
 std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
   if (candidate.given) {
-    const auto way = reach(candidate.path, {.follow_last = true});
+    const auto way = resolve_safely(candidate.path, {.follow_last = true});
     if (!way && is_foreign_link(way.error())) {
       return candidate.path + ": " + way.error().found;
     }

@@ -21,7 +21,7 @@
 #include "init/sys/fd.h"
 #include "init/sys/mounts.h"
 #include "init/sys/permission.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 #include "init/sys/umask.h"
 
 namespace sys {
@@ -129,7 +129,7 @@ int set_mode(int fd, std::uint32_t mode) {
 // ext4 brings a file to the disk before a rename puts it in another's place (mount option
 // auto_da_alloc), and the rename waits for it; not so where the two change places and the old one
 // goes then.
-int put(const Reached& to, const std::string& from, Lifetime lifetime) {
+int put(const SafePath& to, const std::string& from, Lifetime lifetime) {
   const int directory = to.directory.get();
   const auto exchange = [&] {
     return ::renameat2(directory, from.c_str(), directory, to.name.c_str(), RENAME_EXCHANGE) == 0;
@@ -145,7 +145,7 @@ int put(const Reached& to, const std::string& from, Lifetime lifetime) {
   return ::renameat(directory, from.c_str(), directory, to.name.c_str()) == 0 ? 0 : errno;
 }
 
-int fill_and_put(Fd fd, std::uint32_t mode, const Producer& content, const Reached& to,
+int fill_and_put(Fd fd, std::uint32_t mode, const Producer& content, const SafePath& to,
                  const std::string& from, Lifetime lifetime) {
   if (const int error = write_pieces(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
@@ -169,7 +169,7 @@ int write_pieces(int fd, const Producer& content) {
   return error;
 }
 
-envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  const Producer& content, Lifetime lifetime) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -189,7 +189,7 @@ envgen::Status write_file_atomic(const Reached& place, const std::string& path, 
 
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content) {
-  auto reached = reach(path);
+  auto reached = resolve_safely(path);
   if (!reached) return explained(kWriting, std::move(reached.error()));
   return write_file_atomic(*reached, path, mode, content);
 }
@@ -199,14 +199,14 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
   return write_file_atomic(path, mode, [content](const Sink& sink) { sink(content); });
 }
 
-envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content, Lifetime lifetime) {
   return write_file_atomic(
       place, path, mode, [content](const Sink& sink) { sink(content); }, lifetime);
 }
 
 bool overwrite_file(const std::string& path, std::string_view content) {
-  const auto reached = reach(path);
+  const auto reached = resolve_safely(path);
   if (!reached) return false;
   // Cut afterwards: room that is given back first may be somebody else's by then.
   const Fd fd(
@@ -230,7 +230,7 @@ std::size_t write_all(int fd, std::string_view bytes) {
 envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
   constexpr const char* kWhat = "creating a directory";
   if (is_directory(path)) return {};
-  auto reached = reach(path, {.follow_last = true, .make_parents = mode});
+  auto reached = resolve_safely(path, {.follow_last = true, .make_parents = mode});
   if (!reached) return explained(kWhat, std::move(reached.error()));
   const NoUmask exact;
   const int result = ::mkdirat(reached->directory.get(), reached->name.c_str(), mode);
@@ -268,7 +268,7 @@ struct Level {
 // still the directory it came from.
 class TreeRemover {
  public:
-  TreeRemover(const Reached& place, std::string shown) : place_(place), root_(std::move(shown)) {}
+  TreeRemover(const SafePath& place, std::string shown) : place_(place), root_(std::move(shown)) {}
   envgen::Status run();
 
  private:
@@ -277,7 +277,7 @@ class TreeRemover {
   int leave();
   int clear(std::string* subdirectory);
 
-  const Reached& place_;
+  const SafePath& place_;
   std::string root_;  // for messages
   Fd current_;
   std::vector<Level> levels_;
@@ -392,7 +392,7 @@ envgen::Status remove_tree(const std::string& path) {
     return envgen::fail("removing a directory tree", path, "no directory that can be removed",
                         "name the directory itself");
   }
-  auto reached = reach(root);
+  auto reached = resolve_safely(root);
   if (reached) return remove_tree(*reached, root);
   // No directory, no tree.
   struct stat status{};
@@ -400,7 +400,7 @@ envgen::Status remove_tree(const std::string& path) {
   return explained("removing a directory tree", std::move(reached.error()));
 }
 
-envgen::Status remove_tree(const Reached& place, const std::string& shown) {
+envgen::Status remove_tree(const SafePath& place, const std::string& shown) {
   const int directory = place.directory.get();
   const char* name = place.name.c_str();
   struct stat status{};

@@ -13,10 +13,10 @@
 
 namespace sys {
 
-// Writes beside `path` and renames over it, in the directory that reach() (reach.h) leads to; on
-// failure the old file is untouched and no debris is left. The file has `mode`, whatever the umask.
-// The parent directory must exist. A bind-mounted file (/dev/termination-log, /etc/hosts) cannot be
-// replaced this way: EBUSY.
+// Writes beside `path` and renames over it, in the directory that resolve_safely() (safe_path.h)
+// leads to; on failure the old file is untouched and no debris is left. The file has `mode`,
+// whatever the umask. The parent directory must exist. A bind-mounted file (/dev/termination-log,
+// /etc/hosts) cannot be replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
 // One that need not outlive the machine is replaced without a wait for the disk: after a power
@@ -24,8 +24,8 @@ envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
 // between leaves the old one behind, by a hidden name.
 enum class Lifetime : unsigned char { kLasting, kMachine };
 // In a directory that was reached; `path` is for messages.
-struct Reached;
-envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+struct SafePath;
+envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content, Lifetime lifetime = Lifetime::kLasting);
 
 // Hands a text over piece by piece, where it need not be in memory as a whole.
@@ -33,7 +33,7 @@ using Sink = std::function<void(std::string_view)>;
 using Producer = std::function<void(const Sink&)>;
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content);
-envgen::Status write_file_atomic(const Reached& place, const std::string& path, std::uint32_t mode,
+envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  const Producer& content, Lifetime lifetime = Lifetime::kLasting);
 // To a descriptor that may block: 0 or an errno, after which no piece is written.
 int write_pieces(int fd, const Producer& content);
@@ -52,9 +52,9 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 
 // rm -rf that never follows a link out of `path` and never enters another file system (a data set
 // mounted below it is not ours to delete); an absent path is fine. Directories of ours that are not
-// writable are made so. Stops at the first failure. The way to it is reach()'s, or was: `shown` is
-// for messages then.
+// writable are made so. Stops at the first failure. The way to it is resolve_safely()'s, or was:
+// `shown` is for messages then.
 envgen::Status remove_tree(const std::string& path);
-envgen::Status remove_tree(const Reached& place, const std::string& shown);
+envgen::Status remove_tree(const SafePath& place, const std::string& shown);
 
 }  // namespace sys

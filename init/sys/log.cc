@@ -230,7 +230,7 @@ class Repeats {
   // Returns whether `text` may be said now. If earlier ones were held back, adds how many.
   bool allow(std::string& text) {
     constexpr std::int64_t kWindowMs = 10'000;
-    constexpr unsigned kMost = 10;  // within the window
+    constexpr unsigned kMax = 10;  // within the window
     const std::int64_t now_ms = monotonic_ms();
     const std::size_t hash = std::hash<std::string>()(text);
     auto* known = std::ranges::find(seen_, hash, &Seen::hash);
@@ -238,9 +238,9 @@ class Repeats {
       known = std::ranges::min_element(seen_, {}, &Seen::since_ms);
       *known = {.hash = hash, .since_ms = now_ms};
     }
-    if (now_ms - known->since_ms < kWindowMs) return ++known->count <= kMost;
-    if (known->count > kMost) {
-      text += " (" + std::to_string(known->count - kMost) + " equal lines were suppressed)";
+    if (now_ms - known->since_ms < kWindowMs) return ++known->count <= kMax;
+    if (known->count > kMax) {
+      text += " (" + std::to_string(known->count - kMax) + " equal lines were suppressed)";
     }
     *known = {.hash = hash, .since_ms = now_ms, .count = 1};
     return true;

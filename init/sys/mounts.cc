@@ -26,9 +26,9 @@ struct Mount {
 
 std::optional<Mount> parse(std::string_view line) {
   // id, parent, device, root, mount point, options of this mount
-  constexpr std::size_t kLeast = 6;
+  constexpr std::size_t kMin = 6;
   const std::vector<std::string_view> words = envgen::split(line, ' ');
-  if (words.size() < kLeast) return std::nullopt;
+  if (words.size() < kMin) return std::nullopt;
   Mount mount{.device = words[2], .root = words[3], .point = words[4]};
   mount.id = envgen::parse_number<std::uint64_t>(words[0]).value_or(0);
   const auto end = std::ranges::find(words, "-");

@@ -18,7 +18,7 @@ namespace sys {
 namespace {
 
 // What a splice takes at a time: no more than the pipe it goes through holds on any kernel.
-constexpr std::size_t kMostSpliced = 4096;
+constexpr std::size_t kMaxSpliced = 4096;
 
 }  // namespace
 
@@ -61,13 +61,13 @@ void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) 
 }
 
 ssize_t NonblockingWriter::splice_some(std::string_view bytes) {
-  bytes = bytes.substr(0, kMostSpliced);
+  bytes = bytes.substr(0, kMaxSpliced);
   if (::write(splice_in_.get(), bytes.data(), bytes.size()) < 0) return -1;
   const ssize_t count =
       ::splice(splice_out_.get(), nullptr, fd_.get(), nullptr, bytes.size(), SPLICE_F_NONBLOCK);
   const int error = errno;
   if (count < static_cast<ssize_t>(bytes.size())) {
-    std::array<char, kMostSpliced> unsent{};
+    std::array<char, kMaxSpliced> unsent{};
     std::ignore = ::read(splice_out_.get(), unsent.data(), unsent.size());
     if (count < 0 && (error == EINVAL || error == ENOSYS)) way_ = Way::kPoll;
   }
@@ -102,7 +102,7 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
         return -1;
       }
       // More could block half-way.
-      bytes = bytes.substr(0, kMostSpliced);
+      bytes = bytes.substr(0, kMaxSpliced);
       return ::write(fd_.get(), bytes.data(), bytes.size());
     }
   }

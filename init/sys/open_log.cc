@@ -10,7 +10,7 @@
 
 #include "init/sys/as_user.h"
 #include "init/sys/path_state.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace sys {
 namespace {
@@ -27,7 +27,7 @@ envgen::Status no_log(envgen::Error error) {
 }
 
 // Something else is in its place, or a file that others own.
-bool is_no_log(const Reached& reached) {
+bool is_no_log(const SafePath& reached) {
   struct stat there{};
   if (::fstatat(reached.directory.get(), reached.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
     return false;
@@ -36,16 +36,16 @@ bool is_no_log(const Reached& reached) {
 }
 
 // Others may put a second name of a file of ours into a sticky directory (protected_hardlinks = 0).
-bool is_shared(const Reached& reached) {
+bool is_shared(const SafePath& reached) {
   struct stat status{};
   return ::fstat(reached.directory.get(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
 }
 
 // Opened where others may write: only what is certainly meant.
-envgen::Status check(const Fd& fd, const Reached& reached, const std::string& path, bool made) {
+envgen::Status check(const Fd& fd, const SafePath& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
     const int error = errno;
-    const bool theirs = !reached.weakness.empty() && is_no_log(reached);
+    const bool theirs = !reached.untrusted_directory.empty() && is_no_log(reached);
     const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it"
                       : theirs       ? "others may write there: remove it"
                                      : kFix;
@@ -54,21 +54,22 @@ envgen::Status check(const Fd& fd, const Reached& reached, const std::string& pa
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
   const bool doubled = S_ISREG(status.st_mode) && status.st_nlink > 1 && is_shared(reached);
-  if (reached.weakness.empty() && !doubled) return {};
+  if (reached.untrusted_directory.empty() && !doubled) return {};
   const bool ours = made || status.st_uid == 0 || status.st_uid == ::geteuid();
   if (S_ISREG(status.st_mode) && status.st_nlink <= 1 && ours) return {};
   const std::string found = !S_ISREG(status.st_mode) ? "no regular file"
                             : status.st_nlink > 1
                                 ? "a file with " + std::to_string(status.st_nlink) + " names"
                                 : "a file of user " + std::to_string(status.st_uid);
-  return envgen::fail(
-      kNotOurs, path,
-      found + ", in " + (reached.weakness.empty() ? "a sticky directory" : reached.weakness),
-      "remove it, or choose another log directory");
+  return envgen::fail(kNotOurs, path,
+                      found + ", in " +
+                          (reached.untrusted_directory.empty() ? "a sticky directory"
+                                                               : reached.untrusted_directory),
+                      "remove it, or choose another log directory");
 }
 
 // `made`: nobody else's, whatever owner the file system gives it.
-int open_or_make(const Reached& reached, int flags, std::uint32_t mode, bool* made) {
+int open_or_make(const SafePath& reached, int flags, std::uint32_t mode, bool* made) {
   constexpr int kAttempts = 16;
   const int directory = reached.directory.get();
   const char* name = reached.name.c_str();
@@ -89,9 +90,10 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
                                   const envgen::Identity* job_user, bool patiently) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
   Fd fd;
-  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const Reached& reached) {
+  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {
     // Of a FIFO in a place of the job's nobody is waited for.
-    const bool waits = patiently && ::geteuid() == ::getuid() && reached.weakness.empty();
+    const bool waits =
+        patiently && ::geteuid() == ::getuid() && reached.untrusted_directory.empty();
     bool made = false;
     fd.reset(open_or_make(reached, kFlags | (waits ? 0 : O_NONBLOCK), mode, &made));
     return check(fd, reached, path, made);
@@ -104,7 +106,7 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
 envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user) {
   constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Fd fd;
-  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const Reached& reached) {
+  auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {
     const int flags = reached.magic ? kFlags : kFlags | O_NOFOLLOW;
     fd.reset(::openat(reached.directory.get(), reached.name.c_str(), flags));
     return check(fd, reached, path, false);

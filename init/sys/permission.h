@@ -1,5 +1,6 @@
 #pragma once
-// Permissions of the effective ids: those that a process has taken for a moment (AsUser, reach.h).
+// Permissions of the effective ids: those that a process has taken for a moment (AsUser,
+// safe_path.h).
 
 #include <string>
 

@@ -12,7 +12,7 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/open_log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace logtee {
 namespace {
@@ -116,7 +116,7 @@ envgen::Status LogFile::move_away() const {
   struct stat ours{};
   if (::fstat(fd_.get(), &ours) != 0) return {};
   return sys::with_rights_of(
-      rule_.job_user, path_, {.follow_last = true}, [&](const sys::Reached& at) {
+      rule_.job_user, path_, {.follow_last = true}, [&](const sys::SafePath& at) {
         const int directory = at.directory.get();
         auto name = [&at](int number) {
           return number == 0 ? at.name : at.name + "." + std::to_string(number);
@@ -135,7 +135,7 @@ envgen::Status LogFile::move_away() const {
         }
         for (int i = rule_.keep - 1; i >= 0; --i) {
           const std::string to = name(i + 1);
-          const bool another = !at.weakness.empty() &&
+          const bool another = !at.untrusted_directory.empty() &&
                                ::fstatat(directory, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
                                !sys::is_ours(there.st_uid);
           if (another) return failed(EPERM);

@@ -15,7 +15,7 @@ namespace logtee {
 namespace {
 
 // A writer that was stopped half-way keeps nobody: what is read then may be torn.
-constexpr int kMostTries = 100;
+constexpr int kMaxTries = 100;
 
 }  // namespace
 
@@ -119,7 +119,7 @@ std::string Shared::read_ring(std::size_t process, Stream stream, std::uint64_t&
   if (one == nullptr) return "";
   const char* bytes = ring(process, stream);
   std::string tail;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     const std::uint32_t before = one->sequence.load(std::memory_order_acquire);
     total = one->bytes.load(std::memory_order_relaxed);
     // No more than was written: reading the rest would take memory too.

@@ -9,9 +9,9 @@
 namespace logtee {
 namespace {
 
-constexpr std::size_t kFull = StdoutMirror::kMostKept / 2;  // then the job is held up,
-constexpr std::size_t kCalm = StdoutMirror::kMostKept / 4;  // until no more than this is left
-constexpr std::size_t kFlushAt = StdoutMirror::kMostKept / 8;
+constexpr std::size_t kFull = StdoutMirror::kMaxKept / 2;  // then the job is held up,
+constexpr std::size_t kCalm = StdoutMirror::kMaxKept / 4;  // until no more than this is left
+constexpr std::size_t kFlushAt = StdoutMirror::kMaxKept / 8;
 constexpr std::size_t kDropAtOnce = 64U << 10;
 
 }  // namespace
@@ -80,7 +80,7 @@ void StdoutMirror::put(std::string_view bytes) {
     return;
   }
   if (pending() + bytes.size() > kFlushAt) flush();
-  if (given_up_ && pending() + bytes.size() > kMostKept) make_room(bytes.size());
+  if (given_up_ && pending() + bytes.size() > kMaxKept) make_room(bytes.size());
   queue_ += bytes;
 }
 
@@ -163,7 +163,7 @@ std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
   return now_ms - unread_since_ms_;
 }
 
-bool StdoutMirror::holds_up(std::int64_t now_ms) {
+bool StdoutMirror::should_pause_input(std::int64_t now_ms) {
   const bool patient = unread_ms(now_ms) < patience_ms_ || waits_;
   given_up_ = given_up_ && !patient;
   holds_ = !given_up_ && pending() > (holds_ ? kCalm : kFull);

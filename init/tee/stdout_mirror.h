@@ -1,8 +1,8 @@
 #pragma once
 // The mirror of the job's output on our own stdout or stderr. It never waits for whoever reads
-// that: what is not taken at once is kept. While much is kept, holds_up() asks to read no more,
-// which holds the job up as its own pipe would. Only a reader that has read nothing for the
-// patience costs lines: from then on, and until it reads again, kMostKept is kept and the oldest
+// that: what is not taken at once is kept. While much is kept, should_pause_input() asks to read no
+// more, which holds the job up as its own pipe would. Only a reader that has read nothing for the
+// patience costs lines: from then on, and until it reads again, kMaxKept is kept and the oldest
 // lines are dropped and counted. The count is said in the stream where they are missing; what could
 // not be said there is missing().
 
@@ -20,7 +20,7 @@ namespace logtee {
 
 class StdoutMirror {
  public:
-  static constexpr std::size_t kMostKept = 1U << 20;
+  static constexpr std::size_t kMaxKept = 1U << 20;
 
   // `lost`: what is dropped is counted there too; nullptr: it is not.
   StdoutMirror(int standard_fd, std::int64_t patience_ms, LostCount* lost = nullptr)
@@ -51,7 +51,7 @@ class StdoutMirror {
   void give_up_rest();
 
   // Whether what is put should wait until the reader has read. To be asked in each turn.
-  bool holds_up(std::int64_t now_ms);
+  bool should_pause_input(std::int64_t now_ms);
   // For how long something has waited and nothing was read; 0: it was, since this was last asked.
   std::int64_t unread_ms(std::int64_t now_ms);
   // When that is the patience, if nothing is read until then.

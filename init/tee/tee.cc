@@ -37,7 +37,7 @@ constexpr std::int64_t kResizeMs = 100;
 // For the tee of the last incarnation to have written its files; the readers of ours may keep it.
 constexpr std::int64_t kBeforeMs = 2000;
 // What a stream has at most behind its end: its pipe. Those who inherited it may go on for ever.
-constexpr std::size_t kMostRest = 1U << 20;
+constexpr std::size_t kMaxRest = 1U << 20;
 
 struct Input {
   std::size_t process = 0;
@@ -187,7 +187,7 @@ int Tee::timeout_ms(bool out_held, bool err_held) const {
 }
 
 bool Tee::is_held(StdoutMirror& mirror, const char* name, bool& said) const {
-  const bool held = mirror.holds_up(now_ms_);
+  const bool held = mirror.should_pause_input(now_ms_);
   if (mirror.given_up() && !std::exchange(said, true)) {
     sys::log::warning("nobody has read our " + std::string(name) + " for " +
                       envgen::seconds(mirror.patience_ms()) +
@@ -328,7 +328,7 @@ void Tee::take_the_rest() {
   const std::int64_t deadline_ms = sys::monotonic_ms() + kIdleEndMs;
   for (Input& input : inputs_) {
     const std::uint64_t before = shared_.seen(input.process).bytes;
-    while (input.fd >= 0 && shared_.seen(input.process).bytes - before < kMostRest &&
+    while (input.fd >= 0 && shared_.seen(input.process).bytes - before < kMaxRest &&
            now_ms_ < deadline_ms && read(input)) {
       now_ms_ = sys::monotonic_ms();
     }

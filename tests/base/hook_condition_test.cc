@@ -20,7 +20,7 @@ struct Job {
 };
 
 bool applies(std::string_view text, const Job& job = {}) {
-  const std::string head(text.substr(0, hook_condition::kMostBytes));  // sanitizers see its end
+  const std::string head(text.substr(0, hook_condition::kMaxBytes));  // sanitizers see its end
   return hook_condition::applies(head.data(), static_cast<long>(head.size()),
                                  [&job](Need need, const Word& word) {
                                    if (need == Need::kNodes) return job.nodes;

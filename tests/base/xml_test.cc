@@ -34,7 +34,7 @@ TEST(Xml, RefusesWhatIsNone) {
   EXPECT_FALSE(xml::parse("", "x").has_value());
   EXPECT_FALSE(xml::parse("<!-- nothing -->", "x").has_value());
   EXPECT_FALSE(xml::parse(std::string_view("<a>\0</a>", 8), "x").has_value());
-  EXPECT_FALSE(xml::parse(std::string(xml::kMostBytes + 1, ' '), "x").has_value());
+  EXPECT_FALSE(xml::parse(std::string(xml::kMaxBytes + 1, ' '), "x").has_value());
 }
 
 TEST(Xml, RefusesTooDeepOnes) {
@@ -44,8 +44,8 @@ TEST(Xml, RefusesTooDeepOnes) {
     for (std::size_t i = 0; i < depth; ++i) text += "</a>";
     return text;
   };
-  EXPECT_TRUE(xml::parse(nested(xml::kMostDepth), "x").has_value());
-  EXPECT_FALSE(xml::parse(nested(xml::kMostDepth + 1), "x").has_value());
+  EXPECT_TRUE(xml::parse(nested(xml::kMaxDepth), "x").has_value());
+  EXPECT_FALSE(xml::parse(nested(xml::kMaxDepth + 1), "x").has_value());
   EXPECT_FALSE(xml::parse(nested(100'000), "x").has_value());
 }
 

@@ -163,7 +163,7 @@ class Cluster : public Lifecycle {
                    "-v",
                    scratch_.path("out") + ":/out"};
     flags.insert(flags.end(), {"--ip", address(index)});
-    for (int other = 0; other < kMostNodes; ++other) {
+    for (int other = 0; other < kMaxNodes; ++other) {
       flags.insert(flags.end(),
                    {"--add-host", "node-" + std::to_string(other) + ":" + address(other)});
     }
@@ -175,7 +175,7 @@ class Cluster : public Lifecycle {
   [[nodiscard]] const Container& node(std::size_t index) const { return *nodes_.at(index); }
 
  private:
-  static constexpr int kMostNodes = 3;
+  static constexpr int kMaxNodes = 3;
   // Of RFC 2544's range, which is nobody's; another one for each run of this program.
   inline static const std::string kSubnet = "198.18." + std::to_string(getpid() % 256) + ".";
   static std::string address(int index) { return kSubnet + std::to_string(10 + index); }

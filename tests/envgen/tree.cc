@@ -86,9 +86,9 @@ void expect_same_by_memo(const Answer& answer, const Snapshot& snapshot, const R
 }  // namespace
 
 Answer resolve_in(const Tree& tree, Snapshot snapshot, const Request& request, int* rounds) {
-  constexpr int kMostRounds = 16;
+  constexpr int kMaxRounds = 16;
   TableMemo memo;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     Answer answer = resolve(snapshot, request);
     if (rounds != nullptr) *rounds = round;
     expect_same_by_memo(answer, snapshot, request, memo);

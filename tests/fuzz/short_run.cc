@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int kRuns = 10'000;
-constexpr std::size_t kMostSeedBytes = 2048;
+constexpr std::size_t kMaxSeedBytes = 2048;
 
 std::vector<std::string> seeds() {
   // NOLINTBEGIN(bugprone-suspicious-missing-comma): texts of several lines
@@ -86,7 +86,7 @@ std::vector<std::string> seeds() {
     if (!entry.is_regular_file()) continue;
     std::ifstream file(entry.path(), std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(file), {});
-    list.push_back(text.substr(0, kMostSeedBytes));
+    list.push_back(text.substr(0, kMaxSeedBytes));
   }
   return list;
 }

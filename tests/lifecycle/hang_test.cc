@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lifecycle/hang_side.h"
+#include "lifecycle/hang_agent.h"
 #include "tests/lifecycle/nodes_script.h"
 
 namespace lifecycle {
 namespace {
 
-using Next = HangSide::Next;
+using Next = HangAgent::Next;
 
 constexpr TimeMs kSilentMs = 5000;
 
@@ -138,42 +138,42 @@ TEST(HangOfAJob, IsBoundedWhateverANodeSays) {
   };
   Nodes job(settings);
   job.running();
-  answers(job, 0, 1, std::string(kMostPlacesBytes + 1, 'p')).pass(kLookMs);
+  answers(job, 0, 1, std::string(kMaxPlacesBytes + 1, 'p')).pass(kLookMs);
   ASSERT_TRUE(job.verdict(0).hang);
   EXPECT_EQ(job.verdict(0).hang->text.substr(0, 6), "partxx") << "too many bytes are none";
-  EXPECT_LE(job.verdict(0).hang->text.size(), kMostHangBytes);
-  EXPECT_EQ(job.verdict(0).hang->suspects.size(), kMostSuspects);
+  EXPECT_LE(job.verdict(0).hang->text.size(), kMaxHangBytes);
+  EXPECT_EQ(job.verdict(0).hang->suspects.size(), kMaxSuspects);
 }
 
 // --- One node ---
 
-HangSide connected() {
-  HangSide side;
+HangAgent connected() {
+  HangAgent side;
   side.linked(true);
-  side.heed({}, 0);
+  side.apply_verdict({}, 0);
   return side;
 }
 
-NodeReport report_of(const HangSide& side) {
+NodeReport report_of(const HangAgent& side) {
   NodeReport report;
   side.add_to(report);
   return report;
 }
 
-Verdict asks(std::uint32_t look) { return {.look = look}; }
-Verdict says(std::uint32_t look, std::vector<HangVerdict::Suspect> suspects = {}) {
+NodeVerdict asks(std::uint32_t look) { return {.look = look}; }
+NodeVerdict says(std::uint32_t look, std::vector<HangVerdict::Suspect> suspects = {}) {
   return {.look = look,
           .hang = HangVerdict{.look = look, .suspects = std::move(suspects), .text = "t"}};
 }
 
 TEST(HangOfANode, WithoutNode0IsItsOwnMatter) {
-  HangSide side;
+  HangAgent side;
   EXPECT_FALSE(side.stalled(kSilentMs, 0));
   EXPECT_EQ(side.next(0), Next::kNothing);
 }
 
 TEST(HangOfANode, IsToldWithItsPlacesAndWaitsForTheVerdict) {
-  HangSide side = connected();
+  HangAgent side = connected();
   side.looked("here");
   EXPECT_TRUE(side.stalled(kSilentMs, 100));
   EXPECT_FALSE(side.owes_places());
@@ -185,34 +185,34 @@ TEST(HangOfANode, IsToldWithItsPlacesAndWaitsForTheVerdict) {
 }
 
 TEST(HangOfANode, EndsAtOnceWhereNobodyIsNamed) {
-  HangSide side = connected();
+  HangAgent side = connected();
   side.looked("here");
   side.stalled(kSilentMs, 100);
-  side.heed(says(1), 200);
+  side.apply_verdict(says(1), 200);
   EXPECT_EQ(side.next(200), Next::kLog);
   EXPECT_EQ(side.next(200), Next::kFail);
 }
 
 TEST(HangOfANode, GivesTheSuspectsNodeTimeToFail) {
-  HangSide side = connected();
+  HangAgent side = connected();
   side.looked("here");
   side.stalled(kSilentMs, 100);
-  side.heed(says(1, {{.node = 1, .process = 0}}), 200);
+  side.apply_verdict(says(1, {{.node = 1, .process = 0}}), 200);
   EXPECT_EQ(side.next(200), Next::kLog);
   EXPECT_EQ(side.next(100 + kHangWaitMs - 1), Next::kNothing);
   EXPECT_EQ(side.next(100 + kHangWaitMs), Next::kFail);
 }
 
 TEST(HangOfANode, EndsAtOnceWhenNode0IsGone) {
-  HangSide side = connected();
+  HangAgent side = connected();
   side.stalled(kSilentMs, 100);
   side.linked(false);
   EXPECT_EQ(side.next(101), Next::kFail);
 }
 
 TEST(HangOfANode, IsLookedForWhenAnotherNodeAsks) {
-  HangSide side = connected();
-  side.heed(asks(1), 50);
+  HangAgent side = connected();
+  side.apply_verdict(asks(1), 50);
   EXPECT_TRUE(side.owes_places());
   EXPECT_EQ(report_of(side).look, 1U);
   side.looked("busy");
@@ -221,16 +221,16 @@ TEST(HangOfANode, IsLookedForWhenAnotherNodeAsks) {
   // Its own watch is late: the look that goes on is the one.
   side.stalled(kSilentMs, 60);
   EXPECT_EQ(report_of(side).look, 1U);
-  side.heed(says(1), 70);
+  side.apply_verdict(says(1), 70);
   EXPECT_EQ(side.next(70), Next::kLog);
   EXPECT_EQ(side.next(70), Next::kFail);
 }
 
 TEST(HangOfANode, AsksNoSecondTimeForWhatWasJudgedWhileItWasSilent) {
-  HangSide side = connected();
-  side.heed(asks(1), 50);
+  HangAgent side = connected();
+  side.apply_verdict(asks(1), 50);
   side.looked("waits");
-  side.heed(says(1), 1000);
+  side.apply_verdict(says(1), 1000);
   EXPECT_EQ(side.next(1000), Next::kLog);
   side.stalled(kSilentMs, 1000 + kSilentMs - 1);
   EXPECT_EQ(report_of(side).look, 1U);
@@ -243,26 +243,26 @@ TEST(HangOfANode, AsksNoSecondTimeForWhatWasJudgedWhileItWasSilent) {
 }
 
 TEST(HangOfANode, FailsNobodyOnceTheRanksWorkAgain) {
-  HangSide side = connected();
+  HangAgent side = connected();
   side.looked("here");
   side.stalled(kSilentMs, 100);
   side.forget();
   EXPECT_TRUE(side.owes_places()) << "node 0 has the old ones";
   EXPECT_EQ(report_of(side).judged, 1U);
   side.looked("works");
-  side.heed(says(1, {{.node = 0, .process = 0}}), 200);
+  side.apply_verdict(says(1, {{.node = 0, .process = 0}}), 200);
   EXPECT_EQ(side.next(200), Next::kLog);
   EXPECT_FALSE(side.verdict_counts());
   side.looked("there");
   side.stalled(kSilentMs, 300);
-  side.heed(says(2, {{.node = 0, .process = 0}}), 400);
+  side.apply_verdict(says(2, {{.node = 0, .process = 0}}), 400);
   EXPECT_TRUE(side.verdict_counts()) << "of another hang";
 }
 
 TEST(HangOfANode, OfBeforeItCameIsNoNews) {
-  HangSide side;
+  HangAgent side;
   side.linked(true);
-  side.heed(says(7, {{.node = 1, .process = 0}}), 10);
+  side.apply_verdict(says(7, {{.node = 1, .process = 0}}), 10);
   EXPECT_EQ(side.next(10), Next::kNothing);
   side.looked("here");
   side.stalled(kSilentMs, 20'000);

@@ -203,7 +203,7 @@ TEST(Machine, ASignalFromOutsideThatEndsTheJobIsAStop) {
   job.started(0);
   job.started(1);
   job.step(event::SignalReceived{SIGHUP});
-  event::TasksEnded ended{{{job.ref(0), {Ending::How::kSignaled, SIGHUP}}}, SIGHUP};
+  event::TasksEnded ended{{{job.ref(0), {ExitStatus::How::kSignaled, SIGHUP}}}, SIGHUP};
   EXPECT_EQ(job.step(ended), "signal 1#1=15, set kill#1@7000");
   EXPECT_TRUE(job.machine().stopped());
   EXPECT_EQ(job.machine().cause(), nullptr);
@@ -281,9 +281,9 @@ TEST(Machine, TheFirstFailureEndsTheOthersAndIsTheCause) {
 TEST(Machine, DeathsOfOneTurnAreListedTogetherAndTheFirstGivesTheCode) {
   Script job;
   job.running(4);
-  job.ended({{job.ref(3), {Ending::How::kExited, 0}},
-             {job.ref(2), {Ending::How::kSignaled, SIGKILL}},
-             {job.ref(0), {Ending::How::kExited, 1}}});
+  job.ended({{job.ref(3), {ExitStatus::How::kExited, 0}},
+             {job.ref(2), {ExitStatus::How::kSignaled, SIGKILL}},
+             {job.ref(0), {ExitStatus::How::kExited, 1}}});
   const Cause& cause = *job.machine().cause();
   ASSERT_EQ(cause.ends.size(), 2U);
   EXPECT_EQ(cause.ends[0].task, job.ref(2));
@@ -311,7 +311,8 @@ TEST(Machine, FirstMeansThatTheOthersDoNotMatter) {
 TEST(Machine, FirstFailsWithTheFirstsCodeEvenBesideAnEarlierDeath) {
   Script job;
   job.running(2, 0, SuccessPolicy::kFirst);
-  job.ended({{job.ref(1), {Ending::How::kExited, 7}}, {job.ref(0), {Ending::How::kExited, 2}}});
+  job.ended(
+      {{job.ref(1), {ExitStatus::How::kExited, 7}}, {job.ref(0), {ExitStatus::How::kExited, 2}}});
   EXPECT_EQ(job.machine().cause()->ends.size(), 1U);
   EXPECT_EQ(job.machine().cause()->exit_code, 2);
 }
@@ -341,8 +342,8 @@ TEST(Machine, LateEventsChangeNothing) {
   EXPECT_EQ(job.fired(Timer::kResolve), "") << "it was cancelled";
   EXPECT_EQ(job.fired(Timer::kKill), "") << "it was never set";
   EXPECT_EQ(job.exited(0, 9), "") << "it has already ended";
-  EXPECT_EQ(job.ended({{{1, 2}, {Ending::How::kExited, 9}}}), "") << "another incarnation";
-  EXPECT_EQ(job.ended({{{99, 1}, {Ending::How::kExited, 9}}}), "") << "no such task";
+  EXPECT_EQ(job.ended({{{1, 2}, {ExitStatus::How::kExited, 9}}}), "") << "another incarnation";
+  EXPECT_EQ(job.ended({{{99, 1}, {ExitStatus::How::kExited, 9}}}), "") << "no such task";
   EXPECT_EQ(job.step(event::TaskStarted{{99, 1}}), "");
   EXPECT_EQ(job.nothing_left(), "") << "not asked for";
   EXPECT_EQ(job.nothing_adopted(), "");

@@ -259,7 +259,7 @@ TEST(MadeAgain, TheCoordinatorHearsOfAFailureBeforeItHearsNode0) {
   Nodes job(2);
   job.running().forget().fails(1);
   job.connect(1);
-  EXPECT_EQ(job.verdict(1).state, Verdict::State::kFine);
+  EXPECT_EQ(job.verdict(1).state, NodeVerdict::State::kFine);
   job.connect(0);
   EXPECT_EQ(job.text_of_all(), "failing 0");
 }
@@ -472,7 +472,7 @@ TEST(Strangers, AreNotOfTheJob) {
   job.coordinator().closed(2, 0);
   job.coordinator().differs(2, "x", job.now, false);
   EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kNever);
-  EXPECT_EQ(job.verdict(2), Verdict{});
+  EXPECT_EQ(job.verdict(2), NodeVerdict{});
   EXPECT_EQ(job.text_of_all(), "fine 0");
 }
 
@@ -492,12 +492,12 @@ TEST(Differing, FailsTheJobWhereItStays) {
     job.pass(kDiffersMs / 4 - 1);
     says(true);
   }
-  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  EXPECT_EQ(job.verdict(0).state, NodeVerdict::State::kFine);
   job.pass(4);
   says(true);
   for (const std::uint32_t node : {0U, 1U}) {
-    const Verdict verdict = job.verdict(node);
-    ASSERT_EQ(verdict.state, Verdict::State::kFailed);
+    const NodeVerdict verdict = job.verdict(node);
+    ASSERT_EQ(verdict.state, NodeVerdict::State::kFailed);
     EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kDiffers);
     EXPECT_EQ(verdict.failure->node, 2U);
     EXPECT_EQ(verdict.failure->message,
@@ -514,9 +514,9 @@ TEST(Differing, FailsTheJobOfASecondNode0) {
     job.coordinator().differs(0, "another machine is it: see --node-rank", job.now, true);
     job.pass(kDiffersMs / 2);
   }
-  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  EXPECT_EQ(job.verdict(0).state, NodeVerdict::State::kFine);
   job.coordinator().differs(0, "another machine is it: see --node-rank", job.now, true);
-  ASSERT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+  ASSERT_EQ(job.verdict(0).state, NodeVerdict::State::kFailed);
   EXPECT_EQ(job.verdict(0).failure->message,
             "node 0 (a) cannot take part: another machine is it: see --node-rank");
 }
@@ -530,7 +530,7 @@ TEST(Differing, AStrangersWordsAreNoSecondNode0) {
     if (i < 2) job.pass(kDiffersMs / 2);
     job.coordinator().differs(0, "x", job.now, false);
   }
-  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+  EXPECT_EQ(job.verdict(0).state, NodeVerdict::State::kFailed);
 }
 
 TEST(Differing, GivesItsAdviceWhateverTheNodesAreCalled) {
@@ -544,7 +544,7 @@ TEST(Differing, IsOverWhenItsNodeComes) {
   job.coordinator().differs(1, "x", job.now, true);
   job.connect(1).pass(kDiffersMs);
   job.coordinator().differs(1, "x", job.now, true);
-  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFine);
+  EXPECT_EQ(job.verdict(0).state, NodeVerdict::State::kFine);
 }
 
 TEST(NodeText, NamesANodeOnce) {
@@ -561,7 +561,7 @@ std::string lost(const LinkWatch& watch, TimeMs now) {
   if (!verdict) return "";
   EXPECT_EQ(verdict->failure->node, 0U);
   EXPECT_TRUE(verdict->again);
-  const char* state = verdict->state == Verdict::State::kTold ? "told " : "failed ";
+  const char* state = verdict->state == NodeVerdict::State::kTold ? "told " : "failed ";
   const char* kind = verdict->failure->kind == Kind::kClosed ? " closed -" : " silent -";
   return state + std::to_string(verdict->restarts) + kind +
          std::to_string(verdict->failure->age_ms);
@@ -589,7 +589,7 @@ TEST(LinkWatch, ConcludesFromAClosedConnection) {
 
 // The process that held the connection was started again.
 TEST(LinkWatch, GoesOnForOneThatHasEnded) {
-  const Verdict said{.failure = {}, .waits_for = {}, .life = 6};
+  const NodeVerdict said{.failure = {}, .waits_for = {}, .life = 6};
   const NodeReport own{.stage = NodeReport::Stage::kRunning, .restarts = 2};
   LinkWatch alone(30'000, true, "node 0 (a)");
   alone.resume(5, 2, 1000);
@@ -598,7 +598,7 @@ TEST(LinkWatch, GoesOnForOneThatHasEnded) {
   LinkWatch other(30'000, true, "node 0 (a)");
   other.resume(5, 2, 1000);
   other.connected(1500);
-  const Verdict replaced = other.verdict(said, own, 1600);
+  const NodeVerdict replaced = other.verdict(said, own, 1600);
   EXPECT_TRUE(replaced.by_itself);
   EXPECT_EQ(replaced.failure->age_ms, 600);
   LinkWatch same(30'000, true, "node 0 (a)");
@@ -629,7 +629,7 @@ TEST(LinkWatch, EndsWithNode0sFarewell) {
 TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   LinkWatch watch(30'000, true, "node 0 (a)");
   const auto said = [](std::uint64_t life) {
-    return Verdict{.failure = {}, .waits_for = {}, .life = life};
+    return NodeVerdict{.failure = {}, .waits_for = {}, .life = life};
   };
   NodeReport own{.stage = NodeReport::Stage::kRunning};
   watch.connected(0);
@@ -639,21 +639,21 @@ TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   EXPECT_EQ(watch.verdict(said(5), own, 1600), said(5)) << "its worker alone was started again";
   watch.closed(2000);
   watch.connected(2500);
-  const Verdict lost = watch.verdict(said(6), own, 2600);
-  EXPECT_EQ(lost.state, Verdict::State::kFailed);
+  const NodeVerdict lost = watch.verdict(said(6), own, 2600);
+  EXPECT_EQ(lost.state, NodeVerdict::State::kFailed);
   EXPECT_TRUE(lost.by_itself);
   EXPECT_EQ(lost.failure->node, 0U);
   EXPECT_EQ(lost.failure->age_ms, 600) << "since its connection closed";
   own.stage = NodeReport::Stage::kStopping;
   EXPECT_TRUE(watch.verdict(said(6), own, 2700).by_itself) << "until it has let go of that start";
-  Verdict farewell = said(6);
+  NodeVerdict farewell = said(6);
   farewell.ended = true;
   farewell.exit_code = 3;
   LinkWatch next = watch;
   const NodeReport again{.stage = NodeReport::Stage::kRunning, .restarts = 1};
   EXPECT_EQ(next.verdict(said(6), again, 2750), said(6)) << "part of another start by now";
   LinkWatch other = watch;
-  const Verdict both = other.verdict(farewell, own, 2750);
+  const NodeVerdict both = other.verdict(farewell, own, 2750);
   EXPECT_TRUE(both.by_itself && both.ended);
   EXPECT_EQ(both.exit_code, 3);
   own = {.stage = NodeReport::Stage::kPreparing, .restarts = 1};
@@ -671,7 +671,7 @@ TEST(LinkWatch, ExpectsAnotherProcessOfNode0AfterAFarewell) {
   const NodeReport own{.stage = NodeReport::Stage::kRunning};
   watch.connected(0);
   watch.verdict({.failure = {}, .waits_for = {}, .life = 5, .ended = true}, own, 0);
-  const Verdict next{.failure = {}, .waits_for = {}, .life = 6};
+  const NodeVerdict next{.failure = {}, .waits_for = {}, .life = 6};
   EXPECT_EQ(watch.verdict(next, own, 100), next);
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace lifecycle {
 
@@ -145,7 +145,7 @@ class Nodes {
     return *this;
   }
 
-  [[nodiscard]] Verdict verdict(std::uint32_t node) const {
+  [[nodiscard]] NodeVerdict verdict(std::uint32_t node) const {
     return coordinator_.verdict_for(node, now);
   }
   // "fine 0", "failing 0", "failed 0 by 1 closed -5000 again"
@@ -153,7 +153,7 @@ class Nodes {
     static constexpr const char* kStates[] = {"fine", "told", "failing", "failed"};
     static constexpr const char* kKinds[] = {"failed", "stopped",   "expired", "closed",
                                              "silent", "replanned", "unfit"};
-    const Verdict verdict = this->verdict(node);
+    const NodeVerdict verdict = this->verdict(node);
     std::string out = kStates[static_cast<int>(verdict.state)];
     out += " " + std::to_string(verdict.restarts);
     if (const auto& failure = verdict.failure; failure) {

@@ -165,7 +165,7 @@ TEST(FirstFailure, WaitsForItsLastLines) {
   EXPECT_EQ(job.text_of_all(), "failing 0");
   job.fails(1, "rank 1 died: no memory");
   EXPECT_EQ(job.verdict(0).failure->message, "rank 1 died: no memory");
-  EXPECT_EQ(job.verdict(0).state, Verdict::State::kFailed);
+  EXPECT_EQ(job.verdict(0).state, NodeVerdict::State::kFailed);
 }
 
 TEST(FirstFailure, WaitsNotLongForItsLastLines) {
@@ -335,12 +335,12 @@ TEST(FirstFailure, IsNoneWhereANodeStartsAgainForOtherNodes) {
 
 TEST(FirstFailure, IsBoundedAndBelongsToItsReporter) {
   Nodes job(3);
-  job.running().fails(1, std::string(kMostTextBytes - 1, 'x') + "\xC3\xA4");
-  job.reports[1].failure->detail = std::string(kMostDetailBytes + 1, 'x');
+  job.running().fails(1, std::string(kMaxTextBytes - 1, 'x') + "\xC3\xA4");
+  job.reports[1].failure->detail = std::string(kMaxDetailBytes + 1, 'x');
   job.reports[1].failure->node = 2;
   job.say(1).pass(kGatherMs);
   EXPECT_EQ(job.verdict(0).failure->node, 1U);
-  EXPECT_EQ(job.verdict(0).failure->message, std::string(kMostTextBytes - 1, 'x'));
+  EXPECT_EQ(job.verdict(0).failure->message, std::string(kMaxTextBytes - 1, 'x'));
   EXPECT_EQ(job.verdict(0).failure->detail, "d") << "the first one's, which was not too long";
 }
 

@@ -27,7 +27,7 @@ TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
   EXPECT_EQ(job.machine().cause(), nullptr);
   EXPECT_EQ(job.machine().restarts(), 1U);
   EXPECT_EQ(job.machine().restart_at(), 0);
-  EXPECT_EQ(job.ended({{{1, 1}, {Ending::How::kExited, 9}}}), "") << "the earlier resolver";
+  EXPECT_EQ(job.ended({{{1, 1}, {ExitStatus::How::kExited, 9}}}), "") << "the earlier resolver";
   job.ready({kMain, kMain, kService});
   EXPECT_EQ(job.exited(1, 0), "cancel resolve, start 2#2, start 3#2") << "the service goes on";
 }
@@ -148,7 +148,7 @@ TEST(RestartVerdict, OfAFailureThatWasAConsequenceIsNotWaitedFor) {
   job.step(event::MembershipChanged{.elsewhere = true});
   job.nothing_left();
   EXPECT_EQ(job.phase(), "auto-restart");
-  EXPECT_FALSE(job.machine().heeds_diagnosis());
+  EXPECT_FALSE(job.machine().uses_diagnosis());
 }
 
 // --- After a failure ---
@@ -182,7 +182,8 @@ TEST(Restart, OfAnElasticJobMayChangeTheNumberOfTasks) {
   };
   job.begin();
   EXPECT_EQ(run_with({kMain, kMain}), "cancel resolve, start 1#1, start 2#1");
-  job.ended({{job.ref(1), {Ending::How::kExited, 1}}, {job.ref(2), {Ending::How::kExited, 1}}});
+  job.ended(
+      {{job.ref(1), {ExitStatus::How::kExited, 1}}, {job.ref(2), {ExitStatus::How::kExited, 1}}});
   job.step(event::Diagnosed{});
   job.nothing_left();
   job.fired(Timer::kRestart);

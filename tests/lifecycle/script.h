@@ -37,17 +37,17 @@ class Script {
   }
   std::string started(std::uint32_t index) { return step(event::TaskStarted{ref(index)}); }
   std::string exited(std::uint32_t index, int code) {
-    return ended({{ref(index), {Ending::How::kExited, code}}});
+    return ended({{ref(index), {ExitStatus::How::kExited, code}}});
   }
   std::string signaled(std::uint32_t index, int signal) {
-    return ended({{ref(index), {Ending::How::kSignaled, signal}}});
+    return ended({{ref(index), {ExitStatus::How::kSignaled, signal}}});
   }
   std::string not_started(std::uint32_t index, int code) {
-    return ended({{ref(index), {Ending::How::kNotStarted, code}}});
+    return ended({{ref(index), {ExitStatus::How::kNotStarted, code}}});
   }
   // Dead before the signal that it was sent.
-  std::string found_dead(std::uint32_t index, Ending ending) {
-    return ended({{ref(index), ending, true}});
+  std::string found_dead(std::uint32_t index, ExitStatus exit_status) {
+    return ended({{ref(index), exit_status, true}});
   }
   std::string ended(std::vector<event::TaskEnd> ends) {
     return step(event::TasksEnded{std::move(ends)});

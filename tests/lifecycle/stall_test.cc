@@ -17,7 +17,7 @@ TEST(Stall, OfAMainTaskIsAFailureOfIt) {
   EXPECT_EQ(cause.exit_code, 70);
   ASSERT_EQ(cause.ends.size(), 1U);
   EXPECT_EQ(cause.ends[0].task, (TaskRef{1, 1}));
-  EXPECT_EQ(cause.ends[0].ending, (Ending{Ending::How::kStalled, 70}));
+  EXPECT_EQ(cause.ends[0].exit_status, (ExitStatus{ExitStatus::How::kStalled, 70}));
   job.signaled(0, SIGTERM);
   job.signaled(1, SIGTERM);
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 70");

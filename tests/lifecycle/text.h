@@ -21,12 +21,12 @@ inline std::string text(TaskRef task) {
   return std::to_string(task.index) + "#" + std::to_string(task.incarnation);
 }
 
-inline std::string text(const Ending& ending) {
-  const char* how = ending.how == Ending::How::kExited     ? "exit "
-                    : ending.how == Ending::How::kSignaled ? "signal "
-                    : ending.how == Ending::How::kStalled  ? "stalled "
-                                                           : "not started ";
-  return how + std::to_string(ending.value);
+inline std::string text(const ExitStatus& exit_status) {
+  const char* how = exit_status.how == ExitStatus::How::kExited     ? "exit "
+                    : exit_status.how == ExitStatus::How::kSignaled ? "signal "
+                    : exit_status.how == ExitStatus::How::kStalled  ? "stalled "
+                                                                    : "not started ";
+  return how + std::to_string(exit_status.value);
 }
 
 inline const char* kind_name(TaskKind kind) {
@@ -50,7 +50,8 @@ struct EventText {
   std::string operator()(const event::TasksEnded& e) const {
     std::string out = "Ended";
     for (const auto& end : e.ends) {
-      out += " " + text(end.task) + "(" + text(end.ending) + (end.unasked ? ", unasked)" : ")");
+      out +=
+          " " + text(end.task) + "(" + text(end.exit_status) + (end.unasked ? ", unasked)" : ")");
     }
     return out;
   }

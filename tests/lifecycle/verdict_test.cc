@@ -10,7 +10,7 @@ namespace {
 
 // --- The verdict on a failure here ---
 
-TEST(Verdict, IsWaitedForOnceTheTasksHaveEnded) {
+TEST(NodeVerdict, IsWaitedForOnceTheTasksHaveEnded) {
   Script job;
   job.running(2).linked();
   EXPECT_FALSE(job.machine().awaits_verdict());
@@ -28,7 +28,7 @@ TEST(Verdict, IsWaitedForOnceTheTasksHaveEnded) {
   EXPECT_TRUE(job.machine().awaits_verdict());
 }
 
-TEST(Verdict, IsNotWaitedForWithoutALink) {
+TEST(NodeVerdict, IsNotWaitedForWithoutALink) {
   Script never;
   never.running(1);
   EXPECT_EQ(never.exited(0, 3), "report, sweep 15, set sweep#1@7500");
@@ -38,7 +38,7 @@ TEST(Verdict, IsNotWaitedForWithoutALink) {
   EXPECT_EQ(no_more.exited(0, 3), "report, sweep 15, set sweep#1@7500");
 }
 
-TEST(Verdict, IsNotWaitedForAfterAnEndThatIsNoFailure) {
+TEST(NodeVerdict, IsNotWaitedForAfterAnEndThatIsNoFailure) {
   Script done;
   done.running(1).linked();
   EXPECT_EQ(done.exited(0, 0), "sweep 15, set sweep#1@7500");
@@ -48,7 +48,7 @@ TEST(Verdict, IsNotWaitedForAfterAnEndThatIsNoFailure) {
   EXPECT_EQ(stopped.exited(0, 0), "cancel kill, sweep 15, set sweep#1@7500");
 }
 
-TEST(Verdict, IsWaitedForAfterAFailedPreparation) {
+TEST(NodeVerdict, IsWaitedForAfterAFailedPreparation) {
   Script job({}, {kData});
   job.begin();
   job.linked();
@@ -57,7 +57,7 @@ TEST(Verdict, IsWaitedForAfterAFailedPreparation) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(Verdict, MakesNoRestartOfAFailedPreparation) {
+TEST(NodeVerdict, MakesNoRestartOfAFailedPreparation) {
   Script job(with_restarts(9), {kData});
   job.begin();
   job.linked();
@@ -68,7 +68,7 @@ TEST(Verdict, MakesNoRestartOfAFailedPreparation) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }
 
-TEST(Verdict, HereLeavesTheCodeAndTheCause) {
+TEST(NodeVerdict, HereLeavesTheCodeAndTheCause) {
   Script job;
   job.running(1).linked();
   job.exited(0, 3);
@@ -78,7 +78,7 @@ TEST(Verdict, HereLeavesTheCodeAndTheCause) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(Verdict, HereIsAnsweredByARestartOfAllNodesOrNone) {
+TEST(NodeVerdict, HereIsAnsweredByARestartOfAllNodesOrNone) {
   Script again(with_restarts(1));
   again.running(1).linked();
   again.exited(0, 3);
@@ -93,7 +93,7 @@ TEST(Verdict, HereIsAnsweredByARestartOfAllNodesOrNone) {
   EXPECT_EQ(alone.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(Verdict, HereIsNotAnsweredByARestartThatThePolicyForbids) {
+TEST(NodeVerdict, HereIsNotAnsweredByARestartThatThePolicyForbids) {
   Policy policy = with_restarts(1);
   policy.no_restart_on = {{3, 3}};
   for (const Policy& forbids : {policy, with_restarts(0)}) {
@@ -106,7 +106,7 @@ TEST(Verdict, HereIsNotAnsweredByARestartThatThePolicyForbids) {
   }
 }
 
-TEST(Verdict, ElsewhereMakesTheFailureAConsequence) {
+TEST(NodeVerdict, ElsewhereMakesTheFailureAConsequence) {
   Script job(with_restarts(1));
   job.running(1).linked();
   job.exited(0, 3);
@@ -118,7 +118,7 @@ TEST(Verdict, ElsewhereMakesTheFailureAConsequence) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }
 
-TEST(Verdict, ElsewhereIsAnsweredByARestartWhateverFailedHere) {
+TEST(NodeVerdict, ElsewhereIsAnsweredByARestartWhateverFailedHere) {
   Policy policy = with_restarts(1);
   policy.no_restart_on = {{3, 3}};
   Script job(policy);
@@ -128,7 +128,7 @@ TEST(Verdict, ElsewhereIsAnsweredByARestartWhateverFailedHere) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, set restart#1@0");
 }
 
-TEST(Verdict, MayComeBeforeTheTasksHaveEnded) {
+TEST(NodeVerdict, MayComeBeforeTheTasksHaveEnded) {
   Script here;
   here.running(2).linked();
   here.exited(0, 3);
@@ -144,7 +144,7 @@ TEST(Verdict, MayComeBeforeTheTasksHaveEnded) {
   EXPECT_EQ(elsewhere.machine().exit_code(), 76);
 }
 
-TEST(Verdict, ThatDoesNotComeLeavesAllAsWithoutALink) {
+TEST(NodeVerdict, ThatDoesNotComeLeavesAllAsWithoutALink) {
   Script job(with_restarts(1));
   job.running(1).linked();
   job.exited(0, 3);
@@ -160,7 +160,7 @@ TEST(Verdict, ThatDoesNotComeLeavesAllAsWithoutALink) {
   EXPECT_EQ(lost.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(Verdict, IsAwaitedAnewInEachIncarnation) {
+TEST(NodeVerdict, IsAwaitedAnewInEachIncarnation) {
   Script job(with_restarts(9));
   job.running(1).linked();
   job.exited(0, 3);
@@ -171,7 +171,7 @@ TEST(Verdict, IsAwaitedAnewInEachIncarnation) {
   EXPECT_EQ(job.exited(0, 3), "report, set verdict#2@6000");
 }
 
-TEST(Verdict, IsNotAwaitedAgainAfterTheHold) {
+TEST(NodeVerdict, IsNotAwaitedAgainAfterTheHold) {
   Script job(with_hold(60'000));
   job.running(1, 1).linked();
   job.exited(0, 3);
@@ -184,7 +184,7 @@ TEST(Verdict, IsNotAwaitedAgainAfterTheHold) {
 
 // --- A stop request beside the verdict ---
 
-TEST(Verdict, IsNotWaitedForByAStop) {
+TEST(NodeVerdict, IsNotWaitedForByAStop) {
   Script job(with_restarts(9));
   job.running(1, 1, SuccessPolicy::kAll, {kPostStop}).linked();
   job.now = 1000;
@@ -197,7 +197,7 @@ TEST(Verdict, IsNotWaitedForByAStop) {
   EXPECT_EQ(job.exited(2, 0), "cancel kill, EXIT 3");
 }
 
-TEST(Verdict, IsNotWaitedForAfterAStop) {
+TEST(NodeVerdict, IsNotWaitedForAfterAStop) {
   Script job;
   job.running(2).linked();
   job.exited(0, 3);
@@ -212,7 +212,7 @@ TEST(Verdict, IsNotWaitedForAfterAStop) {
   EXPECT_EQ(elsewhere.machine().exit_code(), 143);
 }
 
-TEST(Verdict, IsLeftInAHurryByASecondInterrupt) {
+TEST(NodeVerdict, IsLeftInAHurryByASecondInterrupt) {
   Script job;
   job.running(1, 1).linked();
   job.exited(0, 3);
@@ -287,7 +287,7 @@ TEST(LateVerdict, StartsNothingWhereTheEndHasBegun) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(Verdict, OfARestartMayBeTakenBack) {
+TEST(NodeVerdict, OfARestartMayBeTakenBack) {
   Script job(with_restarts(1));
   job.running(1).linked();
   job.exited(0, 3);
@@ -367,7 +367,7 @@ TEST(FoundDead, IsAFailureOfItsOwnWhileTheVerdictIsOpen) {
   job.running(2).linked();
   job.job_failed(kUnknown);
   ASSERT_TRUE(job.machine().failed_elsewhere());
-  EXPECT_EQ(job.found_dead(0, {Ending::How::kSignaled, SIGKILL}), "report");
+  EXPECT_EQ(job.found_dead(0, {ExitStatus::How::kSignaled, SIGKILL}), "report");
   EXPECT_FALSE(job.machine().failed_elsewhere());
   EXPECT_EQ(job.machine().cause()->exit_code, 137);
   EXPECT_TRUE(job.machine().awaits_verdict());
@@ -380,7 +380,7 @@ TEST(FoundDead, IsAConsequenceWhereTheVerdictSaysSo) {
   Script job;
   job.running(1).linked();
   job.job_failed(kUnknown);
-  job.found_dead(0, {Ending::How::kExited, 1});
+  job.found_dead(0, {ExitStatus::How::kExited, 1});
   EXPECT_EQ(job.job_failed(kElsewhere), "report, cancel verdict, sweep 15, set sweep#1@7500");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 76");
 }
@@ -389,7 +389,7 @@ TEST(FoundDead, IsNothingOnceTheFirstFailureIsKnown) {
   Script job;
   job.running(2).linked();
   job.job_failed(kElsewhere);
-  EXPECT_EQ(job.found_dead(0, {Ending::How::kSignaled, SIGKILL}), "");
+  EXPECT_EQ(job.found_dead(0, {ExitStatus::How::kSignaled, SIGKILL}), "");
   EXPECT_TRUE(job.machine().failed_elsewhere());
 }
 
@@ -397,12 +397,12 @@ TEST(FoundDead, IsNothingWhereAStopWasAskedForOrTheTaskEndedWell) {
   Script stopped;
   stopped.running(2);
   stopped.stop();
-  EXPECT_EQ(stopped.found_dead(0, {Ending::How::kExited, 1}), "");
+  EXPECT_EQ(stopped.found_dead(0, {ExitStatus::How::kExited, 1}), "");
   EXPECT_EQ(stopped.machine().cause(), nullptr);
   Script well;
   well.running(2).linked();
   well.job_failed(kUnknown);
-  EXPECT_EQ(well.found_dead(0, {Ending::How::kExited, 0}), "");
+  EXPECT_EQ(well.found_dead(0, {ExitStatus::How::kExited, 0}), "");
   EXPECT_TRUE(well.machine().failed_elsewhere());
 }
 
@@ -410,7 +410,7 @@ TEST(FoundDead, IsOfTheSameBreathAsAFailureHere) {
   Script job;
   job.running(3);
   job.exited(0, 1);
-  EXPECT_EQ(job.found_dead(1, {Ending::How::kExited, 210}), "report");
+  EXPECT_EQ(job.found_dead(1, {ExitStatus::How::kExited, 210}), "report");
   ASSERT_EQ(job.machine().cause()->ends.size(), 2U);
   EXPECT_EQ(job.machine().cause()->exit_code, 1) << "until somebody has looked";
   job.signaled(2, SIGTERM);
@@ -456,7 +456,7 @@ TEST(ShownFailure, IsNothingWhereAllWereAskedToSaveAndEnd) {
   job.checkpoint();
   job.exited(0, 210);
   job.job_failed(kUnknown);
-  EXPECT_EQ(job.found_dead(1, {Ending::How::kExited, 1}).find("report"), std::string::npos);
+  EXPECT_EQ(job.found_dead(1, {ExitStatus::How::kExited, 1}).find("report"), std::string::npos);
   EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(0)}), "");
   EXPECT_TRUE(job.machine().failed_elsewhere()) << "whatever they return after that";
 }
@@ -470,7 +470,7 @@ TEST(ShownFailure, IsNoneWhereThisNodeIsStoppedTooBeforeTheVerdict) {
       job.signaled(0, SIGTERM);
       job.step(event::Diagnosed{.first = job.ref(0)});
     } else {
-      job.found_dead(0, {Ending::How::kExited, 1});
+      job.found_dead(0, {ExitStatus::How::kExited, 1});
     }
     ASSERT_FALSE(job.machine().failed_elsewhere());
     job.stop();
@@ -485,7 +485,8 @@ TEST(ShownFailure, IsNoneWhereThisNodeIsStoppedTooBeforeTheVerdict) {
 TEST(FirstOfSeveral, IsAwaitedBeforeAnybodyIsToldTheCode) {
   Script job;
   job.running(2, 0, SuccessPolicy::kAll, {kOnFailure});
-  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  job.ended(
+      {{job.ref(0), {ExitStatus::How::kExited, 1}}, {job.ref(1), {ExitStatus::How::kExited, 210}}});
   EXPECT_TRUE(job.machine().seeks_first());
   EXPECT_EQ(job.phase(), "stopping");
   EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(1)}), "report");
@@ -499,7 +500,8 @@ TEST(FirstOfSeveral, IsAwaitedBeforeAnybodyIsToldTheCode) {
 TEST(FirstOfSeveral, IsTheOneSeenFirstWhereNobodyTells) {
   Script job;
   job.running(2);
-  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  job.ended(
+      {{job.ref(0), {ExitStatus::How::kExited, 1}}, {job.ref(1), {ExitStatus::How::kExited, 210}}});
   job.now = 2500;
   EXPECT_EQ(job.fired(Timer::kVerdict), "sweep 15, set sweep#1@10000");
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 1");
@@ -508,7 +510,8 @@ TEST(FirstOfSeveral, IsTheOneSeenFirstWhereNobodyTells) {
 TEST(FirstOfSeveral, IsNoneThatIsNotAmongThem) {
   Script job;
   job.running(3);
-  job.ended({{job.ref(0), {Ending::How::kExited, 1}}, {job.ref(1), {Ending::How::kExited, 210}}});
+  job.ended(
+      {{job.ref(0), {ExitStatus::How::kExited, 1}}, {job.ref(1), {ExitStatus::How::kExited, 210}}});
   EXPECT_EQ(job.step(event::Diagnosed{.first = job.ref(2)}), "");
   EXPECT_EQ(job.step(event::Diagnosed{.restarts = 1, .first = job.ref(1)}), "");
   EXPECT_EQ(job.machine().cause()->exit_code, 1);

@@ -28,7 +28,7 @@
 #include "init/engine/cluster/link_worker.h"
 #include "init/engine/workers/messages.h"
 #include "init/sys/clock.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ using engine::LinkConnection;
 using engine::LinkFrame;
 using lifecycle::NodeFailure;
 using lifecycle::NodeReport;
-using lifecycle::Verdict;
+using lifecycle::NodeVerdict;
 using Kind = LinkFrame::Kind;
 using Stage = NodeReport::Stage;
 
@@ -153,11 +153,11 @@ class Crowd {
   void beat(std::uint32_t node) { nodes_[node].connection.send(Kind::kHeartbeat); }
   [[nodiscard]] std::uint32_t welcomed() const { return welcomed_; }
   // How many have such a verdict.
-  std::uint32_t told(const std::function<bool(const Verdict&)>& is_so) {
+  std::uint32_t told(const std::function<bool(const NodeVerdict&)>& is_so) {
     is_so_ = is_so;
     return told_;
   }
-  void expect(const std::function<bool(const Verdict&)>& is_so) {
+  void expect(const std::function<bool(const NodeVerdict&)>& is_so) {
     is_so_ = is_so;
     told_ = 0;
     for (Node& node : nodes_) node.told = false;
@@ -200,7 +200,7 @@ class Crowd {
       } else if (frame.kind == Kind::kWelcome) {
         ++welcomed_;
       } else if (frame.kind == Kind::kVerdict) {
-        const auto verdict = envgen::from_wire<Verdict>(frame.payload);
+        const auto verdict = envgen::from_wire<NodeVerdict>(frame.payload);
         require(verdict.has_value(), "a verdict");
         if (!node.told && is_so_ && is_so_(*verdict)) {
           node.told = true;
@@ -229,7 +229,7 @@ class Crowd {
   sys::Fd poller_;
   std::uint32_t welcomed_ = 0;
   std::uint32_t closed_ = 0;
-  std::function<bool(const Verdict&)> is_so_;
+  std::function<bool(const NodeVerdict&)> is_so_;
   std::uint32_t told_ = 0;
 };
 
@@ -267,7 +267,7 @@ struct Load {
     // A node that is late, so that who is missing is told to all.
     const std::int64_t late_ms = sys::monotonic_ms() + 12'000;
     crowd.until([&] { return sys::monotonic_ms() >= late_ms; }, "the last one");
-    crowd.expect([](const Verdict& verdict) { return verdict.go == 1; });
+    crowd.expect([](const NodeVerdict& verdict) { return verdict.go == 1; });
     const std::int64_t last_ms = sys::monotonic_ms();
     crowd.report(others, report_of(Stage::kArrived));
     crowd.until([&] { return crowd.told() == others; }, "go");
@@ -299,7 +299,8 @@ struct Load {
                 (worker.cpu_ms() - before_ms) / wall_ms * 100);
   }
   void fail(Worker& worker, Crowd& crowd) const {
-    crowd.expect([](const Verdict& verdict) { return verdict.state == Verdict::State::kFailing; });
+    crowd.expect(
+        [](const NodeVerdict& verdict) { return verdict.state == NodeVerdict::State::kFailing; });
     NodeReport report = report_of(Stage::kStopping);
     report.failure =
         NodeFailure{.message = std::string(500, 'm'), .detail = std::string(6000, 'd')};
@@ -309,7 +310,8 @@ struct Load {
     crowd.until([&] { return crowd.told() == others; }, "that it fails");
     std::printf("failure known to all after   %8ld ms\n",
                 static_cast<long>(sys::monotonic_ms() - start_ms));
-    crowd.expect([](const Verdict& verdict) { return verdict.state == Verdict::State::kFailed; });
+    crowd.expect(
+        [](const NodeVerdict& verdict) { return verdict.state == NodeVerdict::State::kFailed; });
     crowd.until([&] { return crowd.told() == others; }, "what failed");
     std::printf("its cause known to all after %8ld ms\n",
                 static_cast<long>(sys::monotonic_ms() - start_ms));

@@ -89,7 +89,7 @@ int family(Args /*args*/) {
 // whoever wants to signal one comes too late. They give up by themselves after half a minute. At a
 // TERM the main process ends with 0.
 int runners(Args args) {
-  constexpr time_t kMostSeconds = 30;
+  constexpr time_t kMaxSeconds = 30;
   hold_signals({SIGTERM});
   timespec start{};
   clock_gettime(CLOCK_MONOTONIC, &start);
@@ -100,7 +100,7 @@ int runners(Args args) {
     while (true) {
       timespec now{};
       clock_gettime(CLOCK_MONOTONIC, &now);
-      if (now.tv_sec - start.tv_sec > kMostSeconds || fork() > 0) _exit(0);
+      if (now.tv_sec - start.tv_sec > kMaxSeconds || fork() > 0) _exit(0);
     }
   }
   say("up");

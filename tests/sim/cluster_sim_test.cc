@@ -23,7 +23,7 @@ namespace {
 using envgen::Plan;
 
 // A TF_CONFIG with more of the simulated names is longer than a variable may be.
-constexpr int kMostTasks = 4000;
+constexpr int kMaxTasks = 4000;
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr int kManyNodes = 500;  // ten times as slow: the release tree has the large ones
@@ -67,8 +67,7 @@ class Fit {
     envgen::Outcome outcome = resolve(container);
     if (const auto* error = std::get_if<envgen::Error>(&outcome)) {
       // What the kernel could not pass on must be said, not tried.
-      if (job_.framework == "tensorflow" && job_.nodes > kMostTasks &&
-          error->where == "TF_CONFIG") {
+      if (job_.framework == "tensorflow" && job_.nodes > kMaxTasks && error->where == "TF_CONFIG") {
         return;
       }
       ADD_FAILURE() << job_.name << " node " << node << ": " << to_line(*error);

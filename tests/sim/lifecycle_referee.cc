@@ -17,9 +17,9 @@ bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKin
 
 // Each share of a grace that is too small for all of them is rounded down.
 constexpr TimeMs kRoundingMs = 3;
-constexpr TimeMs kMostMs = 1'000'000'000'000;
+constexpr TimeMs kMaxMs = 1'000'000'000'000;
 
-TimeMs not_less_than_0(TimeMs duration) { return std::clamp<TimeMs>(duration, 0, kMostMs); }
+TimeMs not_less_than_0(TimeMs duration) { return std::clamp<TimeMs>(duration, 0, kMaxMs); }
 
 // Which phase may follow which, within one step.
 bool may_follow(Phase from, Phase to) {
@@ -58,7 +58,8 @@ Referee::Referee(const Policy& policy, const std::vector<TaskKind>& preparing) :
   for (const TaskKind kind : preparing) {
     const auto ordinal = std::count_if(runs_.begin(), runs_.end(),
                                        [kind](const Run& run) { return run.kind == kind; });
-    runs_.push_back({.kind = kind, .ordinal = static_cast<std::uint32_t>(ordinal), .ending = {}});
+    runs_.push_back(
+        {.kind = kind, .ordinal = static_cast<std::uint32_t>(ordinal), .exit_status = {}});
     has_resolver_ |= kind == TaskKind::kResolve;
   }
 }
@@ -202,7 +203,7 @@ void Referee::believe_stall(const event::TaskStalled& stall) {
   const bool counts = policy_.success != SuccessPolicy::kFirst || run.ordinal == 0;
   if (!run.live || run.kind != TaskKind::kMain || !counts) return;
   quiet_ = false;
-  fail(kHangs, {{task, {Ending::How::kStalled, kHangs}}}, stall.silent_ms);
+  fail(kHangs, {{task, {ExitStatus::How::kStalled, kHangs}}}, stall.silent_ms);
 }
 
 void Referee::believe_first(TaskRef first) {
@@ -211,12 +212,12 @@ void Referee::believe_first(TaskRef first) {
     const Run& run = runs_[first.index];
     const bool counts = run.kind == TaskKind::kMain && in_job(run) &&
                         (policy_.success != SuccessPolicy::kFirst || run.ordinal == 0);
-    if (!counts || run.live || run.unreachable || run.given_up || run.ending.ok()) return;
+    if (!counts || run.live || run.unreachable || run.given_up || run.exit_status.ok()) return;
     quiet_ = false;
-    const int signal = run.ending.value;
-    const bool ours = run.ending.how == Ending::How::kSignaled &&
+    const int signal = run.exit_status.value;
+    const bool ours = run.exit_status.how == ExitStatus::How::kSignaled &&
                       (has_had(run, signal) || (signal == SIGKILL && run.killed));
-    add_failures({{first, run.ending}});
+    add_failures({{first, run.exit_status}});
     if (ours) failure_code_ = 1;
     return;
   }
@@ -226,7 +227,7 @@ void Referee::believe_first(TaskRef first) {
   const event::TaskEnd chosen = *found;
   failed_.erase(found);
   failed_.insert(failed_.begin(), chosen);
-  failure_code_ = chosen.ending.exit_code();
+  failure_code_ = chosen.exit_status.exit_code();
   const bool could = restartable_;
   judge_first();
   restartable_ = restartable_ && could;
@@ -305,7 +306,7 @@ void Referee::believe_ready(const event::ClusterReady& event) {
   bool answerable = !has_resolver_;
   for (const Run& run : runs_) {
     if (run.kind != TaskKind::kResolve || run.incarnation == 0) continue;
-    answerable |= run.live || run.ending.ok();
+    answerable |= run.live || run.exit_status.ok();
   }
   quiet_ = verdict_ != Verdict::kOpen || !begun_ || ready_ || said_failed_ != 0 || !answerable;
   if (quiet_) return;
@@ -319,7 +320,7 @@ void Referee::believe_ready(const event::ClusterReady& event) {
     const bool exists = std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) {
       return run.kind == kind && run.ordinal == ordinal;
     });
-    if (!exists) runs_.push_back({.kind = kind, .ordinal = ordinal, .ending = {}});
+    if (!exists) runs_.push_back({.kind = kind, .ordinal = ordinal, .exit_status = {}});
   }
 }
 
@@ -333,7 +334,7 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     quiet_ = false;
     Run& run = runs_[end.task.index];
     run.live = false;
-    run.ending = end.ending;
+    run.exit_status = end.exit_status;
     const bool counts = foreground(run.kind) && run.kind != TaskKind::kCheckpoint;
     if (is_late_failure(end)) {
       late.push_back(end);
@@ -341,13 +342,13 @@ void Referee::believe_ends(const event::TasksEnded& event) {
     }
     if (verdict_ != Verdict::kOpen || run.notified || run.killed || !counts) continue;
     const bool resolve = run.kind == TaskKind::kResolve;
-    if (end.ending.ok() && !(resolve && said_failed_ != 0)) continue;
+    if (end.exit_status.ok() && !(resolve && said_failed_ != 0)) continue;
     if (run.kind == TaskKind::kMain && policy_.success == SuccessPolicy::kFirst &&
         run.ordinal > 0) {
       continue;
     }
     if (bad.empty()) {
-      code = !resolve ? end.ending.exit_code() : said_failed_ != 0 ? said_failed_ : 125;
+      code = !resolve ? end.exit_status.exit_code() : said_failed_ != 0 ? said_failed_ : 125;
     }
     bad.push_back(end);
   }
@@ -361,8 +362,8 @@ bool Referee::is_late_failure(const event::TaskEnd& end) const {
   const bool open = verdict_ == Verdict::kFailed && phase_ == Phase::kStopping && !told_ &&
                     stop_signal_ == 0 && !held_ && mains_started_ && !save_ends_;
   const bool known = std::ranges::find(failed_, end.task, &event::TaskEnd::task) != failed_.end();
-  return open && end.unasked && !end.ending.ok() && !known && !run.unreachable && !run.given_up &&
-         in_job(run) && run.kind == TaskKind::kMain &&
+  return open && end.unasked && !end.exit_status.ok() && !known && !run.unreachable &&
+         !run.given_up && in_job(run) && run.kind == TaskKind::kMain &&
          (policy_.success != SuccessPolicy::kFirst || run.ordinal == 0);
 }
 
@@ -370,7 +371,7 @@ bool Referee::is_late_failure(const event::TaskEnd& end) const {
 void Referee::add_failures(const std::vector<event::TaskEnd>& late) {
   if (elsewhere_) {
     failed_.clear();
-    failure_code_ = late.front().ending.exit_code();
+    failure_code_ = late.front().exit_status.exit_code();
     elsewhere_ = false;
     count_anew(well_ms_);
     failed_at_ = now_;
@@ -382,8 +383,9 @@ void Referee::add_failures(const std::vector<event::TaskEnd>& late) {
 void Referee::judge_first() {
   restartable_ = !failed_.empty() && runs_[failed_.front().task.index].kind == TaskKind::kMain;
   // A command that is not there will not be there the next time.
-  if (!failed_.empty() && failed_.front().ending.how == lifecycle::Ending::How::kNotStarted) {
-    const int code = failed_.front().ending.value;
+  if (!failed_.empty() &&
+      failed_.front().exit_status.how == lifecycle::ExitStatus::How::kNotStarted) {
+    const int code = failed_.front().exit_status.value;
     restartable_ = restartable_ && code != 126 && code != 127;
   }
   const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && restart_due();
@@ -550,14 +552,14 @@ int Referee::expected_code() const {
   for (const Run& run : runs_) {
     if (run.kind != TaskKind::kMain || !in_job(run)) continue;
     single = &run;
-    const int by = run.ending.value;
-    const bool by_ours =
-        run.ending.how == Ending::How::kSignaled && (by == sent_signal_ || has_had(run, by));
-    served = served && !run.live && (run.ending.ok() || by_ours);
+    const int by = run.exit_status.value;
+    const bool by_ours = run.exit_status.how == ExitStatus::How::kSignaled &&
+                         (by == sent_signal_ || has_had(run, by));
+    served = served && !run.live && (run.exit_status.ok() || by_ours);
   }
   if (served) return 0;
   if (count(TaskKind::kMain) != 1 || part_of_job_) return stopped;
-  return single->live ? 137 : single->ending.exit_code();
+  return single->live ? 137 : single->exit_status.exit_code();
 }
 
 // --- What the actions may be ---
@@ -590,14 +592,14 @@ void Referee::check(const action::Start& start, TimeMs now) {
          .live = true,
          .notified_again = {},
          .passed_on = {},
-         .ending = {}};
+         .exit_status = {}};
 }
 
 void Referee::check_start_up(const Run& run) {
   require(stop_signal_ == 0, "a start after a stop request");
   require(verdict_ == Verdict::kOpen, "a start after the end was decided");
   require(prepared(run.kind, run.ordinal), "a start before its turn");
-  const bool incomplete = run.incarnation == 0 || (run.job < job_ && !run.ending.ok());
+  const bool incomplete = run.incarnation == 0 || (run.job < job_ && !run.exit_status.ok());
   require(run.kind != TaskKind::kData || incomplete, "data were copied again for nothing");
   const bool of_job = run.kind == TaskKind::kMain || run.kind == TaskKind::kService;
   require(!of_job || in_job(run), "a start of a task that is no longer of the job");
@@ -948,7 +950,8 @@ void Referee::check_table(const Machine& after) {
     require(task.incarnation == run.incarnation, "a task's incarnation");
     require(task.stop_signal == run.stop_signal, "a task's last stop signal");
     require(task.live() == run.live, "the table says otherwise about a task's life");
-    require(task.live() || task.incarnation == 0 || task.ending == run.ending, "a task's ending");
+    require(task.live() || task.incarnation == 0 || task.exit_status == run.exit_status,
+            "a task's ending");
   }
 }
 
@@ -1045,9 +1048,10 @@ void Referee::check_cause(const Machine& after) {
   if (verdict_ == Verdict::kFailed || verdict_ == Verdict::kStoppedElsewhere) {
     if (cause == nullptr) return complain("no cause");
     require(cause->exit_code == failure_code_, "the cause's code");
-    const bool same = std::equal(
-        cause->ends.begin(), cause->ends.end(), failed_.begin(), failed_.end(),
-        [](const auto& a, const auto& b) { return a.task == b.task && a.ending == b.ending; });
+    const bool same = std::equal(cause->ends.begin(), cause->ends.end(), failed_.begin(),
+                                 failed_.end(), [](const auto& a, const auto& b) {
+                                   return a.task == b.task && a.exit_status == b.exit_status;
+                                 });
     require(same, "the cause names others");
   }
   if (verdict_ == Verdict::kOpen || verdict_ == Verdict::kSucceeded) {
@@ -1166,7 +1170,7 @@ bool Referee::prepared(TaskKind kind, std::uint32_t ordinal) const {
   if (prepares(kind)) return true;
   if (policy_.rendezvous_ms > 0 && !nodes_ready_) return false;
   for (const Run& run : runs_) {
-    const bool ended_well = run.incarnation > 0 && !run.live && run.ending.ok();
+    const bool ended_well = run.incarnation > 0 && !run.live && run.exit_status.ok();
     const bool this_job = run.job == job_;
     const bool earlier = kind != TaskKind::kPreStart || run.ordinal < ordinal;
     if (run.kind == TaskKind::kData && !ended_well) return false;

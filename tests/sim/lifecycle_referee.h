@@ -35,7 +35,7 @@ struct Run {
   int notified_with = 0;                 // the first stop signal
   std::vector<int> passed_on = {};       // those of further stop requests
   int stop_signal = 0;                   // the last one
-  lifecycle::Ending ending;
+  lifecycle::ExitStatus exit_status;
 };
 
 class Referee {

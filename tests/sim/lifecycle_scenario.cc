@@ -47,9 +47,9 @@ Behaviour make_behaviour(const Scenario& scenario, std::uint64_t process) {
   if (!lasting && random.one_in(20)) b.life_ms = kNever;
   if (random.one_in(lasting ? 3 : 16)) {
     const bool by_signal = random.one_in(3);
-    b.ending.how = by_signal ? Ending::How::kSignaled : Ending::How::kExited;
-    b.ending.value = static_cast<int>(by_signal ? random.pick({SIGSEGV, SIGKILL, SIGTERM})
-                                                : random.pick({1, 3, 137, 255}));
+    b.exit_status.how = by_signal ? ExitStatus::How::kSignaled : ExitStatus::How::kExited;
+    b.exit_status.value = static_cast<int>(by_signal ? random.pick({SIGSEGV, SIGKILL, SIGTERM})
+                                                     : random.pick({1, 3, 137, 255}));
   }
   b.ignores_term = random.one_in(5);
   b.term_ms = random.pick({0, 0, 1, 20, 500, 3000, 7500, 30000});

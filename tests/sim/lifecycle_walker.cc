@@ -16,19 +16,20 @@ TaskRef ref_of(const Referee& referee, std::size_t index) {
 }
 
 // The ways in which a task of this kind may end; few, so that trees stay small.
-std::vector<Ending> endings(const Run& run) {
-  std::vector<Ending> all = {{Ending::How::kExited, 0}};
+std::vector<ExitStatus> endings(const Run& run) {
+  std::vector<ExitStatus> all = {{ExitStatus::How::kExited, 0}};
   if (run.kind == TaskKind::kService) return all;
   const bool counts = run.kind < TaskKind::kCheckpoint;
   if (!counts && !run.killed) return all;  // whatever it says is the same
-  if (run.kind == TaskKind::kMain && run.notified) all.push_back({Ending::How::kSignaled, SIGTERM});
-  for (const int signal : run.notified_again) all.push_back({Ending::How::kSignaled, signal});
-  for (const int signal : run.passed_on) all.push_back({Ending::How::kSignaled, signal});
-  if (run.killed) return {{Ending::How::kSignaled, SIGKILL}};
+  if (run.kind == TaskKind::kMain && run.notified)
+    all.push_back({ExitStatus::How::kSignaled, SIGTERM});
+  for (const int signal : run.notified_again) all.push_back({ExitStatus::How::kSignaled, signal});
+  for (const int signal : run.passed_on) all.push_back({ExitStatus::How::kSignaled, signal});
+  if (run.killed) return {{ExitStatus::How::kSignaled, SIGKILL}};
   if (run.confirmed || run.kind != TaskKind::kMain) {
-    all.push_back({Ending::How::kExited, 3});
+    all.push_back({ExitStatus::How::kExited, 3});
   } else {
-    all.push_back({Ending::How::kNotStarted, 127});
+    all.push_back({ExitStatus::How::kNotStarted, 127});
   }
   return all;
 }
@@ -146,11 +147,12 @@ std::vector<Event> Walker::moves() const {
     if (job_->stalls && run.kind == TaskKind::kMain)
       out.emplace_back(event::TaskStalled{task, job_->silent_ms});
     if (run.notified && !run.unreachable) out.emplace_back(event::Unreachable{task});
-    for (const Ending& ending : endings(run)) out.emplace_back(event::TasksEnded{{{task, ending}}});
+    for (const ExitStatus& exit_status : endings(run))
+      out.emplace_back(event::TasksEnded{{{task, exit_status}}});
     if (job_->finds_dead && run.kind == TaskKind::kMain && run.notified) {
-      out.emplace_back(event::TasksEnded{{{task, {Ending::How::kSignaled, SIGSEGV}, true}}});
+      out.emplace_back(event::TasksEnded{{{task, {ExitStatus::How::kSignaled, SIGSEGV}, true}}});
     }
-    together.push_back({task, {Ending::How::kExited, static_cast<int>(4 + i)}});
+    together.push_back({task, {ExitStatus::How::kExited, static_cast<int>(4 + i)}});
   }
   if (together.size() > 1) out.emplace_back(event::TasksEnded{together});
   if (referee_.sweeping() && !any_live) out.emplace_back(event::NothingLeft{});
@@ -166,13 +168,13 @@ std::vector<Event> Walker::noise() const {
     const TaskRef task = ref_of(referee_, i);
     if (run.incarnation > 1) {
       const TaskRef before = {task.index, task.incarnation - 1};
-      out.emplace_back(event::TasksEnded{{{before, {Ending::How::kExited, 9}}}});
+      out.emplace_back(event::TasksEnded{{{before, {ExitStatus::How::kExited, 9}}}});
       out.emplace_back(event::TaskStalled{before});
     }
     if (run.kind != TaskKind::kMain) out.emplace_back(event::TaskStalled{task});
     if (!run.notified && !run.killed) out.emplace_back(event::Unreachable{task});
     if (run.live) continue;
-    out.emplace_back(event::TasksEnded{{{task, {Ending::How::kExited, 9}}}});
+    out.emplace_back(event::TasksEnded{{{task, {ExitStatus::How::kExited, 9}}}});
     out.emplace_back(event::TaskStarted{task});
   }
   for (std::size_t i = 0; i < kTimerCount; ++i) {

@@ -34,7 +34,7 @@ class World {
     TaskKind kind = TaskKind::kMain;
     Behaviour behaviour;
     enum class State : std::uint8_t { kForked, kAlive, kZombie, kGone } state = State::kForked;
-    Ending ending;
+    ExitStatus exit_status;
     bool killed = false;    // was sent SIGKILL
     bool notified = false;  // was sent a stop signal,
     bool unasked = false;   // and was a zombie by then
@@ -56,7 +56,7 @@ class World {
   void deliver_answer();
   void send(std::size_t process, int signal);
   void ask_to_save();
-  void die(std::size_t process, Ending ending);
+  void die(std::size_t process, ExitStatus exit_status);
   void adopt(int generations);
   void fail_with(std::size_t culprit);
   void reap_soon();
@@ -140,7 +140,7 @@ void World::diagnose(const OtherNodes& nodes) {
     if (machine_.failed_elsewhere() && machine_.awaits_verdict()) {
       for (const Process& process : std::vector(processes_)) {
         const bool ended = !process.adopted && process.state == Process::State::kGone;
-        if (ended && process.kind == TaskKind::kMain && !process.ending.ok()) {
+        if (ended && process.kind == TaskKind::kMain && !process.exit_status.ok()) {
           return deliver(event::Diagnosed{.restarts = restarts, .first = process.task});
         }
       }
@@ -151,7 +151,7 @@ void World::diagnose(const OtherNodes& nodes) {
     } else if (policy == RestartVerdict::kOff) {
       return;
     }
-    const bool hopeless = nodes.hopeless && machine_.heeds_diagnosis();
+    const bool hopeless = nodes.hopeless && machine_.uses_diagnosis();
     deliver(event::Diagnosed{restarts, hopeless && policy == RestartVerdict::kEnforce});
   });
 }
@@ -187,8 +187,8 @@ void World::ask_to_save() {
     const Behaviour& b = process.behaviour;
     const bool asked = !process.adopted && process.kind == TaskKind::kMain && !b.unkillable;
     if (!asked || b.save_ms < 0 || b.start_error != 0) continue;
-    const Ending ending{Ending::How::kExited, std::max(0, b.term_code)};
-    at(now_ + b.save_ms, [this, i, ending] { die(i, ending); });
+    const ExitStatus exit_status{ExitStatus::How::kExited, std::max(0, b.term_code)};
+    at(now_ + b.save_ms, [this, i, exit_status] { die(i, exit_status); });
   }
 }
 
@@ -231,21 +231,21 @@ void World::start(TaskRef task) {
     if (self.state != Process::State::kForked) return;
     if (b.start_error != 0) {
       self.state = Process::State::kGone;
-      deliver(event::TasksEnded{{{task, {Ending::How::kNotStarted, b.start_error}}}});
+      deliver(event::TasksEnded{{{task, {ExitStatus::How::kNotStarted, b.start_error}}}});
       return look_who_is_left();
     }
     self.state = Process::State::kAlive;
     deliver(event::TaskStarted{task});
   });
   if (b.start_error != 0) return;
-  if (b.life_ms >= 0) at(now_ + b.life_ms, [this, id, b] { die(id, b.ending); });
+  if (b.life_ms >= 0) at(now_ + b.life_ms, [this, id, b] { die(id, b.exit_status); });
   if (entry.kind == TaskKind::kResolve) at(now_ + b.answer_ms, [this, id] { answer(id); });
 }
 
 void World::answer(std::size_t process) {
   const Process& self = processes_[process];
   const bool lives = self.state == Process::State::kForked || self.state == Process::State::kAlive;
-  if (self.behaviour.silent || (!lives && !self.ending.ok())) return;
+  if (self.behaviour.silent || (!lives && !self.exit_status.ok())) return;
   if (self.behaviour.answer_failed != 0) {
     return deliver(event::ResolveFailed{self.behaviour.answer_failed});
   }
@@ -269,7 +269,7 @@ void World::send(std::size_t process, int signal) {
   if (self.state != Process::State::kForked && self.state != Process::State::kAlive) return;
   const Behaviour& b = self.behaviour;
   if (b.start_error != 0) return;  // there is no process; its failure is on the way
-  const Ending by_signal{Ending::How::kSignaled, signal};
+  const ExitStatus by_signal{ExitStatus::How::kSignaled, signal};
   if (b.unreachable && referee_.runs()[self.task.index].notified) {
     self.killed = true;  // as far as it can be
     return at(now_, [this, task = self.task] { deliver(event::Unreachable{task}); });
@@ -284,19 +284,20 @@ void World::send(std::size_t process, int signal) {
   if (step) return at(now_ + b.term_ms, [=, this] { die(process, by_signal); });
   if (!stop && b.dies_of_others) die(process, by_signal);
   if (!stop || b.ignores_term || b.unkillable) return;
-  const Ending ending = b.term_code < 0 ? by_signal : Ending{Ending::How::kExited, b.term_code};
-  at(now_ + b.term_ms, [=, this] { die(process, ending); });
+  const ExitStatus exit_status =
+      b.term_code < 0 ? by_signal : ExitStatus{ExitStatus::How::kExited, b.term_code};
+  at(now_ + b.term_ms, [=, this] { die(process, exit_status); });
 }
 
-void World::die(std::size_t process, Ending ending) {
+void World::die(std::size_t process, ExitStatus exit_status) {
   Process& self = processes_[process];
   if (self.state != Process::State::kForked && self.state != Process::State::kAlive) return;
   self.state = Process::State::kZombie;
-  self.ending = ending;
+  self.exit_status = exit_status;
   zombies_.push_back(process);
   const Behaviour b = self.behaviour;
   const bool fails =
-      self.kind == TaskKind::kMain && !self.adopted && !self.notified && !ending.ok();
+      self.kind == TaskKind::kMain && !self.adopted && !self.notified && !exit_status.ok();
   if (fails && b.takes_others) fail_with(process);
   if (self.adopted) {
     if (b.generations > 0) adopt(b.generations - 1);
@@ -312,7 +313,7 @@ void World::fail_with(std::size_t culprit) {
     const Process& other = processes_[i];
     if (i == culprit || other.adopted || other.kind != TaskKind::kMain) continue;
     if (other.behaviour.start_error != 0 || other.behaviour.unkillable) continue;
-    at(now_, [this, i] { die(i, {Ending::How::kExited, 1}); });
+    at(now_, [this, i] { die(i, {ExitStatus::How::kExited, 1}); });
   }
 }
 
@@ -335,7 +336,7 @@ void World::adopt(int generations) {
   processes_.push_back(process);
   const std::size_t id = processes_.size() - 1;
   const Behaviour& b = process.behaviour;
-  if (b.life_ms >= 0) at(now_ + b.life_ms, [this, id, b] { die(id, b.ending); });
+  if (b.life_ms >= 0) at(now_ + b.life_ms, [this, id, b] { die(id, b.exit_status); });
   if (sweep_ != 0) send(id, sweep_);
 }
 
@@ -351,7 +352,7 @@ void World::reap() {
     Process& process = processes_[id];
     process.state = Process::State::kGone;
     if (process.adopted) continue;
-    ended.ends.push_back({process.task, process.ending, process.unasked});
+    ended.ends.push_back({process.task, process.exit_status, process.unasked});
   }
   zombies_ = std::move(left);
   if (!zombies_.empty()) reap_soon();
@@ -385,7 +386,7 @@ void World::tell_late(bool starts) {
     if (starts) {
       deliver(event::TaskStarted{process.task});
     } else {
-      deliver(event::TasksEnded{{{process.task, {Ending::How::kExited, 77}}}});
+      deliver(event::TasksEnded{{{process.task, {ExitStatus::How::kExited, 77}}}});
     }
   }
 }

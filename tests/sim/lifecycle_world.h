@@ -52,7 +52,7 @@ struct Behaviour {
   TimeMs confirm_ms = 1;
   int start_error = 0;  // not started, after confirm_ms, with this exit code
   TimeMs life_ms = 10;  // -1: until it is told to stop
-  lifecycle::Ending ending;
+  lifecycle::ExitStatus exit_status;
   bool ignores_term = false;
   TimeMs term_ms = 0;
   int term_code = -1;           // exits with it when told to stop; -1: dies of the signal

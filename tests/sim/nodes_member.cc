@@ -47,7 +47,7 @@ void Member::step(const Event& event, TimeMs now) {
   look(now);
 }
 
-// What others see of it. Its NodeSide is asked after each step.
+// What others see of it. Its NodeAgent is asked after each step.
 void Member::look(TimeMs now) {
   const NodeReport report = side_.report(machine_, cluster_, now);
   stage_ = exited_ ? Stage::kEnded : report.stage;
@@ -62,7 +62,7 @@ void Member::look(TimeMs now) {
   const bool runs = machine_.phase() == Phase::kStarting || machine_.phase() == Phase::kRunning;
   if (!runs && std::exchange(ran_, false)) {
     hangs_ = false;
-    hang_side_.forget();
+    hang_agent_.forget();
   }
   ran_ = ran_ || runs;
   if (start_ == machine_.restarts()) return;
@@ -88,7 +88,7 @@ void Member::resolved(TimeMs now) {
   std::vector<TaskKind> tasks(static_cast<std::size_t>(plan_.hooks), TaskKind::kPreStart);
   tasks.push_back(TaskKind::kMain);
   step(event::ClusterReady{.tasks = tasks, .policy = policy_, .part_of_job = true}, now);
-  step(event::TasksEnded{{{resolver_, {Ending::How::kExited, 0}}}}, now);
+  step(event::TasksEnded{{{resolver_, {ExitStatus::How::kExited, 0}}}}, now);
 }
 
 void Member::carry_out(const Action& action, TimeMs now) {
@@ -99,7 +99,7 @@ void Member::carry_out(const Action& action, TimeMs now) {
     if (const auto of = preparations_.find(sent->task.index); of != preparations_.end()) {
       const TimeMs takes = sent->signal == SIGKILL ? 1 : draw(1, plan_.most_stop_ms);
       of->second.ends_at = std::min(of->second.ends_at, now + takes);
-      of->second.ending = {Ending::How::kSignaled, sent->signal};
+      of->second.exit_status = {ExitStatus::How::kSignaled, sent->signal};
       return;
     }
     if (dead_ && sent->task == rank_) {
@@ -158,7 +158,7 @@ std::optional<TimeMs> Member::next() const {
   add(complete_at_);
   for (const auto& [index, preparation] : preparations_) add(preparation.ends_at);
   add(looked_at_);
-  add(hang_side_.next_at());
+  add(hang_agent_.next_at());
   return next;
 }
 
@@ -172,7 +172,7 @@ void Member::tick(TimeMs now) {
   }
   for (const auto& [index, preparation] : std::map(preparations_)) {
     if (exited_ || now < preparation.ends_at) continue;
-    preparation_ends(index, preparation.ending, now);
+    preparation_ends(index, preparation.exit_status, now);
   }
   for (std::size_t i = 0; i < alarms_.size(); ++i) {
     Alarm& alarm = alarms_.at(i);
@@ -191,11 +191,11 @@ void Member::happen(Due what, TimeMs now) {
       return step(event::TaskStarted{rank_}, now);
     case Due::kDone:
       own_ = true;
-      return rank_ends({Ending::How::kExited, 0}, now);
+      return rank_ends({ExitStatus::How::kExited, 0}, now);
     case Due::kDies:
       if (has_ranks_)
-        return rank_ends(dead_.value_or(Ending{Ending::How::kSignaled, signal_}), now);
-      return step(event::TasksEnded{{{resolver_, {Ending::How::kSignaled, signal_}}}}, now);
+        return rank_ends(dead_.value_or(ExitStatus{ExitStatus::How::kSignaled, signal_}), now);
+      return step(event::TasksEnded{{{resolver_, {ExitStatus::How::kSignaled, signal_}}}}, now);
     case Due::kSeen:
       if (stage_ == Stage::kRunning) own_ = true;
       return step(event::MembershipChanged{}, now);
@@ -205,43 +205,43 @@ void Member::happen(Due what, TimeMs now) {
   }
 }
 
-void Member::rank_ends(Ending ending, TimeMs now) {
+void Member::rank_ends(ExitStatus exit_status, TimeMs now) {
   if (!has_ranks_) return;
   has_ranks_ = false;
   for (const Due what : {Due::kStarted, Due::kDone, Due::kDies}) {
     due_.at(static_cast<std::size_t>(what)).reset();
   }
   dead_.reset();
-  step(event::TasksEnded{{{rank_, ending, std::exchange(unasked_, false)}}}, now);
+  step(event::TasksEnded{{{rank_, exit_status, std::exchange(unasked_, false)}}}, now);
 }
 
-void Member::preparation_ends(std::uint32_t index, Ending ending, TimeMs now) {
+void Member::preparation_ends(std::uint32_t index, ExitStatus exit_status, TimeMs now) {
   const TaskRef task = preparations_.at(index).task;
   preparations_.erase(index);
-  step(event::TasksEnded{{{task, ending}}}, now);
+  step(event::TasksEnded{{{task, exit_status}}}, now);
 }
 
 void Member::preparation_fails(TimeMs now) {
   if (preparations_.empty() || machine_.phase() != Phase::kPreparing) return;
   guilty_ = own_ = true;
   named_.reset();  // of an earlier start
-  preparation_ends(preparations_.begin()->first, {Ending::How::kExited, kGuiltyCode}, now);
+  preparation_ends(preparations_.begin()->first, {ExitStatus::How::kExited, kGuiltyCode}, now);
 }
 
 bool Member::rank_fails(TimeMs now) {
   if (!has_ranks_ || dead_ || stage_ != Stage::kRunning) return false;
   guilty_ = own_ = true;
-  const Ending ending{Ending::How::kExited, kGuiltyCode};
+  const ExitStatus exit_status{ExitStatus::How::kExited, kGuiltyCode};
   if (plan_.most_unseen_ms > 0) {
     for (const Due what : {Due::kStarted, Due::kDone}) {
       due_.at(static_cast<std::size_t>(what)).reset();
     }
-    dead_ = ending;
+    dead_ = exit_status;
     due(Due::kDies, now + draw(1, plan_.most_unseen_ms));
     return true;
   }
   if (draw(0, 1) == 0) complete_at_ = now + draw(1, 4000);
-  rank_ends(ending, now);
+  rank_ends(exit_status, now);
   return true;
 }
 
@@ -249,12 +249,12 @@ void Member::victim_fails(TimeMs now) {
   if (!has_ranks_ || dead_ || stage_ != Stage::kRunning) return;
   own_ = victim_ = true;
   if (draw(0, 2) != 0) complete_at_ = now + draw(1, 1500);
-  rank_ends({Ending::How::kExited, kVictimCode}, now);
+  rank_ends({ExitStatus::How::kExited, kVictimCode}, now);
 }
 
 void Member::stalls(TimeMs silent_ms, TimeMs now) {
   if (!has_ranks_ || stage_ != Stage::kRunning) return;
-  if (!hang_side_.stalled(silent_ms, now)) {
+  if (!hang_agent_.stalled(silent_ms, now)) {
     own_ = true;
     step(event::TaskStalled{rank_, silent_ms}, now);
   }
@@ -262,16 +262,16 @@ void Member::stalls(TimeMs silent_ms, TimeMs now) {
 }
 
 void Member::settle_hang(TimeMs now) {
-  using Next = HangSide::Next;
+  using Next = HangAgent::Next;
   if (exited_) return;
   if (looked_at_ && now >= *looked_at_) {
     looked_at_.reset();
-    hang_side_.looked(hangs_ ? kHangs : "waits");
+    hang_agent_.looked(hangs_ ? kHangs : "waits");
   }
-  if (hang_side_.owes_places() && !looked_at_) looked_at_ = now + draw(300, 3000);
-  const Next next = hang_side_.next(now);
+  if (hang_agent_.owes_places() && !looked_at_) looked_at_ = now + draw(300, 3000);
+  const Next next = hang_agent_.next(now);
   const bool suspect =
-      std::ranges::any_of(hang_side_.verdict().suspects,
+      std::ranges::any_of(hang_agent_.verdict().suspects,
                           [this](const HangVerdict::Suspect& one) { return one.node == index_; });
   if (next == Next::kNothing || (next == Next::kLog && !suspect) || !has_ranks_) return;
   guilty_ = guilty_ || hangs_;
@@ -290,7 +290,7 @@ void Member::told_to_save(TimeMs now) {
   step(event::CheckpointRequested{}, now);
 }
 
-void Member::heed(const NodeVerdict& verdict, bool by_itself, TimeMs now) {
+void Member::apply_verdict(const NodeVerdict& verdict, bool by_itself, TimeMs now) {
   if (exited_) return;
   const bool goes_by_it = stage_ != Stage::kEnded && verdict.restarts >= machine_.restarts() &&
                           verdict.state == NodeVerdict::State::kFailed && verdict.failure;
@@ -303,14 +303,14 @@ void Member::heed(const NodeVerdict& verdict, bool by_itself, TimeMs now) {
   const bool late = goes_by_it && stage_ == Stage::kStopping && named_ &&
                     verdict.failure->kind == NodeFailure::Kind::kReplanned;
   if (goes_by_it && !by_itself && !alone_ && stops && !late) named_ = verdict.failure;
-  if (!by_itself) hang_side_.heed(verdict, now);
-  for (const Event& event : side_.heed(verdict, machine_, now)) step(event, now);
+  if (!by_itself) hang_agent_.apply_verdict(verdict, now);
+  for (const Event& event : side_.apply_verdict(verdict, machine_, now)) step(event, now);
   settle_hang(now);
 }
 
 void Member::linked(bool up, TimeMs now) {
   if (exited_) return;
-  hang_side_.linked(up);
+  hang_agent_.linked(up);
   step(event::Linked{up}, now);
 }
 
@@ -320,7 +320,7 @@ NodeReport Member::report(TimeMs now) {
     report.stage = Stage::kEnded;
     report.exit_code = exit_code_;
   }
-  if (!report.failure) hang_side_.add_to(report);
+  if (!report.failure) hang_agent_.add_to(report);
   if (report.failure) {
     report.failure->complete = !complete_at_;
     const bool shows =

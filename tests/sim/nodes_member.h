@@ -1,7 +1,7 @@
 #pragma once
 // Node of a simulated job: a Machine with a resolver, a copy of data, pre-start hooks and one
-// rank, behind a NodeSide. Its processes start, die and are told to stop in times of their own. The
-// calls are what happens to a node; next() is when something happens in it.
+// rank, behind a NodeAgent. Its processes start, die and are told to stop in times of their own.
+// The calls are what happens to a node; next() is when something happens in it.
 
 #include <array>
 #include <cstdint>
@@ -10,17 +10,17 @@
 #include <random>
 #include <vector>
 
-#include "lifecycle/hang_side.h"
+#include "lifecycle/coordinator.h"
+#include "lifecycle/hang_agent.h"
 #include "lifecycle/machine.h"
-#include "lifecycle/node_side.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/node_agent.h"
 
 namespace sim {
 
 using lifecycle::NodeFailure;
 using lifecycle::NodeReport;
+using lifecycle::NodeVerdict;
 using lifecycle::TimeMs;
-using NodeVerdict = lifecycle::Verdict;
 
 inline constexpr int kGuiltyCode = 9;
 inline constexpr int kVictimCode = 8;
@@ -62,7 +62,7 @@ class Member {
   void told_to_save(TimeMs now);
   void write_list(std::uint64_t list, TimeMs now);
   // Of node 0, or what the node concludes of node 0's loss.
-  void heed(const NodeVerdict& verdict, bool by_itself, TimeMs now);
+  void apply_verdict(const NodeVerdict& verdict, bool by_itself, TimeMs now);
   void linked(bool up, TimeMs now);
 
   [[nodiscard]] NodeReport report(TimeMs now);
@@ -96,8 +96,8 @@ class Member {
   void start(lifecycle::TaskRef task, TimeMs now);
   void due(Due what, TimeMs at) { due_.at(static_cast<std::size_t>(what)) = at; }
   void happen(Due what, TimeMs now);
-  void rank_ends(lifecycle::Ending ending, TimeMs now);
-  void preparation_ends(std::uint32_t index, lifecycle::Ending ending, TimeMs now);
+  void rank_ends(lifecycle::ExitStatus exit_status, TimeMs now);
+  void preparation_ends(std::uint32_t index, lifecycle::ExitStatus exit_status, TimeMs now);
   [[nodiscard]] TimeMs preparation_ms(lifecycle::TaskKind kind);
   void look(TimeMs now);
   void settle_hang(TimeMs now);
@@ -111,11 +111,11 @@ class Member {
   std::mt19937_64 random_;
   lifecycle::Policy policy_;
   lifecycle::Machine machine_;
-  lifecycle::NodeSide side_;
-  lifecycle::HangSide hang_side_;
+  lifecycle::NodeAgent side_;
+  lifecycle::HangAgent hang_agent_;
   std::optional<TimeMs> looked_at_;  // when it will be known where its rank is
   bool hangs_ = false;
-  bool ran_ = false;  // since hang_side_ has forgotten
+  bool ran_ = false;  // since hang_agent_ has forgotten
   struct Alarm {
     std::uint32_t generation = 0;
     std::optional<TimeMs> at;
@@ -125,15 +125,15 @@ class Member {
   struct Preparation {  // a pre-start hook or a copy of data that runs
     lifecycle::TaskRef task;
     TimeMs ends_at = 0;
-    lifecycle::Ending ending = {};
+    lifecycle::ExitStatus exit_status = {};
   };
   std::map<std::uint32_t, Preparation> preparations_;  // by TaskRef::index
   lifecycle::TaskRef resolver_;
   lifecycle::TaskRef rank_;
-  std::optional<lifecycle::Ending> dead_;  // its rank, which is not seen yet,
-  bool unasked_ = false;                   // and was told to stop meanwhile
-  int signal_ = 0;                         // which its rank is about to die of
-  std::optional<TimeMs> complete_at_;      // the failure's last lines are there
+  std::optional<lifecycle::ExitStatus> dead_;  // its rank, which is not seen yet,
+  bool unasked_ = false;                       // and was told to stop meanwhile
+  int signal_ = 0;                             // which its rank is about to die of
+  std::optional<TimeMs> complete_at_;          // the failure's last lines are there
   Stage stage_ = Stage::kPreparing;
   std::uint32_t start_ = 0;
   std::uint64_t meeting_ = 0;

@@ -573,7 +573,7 @@ void NodesWorld::watch(std::uint32_t node) {
     note("node " + std::to_string(node) + " holds node 0 for lost");
     judge_.lost_node_0(node);
     change(node, [&](Member& it) {
-      it.heed(*lost, true, now_);
+      it.apply_verdict(*lost, true, now_);
       it.linked(false, now_);
     });
     // A connection that is silent is given up.
@@ -601,7 +601,7 @@ void NodesWorld::take(std::uint32_t node, const NodeVerdict& verdict) {
   box.watch->heard(now_);
   const NodeVerdict told = box.watch->verdict(verdict, box.node->report(now_), now_);
   watch(node);
-  change(node, [&](Member& of) { of.heed(told, told.by_itself, now_); });
+  change(node, [&](Member& of) { of.apply_verdict(told, told.by_itself, now_); });
 }
 
 // --- The network ---
@@ -756,7 +756,7 @@ void NodesWorld::tell(std::uint32_t node) {
   if (node == 0) {
     later(pipe_delay(down_at_), 0, 0, [this, verdict, links = boxes_[0].links] {
       if (boxes_[0].links != links) return;  // of a process that is not listened to any more
-      change(0, [&](Member& of) { of.heed(verdict, false, now_); });
+      change(0, [&](Member& of) { of.apply_verdict(verdict, false, now_); });
     });
     return;
   }

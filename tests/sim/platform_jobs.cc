@@ -12,7 +12,7 @@ namespace {
 
 using envgen::PathState;
 
-constexpr std::size_t kMostVariableBytes = 128 * 1024 - 64;  // "NAME=value" of execve(2)
+constexpr std::size_t kMaxVariableBytes = 128 * 1024 - 64;  // "NAME=value" of execve(2)
 
 // Template 2: pods listed in reverse, so that every order that could be confused gives another one.
 std::string template2(int nodes, int devices) {
@@ -80,7 +80,7 @@ Job modelarts_job(const std::string& framework, int nodes, int slots) {
                                "VC_TASK_INDEX=" + number(node),
                                "MA_NUM_GPUS=" + number(slots)};
             // Larger jobs get the counts alone.
-            if (hosts.size() < kMostVariableBytes) variables.push_back("VC_WORKER_HOSTS=" + hosts);
+            if (hosts.size() < kMaxVariableBytes) variables.push_back("VC_WORKER_HOSTS=" + hosts);
             // The code directory, below the user's home; the command is the console's.
             variables.push_back("MA_JOB_DIR=/home/ma-user/user-job-dir");
             Container one = plain(with_options({"--framework", framework}), variables, pod);
@@ -167,7 +167,7 @@ Container vk_container(const Words& argv, const Words& workers, const Words& ps,
   Words variables = {"VK_TASK_INDEX=" + number(index), "VC_TASK_INDEX=" + number(index),
                      "SLOTS=" + number(slots)};
   std::string worker_list = join(workers);
-  bool fits = worker_list.size() < kMostVariableBytes;
+  bool fits = worker_list.size() < kMaxVariableBytes;
   if (fits) variables.push_back("WORKER_HOST=" + worker_list);
   if (!ps.empty()) variables.push_back("PS_HOST=" + join(ps));
   std::string host =
@@ -208,7 +208,7 @@ Container volcano_container(const Words& argv, const std::string& task, const Wo
   for (char c : task) upper += static_cast<char>(c - 'a' + 'A');
   Words variables = {"VK_TASK_INDEX=" + number(index), "VC_TASK_INDEX=" + number(index)};
   variables.insert(variables.end(), more.begin(), more.end());
-  if (join(hosts).size() < kMostVariableBytes) {
+  if (join(hosts).size() < kMaxVariableBytes) {
     variables.push_back("VC_" + upper + "_HOSTS=" + join(hosts));
     variables.push_back("VC_" + upper + "_NUM=" + number(static_cast<int>(hosts.size())));
   }
@@ -425,10 +425,10 @@ bool can_start(const Job& job) {
   for (int node : {0, job.nodes - 1}) {
     const Container one = job.container(node);
     for (const std::string& entry : one.snapshot.env.entries()) {
-      if (entry.size() > kMostVariableBytes) return false;
+      if (entry.size() > kMaxVariableBytes) return false;
     }
     for (const std::string& argument : one.snapshot.argv) {
-      if (argument.size() > kMostVariableBytes) return false;
+      if (argument.size() > kMaxVariableBytes) return false;
     }
   }
   return true;

@@ -149,7 +149,7 @@ TEST(UnlistedPlatforms, AreNeverAloneNeverWrongAndNotRefusedWithoutReason) {
 
 // A container that is passed all but one of the variables
 TEST(UnlistedPlatforms, ALostVariableMakesNoWrongWorld) {
-  constexpr int kMostRefused = 5;
+  constexpr int kMaxRefused = 5;
   Words refused;
   for (const Environment& environment : environments()) {
     for (int node = 0; node < (environment.is_job ? kNodes : 1); ++node) {
@@ -165,7 +165,7 @@ TEST(UnlistedPlatforms, ALostVariableMakesNoWrongWorld) {
       }
     }
   }
-  EXPECT_LE(refused.size(), kMostRefused) << join(refused);
+  EXPECT_LE(refused.size(), kMaxRefused) << join(refused);
 }
 
 // --- What an error advises, followed

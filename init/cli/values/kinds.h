@@ -37,14 +37,14 @@ inline constexpr Kind<std::int64_t> kPort = {
 inline constexpr Kind<envgen::Headroom> kHeadroom = {
     "a size such as 500m or 10g, or a percentage from 0% to 100%", parse_headroom};
 
-template <std::int64_t kLeast, std::int64_t kMost>
+template <std::int64_t kMin, std::int64_t kMax>
 inline constexpr Kind<std::int64_t> kNumber = {
-    "", [](std::string_view text) { return parse_number(text, kLeast, kMost); },
-    [] { return number_text(kLeast, kMost); }};
+    "", [](std::string_view text) { return parse_number(text, kMin, kMax); },
+    [] { return number_text(kMin, kMax); }};
 // What a job fits into, many times over.
-inline constexpr int kMostCount = 1'000'000;
+inline constexpr int kMaxCount = 1'000'000;
 inline constexpr Kind<std::int64_t> kExitCode = kNumber<0, 255>;
-inline constexpr Kind<std::int64_t> kPositive = kNumber<1, kMostCount>;
+inline constexpr Kind<std::int64_t> kPositive = kNumber<1, kMaxCount>;
 
 inline constexpr Kind<std::int64_t> kHealthInterval = {kDuration.accepts, parse_health_interval};
 inline constexpr Kind<std::int64_t> kRatio = {"a ratio above 0 and up to 100, such as 0.8",

@@ -39,10 +39,10 @@ bool each_part(std::string_view list, Take take) {
 // "1-3" or "7"
 std::optional<envgen::CodeRange> parse_codes(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto first = parse_number(text.substr(0, dash), 0, exit_code::kMost);
+  const auto first = parse_number(text.substr(0, dash), 0, exit_code::kMax);
   const auto last = dash == std::string_view::npos
                         ? first
-                        : parse_number(text.substr(dash + 1), 0, exit_code::kMost);
+                        : parse_number(text.substr(dash + 1), 0, exit_code::kMax);
   if (!first || !last || *first > *last) return std::nullopt;
   return envgen::CodeRange{static_cast<int>(*first), static_cast<int>(*last)};
 }
@@ -192,10 +192,10 @@ Parsed<std::vector<std::string>> parse_checks(std::string_view text) {
 }
 
 Parsed<copy::Owner> parse_owner(std::string_view text) {
-  constexpr std::int64_t kMostId = UINT32_MAX - 1;  // the next one leaves a file's as it is
+  constexpr std::int64_t kMaxId = UINT32_MAX - 1;  // the next one leaves a file's as it is
   const std::size_t colon = std::min(text.find(':'), text.size());
-  const auto uid = parse_number(text.substr(0, colon), 0, kMostId);
-  const auto gid = parse_number(text.substr(std::min(colon + 1, text.size())), 0, kMostId);
+  const auto uid = parse_number(text.substr(0, colon), 0, kMaxId);
+  const auto gid = parse_number(text.substr(std::min(colon + 1, text.size())), 0, kMaxId);
   if (!uid || !gid) return refused();
   return copy::Owner{static_cast<std::uint32_t>(*uid), static_cast<std::uint32_t>(*gid)};
 }
@@ -207,7 +207,7 @@ Parsed<envgen::HostfileDialect> parse_dialect(std::string_view text) {
 }
 
 Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least) {
-  constexpr std::int64_t kMost = 1LL << 50;
+  constexpr std::int64_t kMax = 1LL << 50;
   constexpr std::string_view kUnits = "kmgt";
   std::int64_t scale = 1;
   const char last = text.empty() ? ' ' : static_cast<char>(text.back() | 0x20);
@@ -215,7 +215,7 @@ Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least) {
     scale = 1LL << (10 * (unit + 1));
     text.remove_suffix(1);
   }
-  const auto count = parse_number(text, 0, kMost / scale);
+  const auto count = parse_number(text, 0, kMax / scale);
   if (!count) return refused();
   const std::int64_t size = *count * scale;
   if (size != 0 && size < least) return refused();
@@ -223,9 +223,9 @@ Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least) {
 }
 
 Parsed<std::int64_t> parse_ratio(std::string_view text) {
-  constexpr std::int64_t kMostPpm = 100'000'000;
+  constexpr std::int64_t kMaxPpm = 100'000'000;
   const auto ratio = envgen::parse_decimal(text);
-  if (!ratio || *ratio == 0 || *ratio > kMostPpm) return refused();
+  if (!ratio || *ratio == 0 || *ratio > kMaxPpm) return refused();
   return *ratio;
 }
 
@@ -332,7 +332,7 @@ Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) return false;
     const auto from = parse_codes(part.substr(0, equals));
-    const auto to = parse_number(part.substr(equals + 1), 0, exit_code::kMost);
+    const auto to = parse_number(part.substr(equals + 1), 0, exit_code::kMax);
     if (!from || !to) return false;
     rules.push_back({from->first, from->last, static_cast<int>(*to)});
     return true;

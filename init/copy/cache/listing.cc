@@ -25,7 +25,7 @@
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace copy {
 namespace {

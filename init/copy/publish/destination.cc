@@ -24,7 +24,7 @@
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 #include "init/sys/path_state.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace copy {
 namespace {
@@ -115,10 +115,10 @@ struct Answer {
 // but as the job's user or another one has made it, is the job's only where that one may read it.
 bool is_for(const envgen::Identity* job_user, const std::string& path, std::string* why,
             bool* weak) {
-  envgen::Result<sys::Reached> reached = sys::Reached();
+  envgen::Result<sys::SafePath> reached = sys::SafePath();
   ask_source(nullptr, [&] {
     errno = 0;
-    reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+    reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
     return reached.has_value();
   });
   if (!reached) {
@@ -126,11 +126,11 @@ bool is_for(const envgen::Identity* job_user, const std::string& path, std::stri
     *weak = true;
     return !sys::is_foreign_link(reached.error());
   }
-  if (reached->weakness.empty()) return true;
+  if (reached->untrusted_directory.empty()) return true;
   *weak = true;
   if (job_user == nullptr) return true;
   const sys::AsUser user(*job_user);
-  *why = "others may change it by " + reached->weakness + ", and user " +
+  *why = "others may change it by " + reached->untrusted_directory + ", and user " +
          std::to_string(job_user->uid) + " may not read it";
   if (!user.switched()) return false;
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
@@ -139,8 +139,8 @@ bool is_for(const envgen::Identity* job_user, const std::string& path, std::stri
 // A way that others may change leads, without their links, to a path that they may change: else it
 // was another one when its links were resolved.
 bool has_changed(const envgen::Identity* job_user, const std::string& resolved) {
-  const auto reached = sys::reach(resolved, {.job_user = job_user, .follow_last = true});
-  return !reached || reached->weakness.empty();
+  const auto reached = sys::resolve_safely(resolved, {.job_user = job_user, .follow_last = true});
+  return !reached || reached->untrusted_directory.empty();
 }
 
 int refuse(Answer& answer, std::string_view why, int fd) {

@@ -15,7 +15,7 @@
 #include "init/sys/files.h"
 #include "init/sys/mounts.h"
 #include "init/sys/permission.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace copy {
 namespace {
@@ -35,7 +35,7 @@ std::string link_at(int directory, const std::string& name) {
 std::string real_path_of(const sys::Fd& fd) { return link_at(AT_FDCWD, path_of(fd)); }
 
 // Of a mount point it is what is mounted there that is written to.
-bool may_be_replaced(const sys::Reached& destination) {
+bool may_be_replaced(const sys::SafePath& destination) {
   const int directory = destination.directory.get();
   if (!sys::may_replace(directory, destination.name)) return false;
   const sys::Fd there(
@@ -45,9 +45,9 @@ bool may_be_replaced(const sys::Reached& destination) {
 }
 
 // The job made the link, or may have: it counts as far as the job itself could write there.
-envgen::Result<sys::Reached> follow_as(const envgen::Identity& job_user, const std::string& link,
-                                       const std::string& target) {
-  auto reached = sys::reach_as(job_user, target, {.make_parents = kParents});
+envgen::Result<sys::SafePath> follow_as(const envgen::Identity& job_user, const std::string& link,
+                                        const std::string& target) {
+  auto reached = sys::resolve_safely_as(job_user, target, {.make_parents = kParents});
   if (!reached) return reached;
   const sys::AsUser user(job_user);
   // By its descriptor: what the name leads to may be another directory by now.
@@ -58,12 +58,12 @@ envgen::Result<sys::Reached> follow_as(const envgen::Identity& job_user, const s
       "name the place itself, or let that user write there");
 }
 
-envgen::Result<sys::Reached> reach_destination(const std::string& destination_path,
-                                               const envgen::Identity* job_user) {
-  const sys::ReachRule rule{.job_user = job_user, .follow_last = true, .make_parents = kParents};
+envgen::Result<sys::SafePath> reach_destination(const std::string& destination_path,
+                                                const envgen::Identity* job_user) {
+  const sys::SafePathRule rule{.job_user = job_user, .follow_last = true, .make_parents = kParents};
   const bool switches = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
-  auto reached = switches ? sys::reach_as(*job_user, destination_path, rule)
-                          : sys::reach(destination_path, rule);
+  auto reached = switches ? sys::resolve_safely_as(*job_user, destination_path, rule)
+                          : sys::resolve_safely(destination_path, rule);
   std::string path = destination_path;
   for (int left = kMaxLinks; reached && switches && left > 0; --left) {
     const std::string target = link_at(reached->directory.get(), reached->name);
@@ -120,7 +120,7 @@ envgen::Result<HeldDestination> hold_destination(const std::string& destination_
   if (reached.name == "." && !above.empty() && above != destination_path) {
     return hold_destination(above, job_user);
   }
-  if (reached.weakness.empty() || above.empty()) {
+  if (reached.untrusted_directory.empty() || above.empty()) {
     TRY_ASSIGN(held.destination, find_destination(destination_path));
   } else {
     held.directory = std::move(reached.directory);

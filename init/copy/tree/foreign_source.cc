@@ -45,9 +45,9 @@ sys::Fd open_root(Worker& worker, const std::string& path) {
   if (job_user == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   // A copy on a volume lies behind a link of ours.
   errno = 0;
-  const auto reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+  const auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached && is_storage_error(errno)) return {};
-  worker.foreign_way = !reached || !reached->weakness.empty();
+  worker.foreign_way = !reached || !reached->untrusted_directory.empty();
   worker.foreign = worker.foreign_way;
   if (!worker.foreign) return open_at(worker, reached->directory.get(), reached->name, O_PATH);
   const Reader reader(worker);
@@ -61,7 +61,7 @@ sys::Fd open_through_links(Worker& worker, std::string_view path, int flags) {
   worker.foreign = other_user(worker) != nullptr;
   if (worker.uid == 0 && !worker.foreign) {
     errno = 0;
-    const auto reached = sys::reach(whole, {.follow_last = true});
+    const auto reached = sys::resolve_safely(whole, {.follow_last = true});
     if (reached) return open_at(worker, reached->directory.get(), reached->name, flags);
     if (!is_storage_error(errno)) errno = sys::is_absent(reached.error()) ? ENOENT : EACCES;
     return {};

@@ -7,7 +7,7 @@
 
 #include "init/copy/tree/worker.h"
 #include "init/sys/as_user.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace copy {
 

@@ -14,7 +14,7 @@
 
 #include "init/copy/tree/entry_copy.h"
 #include "init/copy/tree/foreign_source.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace copy {
 namespace {
@@ -85,7 +85,7 @@ void choose_reader(Worker& worker, const struct stat& link) {
 std::string resolve(const Worker& worker, const std::string& path) {
   std::array<char, PATH_MAX> real{};
   if (worker.uid == 0 && !worker.link_reader) {
-    const auto reached = sys::reach(path, {.follow_last = true});
+    const auto reached = sys::resolve_safely(path, {.follow_last = true});
     errno = !reached && sys::is_foreign_link(reached.error()) ? EACCES : 0;
     if (errno != 0) return "";
   }
@@ -159,7 +159,7 @@ sys::Fd open_linked(const Worker& worker, int flags) {
   return ask_source(worker.waiting, [&]() -> sys::Fd {
     if (worker.uid == 0 && !worker.link_reader) {
       errno = 0;
-      const auto reached = sys::reach(worker.linked);
+      const auto reached = sys::resolve_safely(worker.linked);
       if (!reached) {
         if (!is_storage_error(errno)) errno = sys::is_absent(reached.error()) ? ENOENT : EACCES;
         return {};

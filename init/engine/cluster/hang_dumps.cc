@@ -71,7 +71,7 @@ std::vector<std::string> dump_payloads(const std::string& path, std::uint32_t lo
   if (!left) return payloads;
   for (envgen::RecorderDump& dump : left->dumps) {
     std::string payload = envgen::to_wire(SentDump{look, std::move(dump)});
-    if (payload.size() <= kMostLinkPayload) payloads.push_back(std::move(payload));
+    if (payload.size() <= kMaxLinkPayload) payloads.push_back(std::move(payload));
   }
   return payloads;
 }

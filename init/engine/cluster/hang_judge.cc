@@ -5,11 +5,11 @@
 
 #include "envgen/failure/recorder_verdict.h"
 #include "envgen/failure/stack_groups.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 namespace engine {
 
-static_assert(lifecycle::kMostPlacesBytes == envgen::kMostPlacesBytes);
+static_assert(lifecycle::kMaxPlacesBytes == envgen::kMaxPlacesBytes);
 
 lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool whole,
                                   const std::vector<std::string>& names,

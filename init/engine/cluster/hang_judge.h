@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "envgen/failure/recorder_dump.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace engine {
 

@@ -11,13 +11,13 @@
 #include "init/sys/fd.h"
 #include "init/sys/mounts.h"
 #include "init/sys/path_state.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
-constexpr std::size_t kLeast = 16;
-constexpr std::size_t kMost = 65'536;
+constexpr std::size_t kMin = 16;
+constexpr std::size_t kMax = 65'536;
 constexpr const char* kWhat = "reading the job's secret";
 constexpr const char* kOfRoot =
     "let nobody but its owner write it and the directories on the way to it (chmod go-w), and let "
@@ -31,7 +31,7 @@ std::unexpected<envgen::Error> failed(const std::string& path, int error) {
 
 // Up to one byte more than it may have.
 envgen::Result<std::string> content_of(const sys::Fd& file, const std::string& path) {
-  std::string bytes(kMost + 1, '\0');
+  std::string bytes(kMax + 1, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     const ssize_t count = ::read(file.get(), bytes.data() + size, bytes.size() - size);
@@ -54,13 +54,14 @@ std::string readers_of(const std::string& path, const struct stat& status) {
 
 envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Identity* job_user) {
   // As a Secret has it: file -> ..data/file, ..data -> ..2026_11_23.
-  auto reached = sys::reach(path, {.job_user = job_user, .follow_last = true});
+  auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached) {
     reached.error().what = kWhat;
     return std::unexpected(std::move(reached.error()));
   }
-  if (!reached->weakness.empty()) {
-    return envgen::fail(kWhat, path, "others may change it by " + reached->weakness, kOfRoot);
+  if (!reached->untrusted_directory.empty()) {
+    return envgen::fail(kWhat, path, "others may change it by " + reached->untrusted_directory,
+                        kOfRoot);
   }
   const int follow = reached->magic ? 0 : O_NOFOLLOW;
   const sys::Fd file(::openat(reached->directory.get(), reached->name.c_str(),
@@ -69,7 +70,7 @@ envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Ident
   if (!file.valid() || ::fstat(file.get(), &status) != 0) return failed(path, errno);
   if (!S_ISREG(status.st_mode)) {
     return envgen::fail(kWhat, path, "something else than a file",
-                        "name a file of at least " + std::to_string(kLeast) + " random bytes");
+                        "name a file of at least " + std::to_string(kMin) + " random bytes");
   }
   const bool written = sys::lets_others_change(file.get(), status, job_user);
   if (!sys::is_ours(status.st_uid) || (written && !sys::is_written_nowhere(file.get()))) {
@@ -77,15 +78,15 @@ envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Ident
                         kOfRoot);
   }
   TRY_ASSIGN(auto bytes, content_of(file, path));
-  if (bytes.size() > kMost) {
-    return envgen::fail(kWhat, path, "more than " + std::to_string(kMost) + " bytes",
+  if (bytes.size() > kMax) {
+    return envgen::fail(kWhat, path, "more than " + std::to_string(kMax) + " bytes",
                         "name the file of the secret, such as head -c 32 /dev/urandom | base64");
   }
   // Whether an editor or `echo` ended it with a line is no difference.
   bytes.erase(bytes.find_last_not_of("\r\n") + 1);
-  if (bytes.size() < kLeast) {
+  if (bytes.size() < kMin) {
     return envgen::fail(kWhat, path, std::to_string(bytes.size()) + " bytes, which can be guessed",
-                        "give at least " + std::to_string(kLeast) +
+                        "give at least " + std::to_string(kMin) +
                             " random ones, such as head -c 32 /dev/urandom | base64");
   }
   return JobSecret{.bytes = std::move(bytes), .warning = readers_of(path, status)};

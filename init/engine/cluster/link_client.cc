@@ -23,7 +23,7 @@
 #include "init/engine/cluster/link_resolver.h"
 #include "init/engine/cluster/link_status_socket.h"
 #include "lifecycle/link_watch.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 namespace engine {
 namespace {
@@ -32,13 +32,13 @@ using Kind = LinkFrame::Kind;
 using lifecycle::NodeReport;
 
 constexpr std::int64_t kFirstPauseMs = 100;
-constexpr std::int64_t kMostPauseMs = 2000;
+constexpr std::int64_t kMaxPauseMs = 2000;
 constexpr std::int64_t kDiffersPauseMs = 500;  // several times within node 0's farewell
 constexpr std::int64_t kWarnMs = 30'000;
 // Nodes of an elastic job see another list at different times.
 constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
-constexpr std::int64_t kMostWaitMs = 10'000;
+constexpr std::int64_t kMaxWaitMs = 10'000;
 
 class LinkClient {
  public:
@@ -88,7 +88,7 @@ class LinkClient {
   }
 
   [[nodiscard]] std::int64_t wait_ms() const {
-    std::int64_t wait_ms = kMostWaitMs;
+    std::int64_t wait_ms = kMaxWaitMs;
     auto until = [&](std::optional<std::int64_t> at_ms, std::int64_t now_ms) {
       if (at_ms) wait_ms = std::min(wait_ms, *at_ms - now_ms);
     };
@@ -205,7 +205,7 @@ class LinkClient {
         if (!said_all_ && !main_.clogged()) std::ignore = main_.send(Kind::kHeartbeat);
         return true;
       case Kind::kVerdict: {
-        const auto verdict = envgen::from_wire<lifecycle::Verdict>(frame.payload);
+        const auto verdict = envgen::from_wire<lifecycle::NodeVerdict>(frame.payload);
         if (!verdict) return false;
         over_ = over_ || verdict->ended;
         pipes_.verdict(watch_.verdict(*verdict, report_.value_or(NodeReport{}), now()));
@@ -289,7 +289,7 @@ class LinkClient {
     if (!resolver_.addresses().empty()) {
       if (first) next_attempt_ms_ = 0;
     } else if (resolver_.fd() < 0) {
-      next_attempt_ms_ = now() + kMostPauseMs;
+      next_attempt_ms_ = now() + kMaxPauseMs;
       why_ = resolver_.why();
       if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
     }
@@ -311,7 +311,7 @@ class LinkClient {
     attempt_.reset();
     resolver_.look_again();
     next_attempt_ms_ = std::max(now(), began_ms_ + jittered(pause_ms_));
-    pause_ms_ = std::min(pause_ms_ * 3 / 2, kMostPauseMs);
+    pause_ms_ = std::min(pause_ms_ * 3 / 2, kMaxPauseMs);
     if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
   }
 
@@ -341,7 +341,7 @@ class LinkClient {
     }
     if (!attempt.ends_job()) return;
     over_ = true;
-    pipes_.verdict({.state = lifecycle::Verdict::State::kFailed,
+    pipes_.verdict({.state = lifecycle::NodeVerdict::State::kFailed,
                     .restarts = report_ ? report_->restarts : 0,
                     .failure = lifecycle::NodeFailure{
                         .kind = lifecycle::NodeFailure::Kind::kDiffers,

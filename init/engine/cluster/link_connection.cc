@@ -25,8 +25,8 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 LinkConnection::LinkConnection(sys::Fd socket, std::int64_t timeout_ms)
     : socket_(std::move(socket)) {
   constexpr std::int64_t kLaterMs = 30'000;
-  constexpr std::int64_t kMostMs = 24L * 3600 * 1000;
-  const std::int64_t unanswered_ms = std::min(2 * timeout_ms + kLaterMs, kMostMs);
+  constexpr std::int64_t kMaxMs = 24L * 3600 * 1000;
+  const std::int64_t unanswered_ms = std::min(2 * timeout_ms + kLaterMs, kMaxMs);
   set(fd(), IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unanswered_ms));
 }
@@ -37,8 +37,8 @@ void LinkConnection::begin_session(const LinkSession& session) {
 }
 
 bool LinkConnection::receive() {
-  std::array<char, kMostLinkPayload> part;
-  const std::size_t most = in_session_ ? part.size() : kMostStrangersPayload;
+  std::array<char, kMaxLinkPayload> part;
+  const std::size_t most = in_session_ ? part.size() : kMaxStrangersPayload;
   ssize_t count = 0;
   do {
     count = ::recv(fd(), part.data(), most, MSG_DONTWAIT);
@@ -52,11 +52,11 @@ bool LinkConnection::receive() {
 LinkConnection::Next LinkConnection::next(LinkFrame& frame) {
   received_.erase(0, std::exchange(taken_, 0));
   if (received_.empty()) {
-    if (received_.capacity() > kMostStrangersPayload)
+    if (received_.capacity() > kMaxStrangersPayload)
       std::string().swap(received_);  // an assignment keeps what it had
     return Next::kNone;
   }
-  const std::uint32_t most = in_session_ ? kMostLinkPayload : kMostStrangersPayload;
+  const std::uint32_t most = in_session_ ? kMaxLinkPayload : kMaxStrangersPayload;
   switch (take_link_frame(received_, most, frame, taken_)) {
     case LinkTaken::kIncomplete:
       taken_ = 0;

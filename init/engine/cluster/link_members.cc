@@ -24,21 +24,21 @@ constexpr std::int64_t kStrangerMs = 10'000;  // to show who it is
 constexpr std::int64_t kAnswerMs = 2000;      // of a node that another one says to be
 constexpr std::int64_t kNewsMs = 2000;
 constexpr std::int64_t kWarnMs = 60'000;
-constexpr std::int64_t kMostClockMs = 2000;  // of difference, which nobody is told of
-constexpr std::size_t kMostStrangers = 256;
-constexpr int kMostAccepts = 256;  // of one turn
-constexpr std::size_t kMostUnsent = 4UL * kMostLinkPayload;
+constexpr std::int64_t kMaxClockMs = 2000;  // of difference, which nobody is told of
+constexpr std::size_t kMaxStrangers = 256;
+constexpr int kMaxAccepts = 256;  // of one turn
+constexpr std::size_t kMaxUnsent = 4UL * kMaxLinkPayload;
 
 }  // namespace
 
 // Aims at 100 heartbeats a second, about 0.25 % of a core of node 0, but at no fewer than three of
 // a node in a time-out: the nodes of a job of more than 1,000 say more together.
 std::int64_t heartbeat_ms(const LinkSettings& settings) {
-  constexpr std::int64_t kMostMs = 5000;
+  constexpr std::int64_t kMaxMs = 5000;
   constexpr std::int64_t kOfTimeout = 6;
   constexpr std::int64_t kOfTimeoutOfMany = 3;
   const std::int64_t for_many_ms = std::int64_t{10} * settings.node_count;
-  const std::int64_t ms = std::max(std::min(settings.timeout_ms / kOfTimeout, kMostMs),
+  const std::int64_t ms = std::max(std::min(settings.timeout_ms / kOfTimeout, kMaxMs),
                                    std::min(settings.timeout_ms / kOfTimeoutOfMany, for_many_ms));
   return std::max<std::int64_t>(ms, 10);
 }
@@ -54,13 +54,13 @@ LinkMembers::LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& c
       compared_(settings.node_count) {}
 
 bool LinkMembers::accept_all(int listener, std::int64_t now_ms) {
-  for (int i = 0; i < kMostAccepts; ++i) {
+  for (int i = 0; i < kMaxAccepts; ++i) {
     sys::Fd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const int error = errno;
     const bool no_room = !socket.valid() && (error == EMFILE || error == ENFILE ||
                                              error == ENOBUFS || error == ENOMEM);
     if (!socket.valid() && !no_room) return true;
-    if (no_room || connections_.size() >= settings_.node_count + kMostStrangers) {
+    if (no_room || connections_.size() >= settings_.node_count + kMaxStrangers) {
       if (!drop_oldest_stranger(now_ms)) return false;
     }
     if (!socket.valid()) continue;
@@ -230,8 +230,8 @@ void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
   if (std::exchange(compared_[hello.node], hello.life) == hello.life) return;
   const std::int64_t behind_ms = peer.greeted_ms - hello.clock_ms;
   const std::int64_t ahead_ms = hello.clock_ms - sys::wall_ms();
-  constexpr std::size_t kMostNamed = 16;
-  if (std::max(behind_ms, ahead_ms) <= kMostClockMs || clocks_.size() >= kMostNamed) return;
+  constexpr std::size_t kMaxNamed = 16;
+  if (std::max(behind_ms, ahead_ms) <= kMaxClockMs || clocks_.size() >= kMaxNamed) return;
   clocks_.push_back(node_text(hello.node, settings_.names) + " is " +
                     envgen::seconds(std::max(behind_ms, ahead_ms)) +
                     (ahead_ms > 0 ? " ahead" : " behind"));
@@ -308,16 +308,16 @@ bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now
   const auto request = envgen::from_wire<LinkNodesRequest>(frame.payload);
   if (!request) return false;
   if (peer.ended_sending) return true;
-  if (peer.connection.unsent_bytes() > kMostUnsent) return false;  // it asks, and takes no answer
+  if (peer.connection.unsent_bytes() > kMaxUnsent) return false;  // it asks, and takes no answer
   const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
   send(peer, Kind::kRows, envgen::to_wire(rows));
   return true;
 }
 
 // The same verdict goes to most of them.
-const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::Verdict& verdict) {
+const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& verdict) {
   if (encoded_.urgent != 0 && encoded_.verdict == verdict) return encoded_;
-  lifecycle::Verdict compared = verdict;
+  lifecycle::NodeVerdict compared = verdict;
   if (compared.failure) compared.failure->age_ms = 0;
   const std::hash<std::string> number;
   encoded_.verdict = verdict;
@@ -350,8 +350,8 @@ std::int64_t LinkMembers::news_pause_ms() const {
 }
 
 void LinkMembers::tell_all(std::int64_t now_ms) {
-  const bool news = news_ms_ && now_ms >= *news_ms_;
-  if ((coordinator_.version() == told_version_ && !news) || now_ms < next_tell_ms_) return;
+  const bool message = news_ms_ && now_ms >= *news_ms_;
+  if ((coordinator_.version() == told_version_ && !message) || now_ms < next_tell_ms_) return;
   told_version_ = coordinator_.version();
   news_ms_.reset();
   const std::int64_t before_ms = sys::monotonic_ms();
@@ -363,9 +363,9 @@ void LinkMembers::tell_all(std::int64_t now_ms) {
   }
   // Of a storm of changes a tenth of the time goes into telling them, and none waits for long.
   constexpr std::int64_t kOfTime = 10;
-  constexpr std::int64_t kMostPauseMs = 100;
+  constexpr std::int64_t kMaxPauseMs = 100;
   const std::int64_t took_ms = sys::monotonic_ms() - before_ms;
-  next_tell_ms_ = now_ms + std::min(took_ms * kOfTime, kMostPauseMs);
+  next_tell_ms_ = now_ms + std::min(took_ms * kOfTime, kMaxPauseMs);
 }
 
 void LinkMembers::tick(std::int64_t now_ms) {
@@ -440,10 +440,10 @@ std::optional<std::string> LinkMembers::take_warning() {
   }
   if (warning_.empty()) return std::nullopt;
   std::string warning = std::exchange(warning_, {});
-  constexpr std::size_t kMostKnown = 64;
+  constexpr std::size_t kMaxKnown = 64;
   const bool soon = warned_ms_ && now_ms - *warned_ms_ < kWarnMs;
   if (soon || warned_.contains(warning)) return std::nullopt;
-  if (warned_.size() < kMostKnown) warned_.insert(warning);
+  if (warned_.size() < kMaxKnown) warned_.insert(warning);
   warned_ms_ = now_ms;
   return warning;
 }

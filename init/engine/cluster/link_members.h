@@ -19,7 +19,7 @@
 #include "init/engine/cluster/link_connection.h"
 #include "init/engine/cluster/link_session.h"
 #include "init/engine/cluster/link_settings.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace engine {
 
@@ -72,7 +72,7 @@ class LinkMembers {
     std::int64_t deadline_ms = 0;
   };
   struct Encoded {
-    lifecycle::Verdict verdict;
+    lifecycle::NodeVerdict verdict;
     std::string wire;
     std::uint64_t urgent = 0;
     std::uint64_t whole = 0;
@@ -94,7 +94,7 @@ class LinkMembers {
   void tell(Peer& peer, std::int64_t now_ms);
   static void send(Peer& peer, LinkFrame::Kind kind, std::string_view payload = {});
   static void give_up(Peer& peer);
-  const Encoded& encoded(const lifecycle::Verdict& verdict);
+  const Encoded& encoded(const lifecycle::NodeVerdict& verdict);
   void watch_output(Id id, Peer& peer);
   void drop(Id id, std::int64_t now_ms);
   bool drop_oldest_stranger(std::int64_t now_ms);

@@ -14,17 +14,17 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kSayMs = 2000;
-constexpr std::size_t kMostWarnings = 16;
+constexpr std::size_t kMaxWarnings = 16;
 
 void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 // The verdict as it is compared: how long ago something was changes all the time.
-lifecycle::Verdict without_age(lifecycle::Verdict verdict) {
+lifecycle::NodeVerdict without_age(lifecycle::NodeVerdict verdict) {
   if (verdict.failure) verdict.failure->age_ms = 0;
   return verdict;
 }
 
-bool same_but_missing(lifecycle::Verdict one, lifecycle::Verdict other) {
+bool same_but_missing(lifecycle::NodeVerdict one, lifecycle::NodeVerdict other) {
   one.missing = other.missing;
   one.waits_for = other.waits_for;
   return without_age(std::move(one)) == without_age(std::move(other));
@@ -33,7 +33,7 @@ bool same_but_missing(lifecycle::Verdict one, lifecycle::Verdict other) {
 }  // namespace
 
 LinkPipes::LinkPipes(int down, int up)
-    : down_(sys::Fd(down), kLinkReport, kMostLinkMessage), up_(up) {
+    : down_(sys::Fd(down), kLinkReport, kMaxLinkMessage), up_(up) {
   set_nonblocking(down);
   set_nonblocking(up);
 }
@@ -48,7 +48,7 @@ std::optional<lifecycle::NodeReport> LinkPipes::read() {
   return latest;
 }
 
-void LinkPipes::verdict(const lifecycle::Verdict& verdict) {
+void LinkPipes::verdict(const lifecycle::NodeVerdict& verdict) {
   verdict_.reset();
   if (told_ != without_age(verdict)) verdict_ = verdict;
   tick();
@@ -90,7 +90,7 @@ std::optional<std::int64_t> LinkPipes::next_ms() const {
 }
 
 void LinkPipes::warn(const std::string& text) {
-  if (warnings_.size() < kMostWarnings) warnings_.push_back(text);
+  if (warnings_.size() < kMaxWarnings) warnings_.push_back(text);
   flush();
 }
 

@@ -10,7 +10,7 @@
 #include "init/engine/cluster/link_settings.h"
 #include "init/engine/workers/messages.h"
 #include "init/sys/fd.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace engine {
 
@@ -27,7 +27,7 @@ class LinkPipes {
   [[nodiscard]] bool closed() const { return closed_; }
 
   // Another one than before; who is missing, and the texts of a state, not too often.
-  void verdict(const lifecycle::Verdict& verdict);
+  void verdict(const lifecycle::NodeVerdict& verdict);
   void state(LinkState state);
   void warn(const std::string& text);
   // Something waits until PID 1 reads.
@@ -45,8 +45,8 @@ class LinkPipes {
   MessagePipe down_;
   sys::Fd up_;
   bool closed_ = false;
-  std::optional<lifecycle::Verdict> verdict_;  // as it is, where it is another one than told_
-  std::optional<lifecycle::Verdict> told_;     // without its age
+  std::optional<lifecycle::NodeVerdict> verdict_;  // as it is, where it is another one than told_
+  std::optional<lifecycle::NodeVerdict> told_;     // without its age
   std::int64_t told_ms_ = 0;
   bool verdict_due_ = false;
   LinkState state_;       // as it is

@@ -5,7 +5,7 @@
 
 #include "init/engine/cluster/link_settings.h"
 #include "init/engine/cluster/link_wire.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace engine {
 

@@ -23,7 +23,7 @@
 #include "init/engine/cluster/link_status_socket.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace engine {
 namespace {
@@ -33,17 +33,17 @@ using lifecycle::NodeReport;
 constexpr std::int64_t kListenPauseMs = 3000;
 constexpr std::int64_t kPortPauseMs = 200;
 constexpr std::int64_t kFarewellMs = 1000;
-constexpr std::int64_t kMostWaitMs = 10'000;
+constexpr std::int64_t kMaxWaitMs = 10'000;
 constexpr std::int64_t kSeekMs = 5000;      // duration of the search for another node 0
 constexpr std::int64_t kSeekPauseMs = 500;  // pause before the next attempt
 constexpr std::int64_t kSeekLookMs = 50;    // poll interval during an attempt
 constexpr std::int64_t kMissingMs = 10'000;
-constexpr std::uint32_t kMostMissing = 8;  // named
+constexpr std::uint32_t kMaxMissing = 8;  // named
 // From this number of nodes on it looks for what has come so often, and no oftener: to wake for
 // each word of ten thousand costs more than to hear it.
 constexpr std::uint32_t kManyNodes = 1000;
 constexpr std::int64_t kLookMs = 20;
-constexpr int kMostRounds = 64;  // of events in one turn
+constexpr int kMaxRounds = 64;  // of events in one turn
 
 // In the poller, below those of connections.
 enum Source : std::uint64_t { kDown = 1, kUp = 2, kListener = 3, kStatus = 4 };
@@ -243,18 +243,18 @@ class LinkServer {
     std::uint32_t missing = 0;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
       if (coordinator_.presence(node) != lifecycle::Coordinator::Presence::kNever) continue;
-      if (++missing <= kMostMissing) {
+      if (++missing <= kMaxMissing) {
         names += (missing == 1 ? "" : ", ") + lifecycle::node_text(node, settings_.names);
       }
     }
-    if (missing > kMostMissing) {
-      names += " and " + std::to_string(missing - kMostMissing) + " more";
+    if (missing > kMaxMissing) {
+      names += " and " + std::to_string(missing - kMaxMissing) + " more";
     }
     return names;
   }
 
   [[nodiscard]] std::int64_t wait_ms() const {
-    std::int64_t wait_ms = kMostWaitMs;
+    std::int64_t wait_ms = kMaxWaitMs;
     auto until = [&](std::optional<std::int64_t> at_ms) {
       if (at_ms) wait_ms = std::min(wait_ms, *at_ms - now_ms_);
     };
@@ -284,7 +284,7 @@ class LinkServer {
       ::poll(nullptr, 0, static_cast<int>(std::min(rest_ms, kLookMs)));
     }
     std::array<epoll_event, 256> events;
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMaxRounds; ++round) {
       const int count = ::epoll_wait(poller_.get(), events.data(), events.size(),
                                      round == 0 ? static_cast<int>(planned_ms) : 0);
       now_ms_ = sys::monotonic_ms();

@@ -41,12 +41,13 @@ inline constexpr std::int64_t kFirstMs = 3000;
 inline constexpr std::int64_t kFirstFarewellMs = 1400;  // ARP asks again after a second
 
 // Messages to PID 1 and from it, as workers/messages.h frames them.
-inline constexpr std::uint32_t kLinkReport = 1;   // down: lifecycle::NodeReport; kEnded: farewell
-inline constexpr std::uint32_t kLinkVerdict = 1;  // up: lifecycle::Verdict, when it is another one
+inline constexpr std::uint32_t kLinkReport = 1;  // down: lifecycle::NodeReport; kEnded: farewell
+inline constexpr std::uint32_t kLinkVerdict =
+    1;  // up: lifecycle::NodeVerdict, when it is another one
 inline constexpr std::uint32_t kLinkState = 2;    // up: LinkState
 inline constexpr std::uint32_t kLinkWarning = 3;  // up: a text for the log
 inline constexpr std::uint32_t kLinkKinds = 3;
-inline constexpr std::uint32_t kMostLinkMessage = 16U * 1024;
+inline constexpr std::uint32_t kMaxLinkMessage = 16U * 1024;
 
 struct LinkState {
   bool up = false;             // connected to node 0; on node 0: it listens

@@ -23,7 +23,7 @@ namespace engine {
 namespace {
 
 constexpr const char* kAsking = "asking for the status of all nodes";
-constexpr std::size_t kMostBytes = 64UL << 20;
+constexpr std::size_t kMaxBytes = 64UL << 20;
 
 envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
   sys::Fd socket = sys::connect_to(path, SOCK_STREAM, timeout_ms);
@@ -39,7 +39,7 @@ std::string read_answer(const sys::Fd& socket, int timeout_ms) {
   std::string text;
   std::array<char, 16384> part;
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
-  while (text != "\n" && !text.ends_with("\n\n") && text.size() < kMostBytes) {
+  while (text != "\n" && !text.ends_with("\n\n") && text.size() < kMaxBytes) {
     pollfd ready{socket.get(), POLLIN, 0};
     const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
     if (left_ms <= 0 || ::poll(&ready, 1, static_cast<int>(left_ms)) <= 0) break;

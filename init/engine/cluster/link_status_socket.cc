@@ -15,7 +15,7 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostClients = 8;
+constexpr std::size_t kMaxClients = 8;
 constexpr std::uint64_t kStatusListener = 0;
 constexpr std::string_view kQuestion = "nodes\n";
 
@@ -32,7 +32,7 @@ bool may_ask(const sys::Fd& client) {
 
 LinkStatusSocket::LinkStatusSocket(const std::string& path, std::string& error) {
   if (path.empty()) return;
-  sys::Fd socket = sys::listen_at(path, SOCK_STREAM, kMostClients);
+  sys::Fd socket = sys::listen_at(path, SOCK_STREAM, kMaxClients);
   if (!socket.valid()) {
     error = to_line(sys::socket_error("opening the socket of status --cluster", path, errno,
                                       "until it is there only node 0's log tells of other nodes"));
@@ -51,7 +51,7 @@ LinkStatusSocket::~LinkStatusSocket() {
 }
 
 void LinkStatusSocket::ready() {
-  std::array<epoll_event, kMostClients + 1> events;
+  std::array<epoll_event, kMaxClients + 1> events;
   const int count = ::epoll_wait(poller_.get(), events.data(), events.size(), 0);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t id = events.at(static_cast<std::size_t>(i)).data.u64;
@@ -75,7 +75,7 @@ void LinkStatusSocket::accept_clients() {
     sys::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) return;
     if (!may_ask(socket)) continue;
-    if (clients_.size() >= kMostClients) clients_.erase(clients_.begin());
+    if (clients_.size() >= kMaxClients) clients_.erase(clients_.begin());
     epoll_event event{.events = EPOLLIN, .data = {.u64 = next_id_}};
     ::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, socket.get(), &event);
     clients_[next_id_++].socket = std::move(socket);

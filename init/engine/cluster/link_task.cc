@@ -20,7 +20,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 namespace engine {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 namespace event = lifecycle::event;
 using lifecycle::NodeFailure;
 using lifecycle::NodeReport;
-using lifecycle::Verdict;
+using lifecycle::NodeVerdict;
 
 constexpr std::int64_t kPauseMs = 1000;
 // A connection may be made again; if not, the verdict on its loss comes before this.
@@ -88,9 +88,9 @@ NodeReport without_age(NodeReport report) {
 
 }  // namespace
 
-LinkTask::LinkTask(const WorkerContext& context, LauncherNews& launcher,
+LinkTask::LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
                    std::function<std::int64_t()> now_ms)
-    : ChildWorker(kLinkKinds, kMostLinkMessage),
+    : ChildWorker(kLinkKinds, kMaxLinkMessage),
       context_(context),
       launcher_(launcher),
       now_ms_(std::move(now_ms)) {}
@@ -210,7 +210,7 @@ NodeReport LinkTask::report() {
   NodeReport report = side_.report(machine, link_->cluster, now_ms_());
   report.ranks = static_cast<std::uint32_t>(main_pids(job).size());
   if (!report.failure) {
-    job.hang_side.add_to(report);
+    job.hang_agent.add_to(report);
     return report;
   }
   NodeFailure& failure = *report.failure;
@@ -223,7 +223,7 @@ NodeReport LinkTask::report() {
   } else if (failure.kind == NodeFailure::Kind::kExpired) {
     failure.message = "the job's time is over (--max-duration) on " + node;
   } else if (failure.kind == NodeFailure::Kind::kFailed && !job.first_failure.empty()) {
-    failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMostTextBytes));
+    failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMaxTextBytes));
     FailureDetail detail = job.failure;
     detail.torn_down.clear();
     if (detail.cause) detail.cause->traceback.clear();  // it has room for the last lines
@@ -294,7 +294,7 @@ void LinkTask::farewell(int exit_code) {
 
 ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view bytes) {
   if (kind == kLinkVerdict) {
-    const auto verdict = envgen::from_wire<Verdict>(bytes);
+    const auto verdict = envgen::from_wire<NodeVerdict>(bytes);
     if (!verdict) return Heard::kDamaged;
     take(*verdict);
   } else if (kind == kLinkState) {
@@ -316,9 +316,9 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
 void LinkTask::take(const LinkState& state) {
   if (state.up) down_said_ = false;
   // That node 0 is not there yet is no news.
-  const bool news = state.up || (up_ && !std::exchange(down_said_, true));
+  const bool message = state.up || (up_ && !std::exchange(down_said_, true));
   if (!state.text.empty()) {
-    sys::log::write(news ? sys::log::Level::kInfo : sys::log::Level::kDebug, state.text);
+    sys::log::write(message ? sys::log::Level::kInfo : sys::log::Level::kDebug, state.text);
   }
   if (!state.up && !state.text.empty() && context_.machine.awaits_nodes()) {
     context_.job.missing_nodes = state.text;
@@ -336,7 +336,7 @@ void LinkTask::set_up(bool is_up) {
   down_at_ms_.reset();
   up_ = is_up;
   was_up_ = was_up_ || is_up;
-  context_.job.hang_side.linked(is_up);
+  context_.job.hang_agent.linked(is_up);
   tell_machine(false);
 }
 
@@ -351,23 +351,23 @@ void LinkTask::tell_machine(bool fails) {
   if (std::exchange(linked_, is_linked) != is_linked) context_.post(event::Linked{.up = is_linked});
 }
 
-void LinkTask::take(const Verdict& verdict) {
+void LinkTask::take(const NodeVerdict& verdict) {
   if (verdict.life != 0) node0_life_ = verdict.life;
   note_missing(verdict);
-  context_.job.hang_side.heed(verdict, sys::monotonic_ms());
+  context_.job.hang_agent.apply_verdict(verdict, sys::monotonic_ms());
   if (!link_->tell_sshd.empty()) tell_sshd(verdict);
   if (verdict.failure) note_failure(verdict);
-  if (verdict.state >= Verdict::State::kFailing) tell_machine(true);
-  for (lifecycle::Event& next : side_.heed(verdict, context_.machine, now_ms_())) {
+  if (verdict.state >= NodeVerdict::State::kFailing) tell_machine(true);
+  for (lifecycle::Event& next : side_.apply_verdict(verdict, context_.machine, now_ms_())) {
     context_.post(std::move(next));
   }
   if (verdict.ended) note_end(verdict);
 }
 
 // Nobody is there any more to say more than it did, or to give a start.
-void LinkTask::note_end(const Verdict& verdict) {
+void LinkTask::note_end(const NodeVerdict& verdict) {
   set_up(false);
-  const bool why_known = verdict.state == Verdict::State::kFailed && !verdict.again;
+  const bool why_known = verdict.state == NodeVerdict::State::kFailed && !verdict.again;
   if (context_.machine.phase() == lifecycle::Phase::kPreparing && !why_known) {
     context_.job.remote = RemoteFailure{
         .is_failure = true,
@@ -378,15 +378,15 @@ void LinkTask::note_end(const Verdict& verdict) {
   context_.post(event::Linked{.up = false, .ended = true});
 }
 
-void LinkTask::note_failure(const Verdict& verdict) {
+void LinkTask::note_failure(const NodeVerdict& verdict) {
   using Kind = NodeFailure::Kind;
   const NodeFailure& failure = *verdict.failure;
   const bool own = failure.node == static_cast<std::uint32_t>(link_->node_rank);
-  const bool told = verdict.state == Verdict::State::kTold;
+  const bool told = verdict.state == NodeVerdict::State::kTold;
   if (failure.kind == Kind::kDiffers || (own && failure.kind == Kind::kUnfit)) {
     context_.job.unfit = failure.message;
   }
-  if (verdict.state == Verdict::State::kFailed && failure.kind != Kind::kReplanned) {
+  if (verdict.state == NodeVerdict::State::kFailed && failure.kind != Kind::kReplanned) {
     const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
     context_.job.remote =
         RemoteFailure{.is_failure = is_failure, .message = failure.message, .detail = {}};
@@ -406,7 +406,7 @@ void LinkTask::note_failure(const Verdict& verdict) {
 }
 
 // A loss also where it stops this node: that does no harm then.
-void LinkTask::tell_sshd(const Verdict& verdict) {
+void LinkTask::tell_sshd(const NodeVerdict& verdict) {
   using Kind = NodeFailure::Kind;
   if (verdict.ended) return launcher_.ended(verdict.exit_code);
   const auto& failure = verdict.failure;
@@ -414,7 +414,7 @@ void LinkTask::tell_sshd(const Verdict& verdict) {
                  (failure->kind == Kind::kClosed || failure->kind == Kind::kSilent));
 }
 
-void LinkTask::note_missing(const Verdict& verdict) {
+void LinkTask::note_missing(const NodeVerdict& verdict) {
   Job& job = context_.job;
   if (!context_.machine.awaits_nodes()) {
     if (!job.missing_nodes.empty()) note_waiting(job, "");

@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "envgen/plan/plan.h"
-#include "init/engine/cluster/launcher_news.h"
+#include "init/engine/cluster/launcher_notifier.h"
 #include "init/engine/cluster/link_settings.h"
 #include "init/engine/tasks/worker_context.h"
 #include "init/engine/workers/child_worker.h"
-#include "lifecycle/node_side.h"
+#include "lifecycle/node_agent.h"
 
 namespace engine {
 
@@ -21,7 +21,7 @@ class LinkTask : public ChildWorker {
  public:
   // `launcher`: who hears of node 0, where that launches. `now_ms`: the time by which the machine
   // counts.
-  LinkTask(const WorkerContext& context, LauncherNews& launcher,
+  LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
            std::function<std::int64_t()> now_ms);
 
   // The turn is over: all that has happened was answered.
@@ -40,23 +40,23 @@ class LinkTask : public ChildWorker {
   [[nodiscard]] lifecycle::NodeReport report();
   void send(const lifecycle::NodeReport& report);
   bool flush();
-  void take(const lifecycle::Verdict& verdict);
+  void take(const lifecycle::NodeVerdict& verdict);
   void take(const LinkState& state);
   void set_up(bool is_up);
   void tell_machine(bool fails);
   void await_next(std::int64_t now_ms);
   [[nodiscard]] bool awaits_first_connection(std::int64_t now_ms) const;
   [[nodiscard]] std::int64_t heard_until_ms(int exit_code) const;
-  void tell_sshd(const lifecycle::Verdict& verdict);
-  void note_end(const lifecycle::Verdict& verdict);
-  void note_failure(const lifecycle::Verdict& verdict);
-  void note_missing(const lifecycle::Verdict& verdict);
+  void tell_sshd(const lifecycle::NodeVerdict& verdict);
+  void note_end(const lifecycle::NodeVerdict& verdict);
+  void note_failure(const lifecycle::NodeVerdict& verdict);
+  void note_missing(const lifecycle::NodeVerdict& verdict);
 
   const WorkerContext& context_;
-  LauncherNews& launcher_;
+  LauncherNotifier& launcher_;
   std::function<std::int64_t()> now_ms_;
   std::optional<envgen::NodeLink> link_;  // that the worker goes by
-  lifecycle::NodeSide side_;
+  lifecycle::NodeAgent side_;
   sys::Fd down_;
   std::uint64_t life_ = 0;
   std::optional<lifecycle::NodeReport> told_;  // without ages

@@ -24,7 +24,7 @@ struct LinkFrame {
     kWelcome = 3,    // of node 0: LinkWelcome. From here on tags are of the session's key
     kRefused = 4,    // of node 0, instead: why, in words
     kReport = 5,     // of another node: lifecycle::NodeReport
-    kVerdict = 6,    // of node 0: lifecycle::Verdict
+    kVerdict = 6,    // of node 0: lifecycle::NodeVerdict
     kHeartbeat = 7,  // of another node, and node 0's answer
     kPing = 8,       // of node 0: a heartbeat is due at once
     kNodes = 9,      // of another node: LinkNodesRequest
@@ -41,8 +41,8 @@ struct LinkFrame {
 
 inline constexpr std::size_t kLinkHeaderBytes = 12;
 inline constexpr std::size_t kLinkNonceBytes = 32;
-inline constexpr std::uint32_t kMostLinkPayload = 16U * 1024;
-inline constexpr std::uint32_t kMostStrangersPayload = 256;  // of who has not shown who it is
+inline constexpr std::uint32_t kMaxLinkPayload = 16U * 1024;
+inline constexpr std::uint32_t kMaxStrangersPayload = 256;  // of who has not shown who it is
 inline constexpr std::uint32_t kLinkVersion = 4;
 
 struct LinkHello {

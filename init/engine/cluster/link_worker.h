@@ -1,8 +1,8 @@
 #pragma once
 // The link of a job's nodes: one connection from each node to node 0, from its first start to its
-// end, over which each says what happens on it (lifecycle/nodes.h). This is the process that holds
-// it, beside PID 1. It fails open: where no connection can be made the job runs on, and a warning
-// says what is missing.
+// end, over which each says what happens on it (lifecycle/coordinator.h). This is the process that
+// holds it, beside PID 1. It fails open: where no connection can be made the job runs on, and a
+// warning says what is missing.
 //
 // Nothing of what it says is a secret, and nobody trusts whoever connects or listens: link_wire.h,
 // link_session.h.

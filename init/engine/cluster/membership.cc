@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 // FAT's clock ticks every two seconds, and a file server's is not ours.
 constexpr std::int64_t kTickNs = 3000 * kNsPerMs;
-constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kMaxNames = 8;
 
 // FNV-1a. Each text is followed by its length, so that neither can pass for part of the other.
 class Hash {
@@ -109,11 +109,11 @@ std::string missing_in(const std::multiset<std::string>& names,
   std::vector<std::string> missing;
   std::ranges::set_difference(names, list, std::back_inserter(missing));
   std::string text;
-  for (std::size_t i = 0; i < std::min(missing.size(), kMostNames); ++i) {
+  for (std::size_t i = 0; i < std::min(missing.size(), kMaxNames); ++i) {
     text += (i == 0 ? "" : ", ") + missing[i];
   }
-  if (missing.size() > kMostNames) {
-    text += " and " + std::to_string(missing.size() - kMostNames) + " more";
+  if (missing.size() > kMaxNames) {
+    text += " and " + std::to_string(missing.size() - kMaxNames) + " more";
   }
   return text;
 }

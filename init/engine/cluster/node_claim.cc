@@ -18,7 +18,7 @@ namespace engine {
 namespace {
 
 constexpr int kBacklog = 4096;  // of those that ask who has the claim; none is accepted
-constexpr int kMostLooks = 40;  // 5 ms apart, for a listen(2) that follows a bind(2)
+constexpr int kMaxLooks = 40;   // 5 ms apart, for a listen(2) that follows a bind(2)
 
 struct Address {
   sockaddr_un name{};
@@ -48,7 +48,7 @@ sys::Fd stream() {
 // holder may still be between bind(2) and listen(2).
 std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   const sys::Fd asks = stream();
-  int looks = is_bound ? kMostLooks : 1;
+  int looks = is_bound ? kMaxLooks : 1;
   while (::connect(asks.get(), address.get(), address.size) != 0) {
     if (errno != ECONNREFUSED || --looks == 0) return std::nullopt;
     ::poll(nullptr, 0, 5);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/exit_codes.h"
-#include "base/peer_words.h"
+#include "base/peer_protocol.h"
 #include "base/printed_text.h"
 #include "base/stable_sort.h"
 #include "base/text.h"
@@ -19,15 +19,15 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostAttempts = 32;  // at a time
+constexpr std::size_t kMaxAttempts = 32;  // at a time
 constexpr std::int64_t kFirstPauseMs = 200;
-constexpr std::int64_t kMostPauseMs = 5000;
+constexpr std::int64_t kMaxPauseMs = 5000;
 constexpr std::int64_t kSayMs = 2000;
 // A death shows as the end of the output, but for a client that left something behind that holds
 // it: then it is seen this much later.
 constexpr std::int64_t kLookMs = 50;
-constexpr std::size_t kMostNames = 8;
-constexpr std::size_t kMostBytes = 1U << 20;  // of one client
+constexpr std::size_t kMaxNames = 8;
+constexpr std::size_t kMaxBytes = 1U << 20;  // of one client
 
 struct Peer {
   std::string host;
@@ -86,7 +86,7 @@ class PeerWaiting {
     }
     envgen::stable_sort(due, std::less(), &Peer::next_ms);
     for (Peer* peer : due) {
-      if (attempts_.size() >= kMostAttempts) return;
+      if (attempts_.size() >= kMaxAttempts) return;
       start(*peer);
     }
   }
@@ -98,7 +98,7 @@ class PeerWaiting {
     spec.argv.emplace_back(envgen::kPeerPing);
     spec.env = env_;
     const proc::RunLimits limits{.time_ms = attempt_ms_,
-                                 .most_bytes = kMostBytes,
+                                 .most_bytes = kMaxBytes,
                                  .linger_ms = attempt_ms_,
                                  .keeps_group = true};
     auto run = proc::ChildRun::start(limits, std::move(spec), &saved_);
@@ -145,7 +145,7 @@ class PeerWaiting {
   static void again(Peer& peer, std::string complaint) {
     peer.complaint = std::move(complaint);
     peer.next_ms = sys::monotonic_ms() + peer.pause_ms;
-    peer.pause_ms = std::min(peer.pause_ms * 3 / 2, kMostPauseMs);
+    peer.pause_ms = std::min(peer.pause_ms * 3 / 2, kMaxPauseMs);
   }
 
   [[nodiscard]] std::string missing_names() const {
@@ -153,11 +153,11 @@ class PeerWaiting {
     std::size_t count = 0;
     for (const Peer& peer : peers_) {
       if (peer.answered) continue;
-      if (++count > kMostNames) continue;
+      if (++count > kMaxNames) continue;
       if (count > 1) text += ", ";
       text += peer.host;
     }
-    if (count > kMostNames) text += " and " + std::to_string(count - kMostNames) + " more";
+    if (count > kMaxNames) text += " and " + std::to_string(count - kMaxNames) + " more";
     return text;
   }
 

@@ -16,7 +16,7 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x314c5443;  // "CTL1"
-constexpr std::size_t kMostClients = 16;
+constexpr std::size_t kMaxClients = 16;
 
 struct Record {
   std::uint32_t magic = kMagic;
@@ -79,7 +79,7 @@ envgen::Result<ControlServer> ControlServer::open(const std::string& run_dir) {
   ControlServer server;
   if (run_dir.empty()) return server;
   const std::string path = socket_path(run_dir);
-  server.listener_ = sys::listen_at(path, SOCK_SEQPACKET, kMostClients);
+  server.listener_ = sys::listen_at(path, SOCK_SEQPACKET, kMaxClients);
   if (!server.listener_.valid()) {
     return std::unexpected(sys::socket_error(
         "opening the control socket", path, errno,
@@ -101,7 +101,7 @@ int ControlServer::accept_client() {
     }
     return -1;
   }
-  if (clients_.size() >= kMostClients) clients_.erase(clients_.begin());
+  if (clients_.size() >= kMaxClients) clients_.erase(clients_.begin());
   clients_.push_back(std::move(client));
   return clients_.back().get();
 }
@@ -147,7 +147,7 @@ void ControlServer::answer(int client, ControlAnswer answer, std::int64_t value_
   if (asked == clients_.end()) return;
   ::shutdown(client, SHUT_WR);  // that was all
   forget_gone();
-  if (answered_.size() >= kMostClients) answered_.erase(answered_.begin());
+  if (answered_.size() >= kMaxClients) answered_.erase(answered_.begin());
   answered_.push_back(std::move(*asked));
   clients_.erase(asked);
 }
@@ -160,7 +160,7 @@ void ControlServer::forget_gone() {
 }
 
 void ControlServer::see_off(std::int64_t most_ms) {
-  for (std::size_t i = 0; i < kMostClients && listener_.valid(); ++i) {
+  for (std::size_t i = 0; i < kMaxClients && listener_.valid(); ++i) {
     if (accept_client() < 0) break;
   }
   listener_.reset();

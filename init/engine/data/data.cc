@@ -15,11 +15,11 @@
 namespace engine {
 namespace {
 
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using State = DataRecord::State;
 
 // Of one look, so that a child gone mad cannot keep PID 1 from its signals.
-constexpr int kMostPackets = 64;
+constexpr int kMaxPackets = 64;
 // The child keeps to its time by itself.
 constexpr std::int64_t kOverdueMs = 3000;
 // Between the KILL of a child that does not keep to its time and going on without it.
@@ -68,36 +68,36 @@ envgen::Status DataTask::start() {
 }
 
 void DataTask::read() {
-  for (int i = 0; i < kMostPackets && socket_.valid(); ++i) {
-    DataMail mail = receive_data_news(socket_.get());
-    if (mail.damaged) socket_.reset();
-    if (!mail.news) break;
-    take(std::move(*mail.news), std::move(mail.lease));
+  for (int i = 0; i < kMaxPackets && socket_.valid(); ++i) {
+    ReceivedData received = receive_data_message(socket_.get());
+    if (received.damaged) socket_.reset();
+    if (!received.message) break;
+    take(std::move(*received.message), std::move(received.lease));
   }
 }
 
-void DataTask::take(DataNews news, sys::Fd lease) {
+void DataTask::take(DataMessage message, sys::Fd lease) {
   DataRecord& record = data();
   context_.note_change();
-  switch (news.kind) {
-    case DataNews::Kind::kProgress:
-      return take_progress(news.progress);
-    case DataNews::Kind::kWarning:
-      return warn(task().name + ": " + news.text);
-    case DataNews::Kind::kReady:
+  switch (message.kind) {
+    case DataMessage::Kind::kProgress:
+      return take_progress(message.progress);
+    case DataMessage::Kind::kWarning:
+      return warn(task().name + ": " + message.text);
+    case DataMessage::Kind::kReady:
       end_stage();
-      record.progress = news.progress;
-      record.path = std::move(news.path);
-      record.how = std::move(news.text);
+      record.progress = message.progress;
+      record.path = std::move(message.path);
+      record.how = std::move(message.text);
       record.lease = std::move(lease);
       deadline_ms_.reset();
       return;
-    case DataNews::Kind::kFailed:
-    case DataNews::Kind::kMissing:
-      record.missing = news.kind == DataNews::Kind::kMissing;
+    case DataMessage::Kind::kFailed:
+    case DataMessage::Kind::kMissing:
+      record.missing = message.kind == DataMessage::Kind::kMissing;
       end_stage();
-      record.how = std::move(news.text);
-      exit_code_ = news.exit_code;
+      record.how = std::move(message.text);
+      exit_code_ = message.exit_code;
       return;
   }
 }
@@ -124,19 +124,19 @@ void DataTask::warn(const std::string& text) {
 }
 
 // Of a copy that we have stopped nothing is to be said.
-bool DataTask::settle(Ending& ending, const std::string& failure) {
+bool DataTask::settle(ExitStatus& exit_status, const std::string& failure) {
   socket_.reset();
   deadline_ms_.reset();
   if (!task().stop_sent || !data().path.empty()) {
-    ending = outcome(ending, failure);
+    exit_status = outcome(exit_status, failure);
     context_.timeline.note("data", task().name + ": " + data().how);
   }
-  if (ending.ok() || !may_hold()) return false;
+  if (exit_status.ok() || !may_hold()) return false;
   held_ms_ = sys::monotonic_ms() + kPlanMs;
   return true;
 }
 
-Ending DataTask::outcome(const Ending& ending, const std::string& failure) {
+ExitStatus DataTask::outcome(const ExitStatus& exit_status, const std::string& failure) {
   const envgen::DataRequest& request = context_.request.data;
   DataRecord& record = data();
   record.ended_ms = sys::wall_ms();
@@ -145,28 +145,28 @@ Ending DataTask::outcome(const Ending& ending, const std::string& failure) {
     sys::log::info(task().name + ": " + record.how + " in " +
                    envgen::time_text(record.ended_ms - record.began_ms) + ", " +
                    size_of(record.progress) + ", at " + record.path);
-    return {Ending::How::kExited, 0};
+    return {ExitStatus::How::kExited, 0};
   }
   record.state = State::kFailed;
   if (record.how.empty()) {
-    record.how = failure.empty() ? how_ended(ending) : failure;
+    record.how = failure.empty() ? how_ended(exit_status) : failure;
     exit_code_ = killed_ ? exit_code::kUnavailable : exit_code::kOwnFailure;
   }
   if (record.missing || request.on_failure == envgen::OnDataFailure::kFail) {
-    return {Ending::How::kExited, exit_code_};
+    return {ExitStatus::How::kExited, exit_code_};
   }
   record.path = record.dataset.source;
   warn(task().name + ": " + record.how + "; the job reads " + record.path +
        " instead (--data-on-failure fail ends it)");
-  return {Ending::How::kExited, 0};
+  return {ExitStatus::How::kExited, 0};
 }
 
-std::string DataTask::how_ended(const Ending& ending) const {
+std::string DataTask::how_ended(const ExitStatus& exit_status) const {
   if (killed_) return "it did not end in time (--data-timeout) and was killed";
-  if (ending.how == Ending::How::kSignaled) {
-    return "the copying process was killed by " + std::string(proc::signal_name(ending.value));
+  if (exit_status.how == ExitStatus::How::kSignaled) {
+    return "the copying process was killed by " + std::string(proc::signal_name(exit_status.value));
   }
-  return "the copying process exited with code " + std::to_string(ending.value);
+  return "the copying process exited with code " + std::to_string(exit_status.value);
 }
 
 bool DataTask::may_hold() const {
@@ -176,7 +176,8 @@ bool DataTask::may_hold() const {
 void DataTask::post_held() {
   if (!held_ms_ || (may_hold() && sys::monotonic_ms() < *held_ms_)) return;
   held_ms_.reset();
-  context_.post(lifecycle::event::TasksEnded{{{{index_, task().incarnation}, *task().ending}}});
+  context_.post(
+      lifecycle::event::TasksEnded{{{{index_, task().incarnation}, *task().exit_status}}});
 }
 
 std::optional<std::int64_t> DataTask::deadline_ms() const {
@@ -198,10 +199,11 @@ void DataTask::tend(std::int64_t now_ms) {
   TaskRecord& record = task();
   record.pid = 0;
   record.ended_ms = sys::wall_ms();
-  Ending ending{Ending::How::kSignaled, SIGKILL};
-  const bool held = settle(ending);
-  record.ending = ending;
-  if (!held) context_.post(lifecycle::event::TasksEnded{{{{index_, record.incarnation}, ending}}});
+  ExitStatus exit_status{ExitStatus::How::kSignaled, SIGKILL};
+  const bool held = settle(exit_status);
+  record.exit_status = exit_status;
+  if (!held)
+    context_.post(lifecycle::event::TasksEnded{{{{index_, record.incarnation}, exit_status}}});
 }
 
 }  // namespace engine

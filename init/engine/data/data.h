@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "init/engine/data/data_news.h"
+#include "init/engine/data/data_messages.h"
 #include "init/engine/tasks/worker_context.h"
 #include "init/engine/workers/child_worker.h"
 #include "lifecycle/task.h"
@@ -24,7 +24,7 @@ class DataTask : public ChildWorker {
   envgen::Status start();
   // Its task has ended so, or was never started (`failure` says why then): `ending` becomes what
   // the job takes it for. True: it is held back, to be posted later.
-  bool settle(lifecycle::Ending& ending, const std::string& failure = {});
+  bool settle(lifecycle::ExitStatus& exit_status, const std::string& failure = {});
   // Posts what was held back, once that is due.
   void post_held();
 
@@ -38,12 +38,13 @@ class DataTask : public ChildWorker {
   [[nodiscard]] bool may_hold() const;
   [[nodiscard]] TaskRecord& task() const { return context_.job.records[index_]; }
   [[nodiscard]] DataRecord& data() const;
-  void take(DataNews news, sys::Fd lease);
+  void take(DataMessage message, sys::Fd lease);
   void take_progress(const DataProgress& progress);
   void end_stage();
   void warn(const std::string& text);
-  [[nodiscard]] std::string how_ended(const lifecycle::Ending& ending) const;
-  lifecycle::Ending outcome(const lifecycle::Ending& ending, const std::string& failure);
+  [[nodiscard]] std::string how_ended(const lifecycle::ExitStatus& exit_status) const;
+  lifecycle::ExitStatus outcome(const lifecycle::ExitStatus& exit_status,
+                                const std::string& failure);
 
   const WorkerContext& context_;
   std::uint32_t index_;

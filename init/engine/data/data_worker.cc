@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "init/copy/cache/cache.h"
 #include "init/copy/progress_view.h"
-#include "init/engine/data/data_news.h"
+#include "init/engine/data/data_messages.h"
 #include "init/engine/workers/messages.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
@@ -28,17 +28,17 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/permission.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
-constexpr std::int64_t kNewsEveryMs = 500;
+constexpr std::int64_t kProgressEveryMs = 500;
 // For what is done at the source once the copy is there.
 constexpr int kAfterwardsMs = 5000;
 
 void warn(int socket, const std::string& text) {
-  send_data_news(socket, {.kind = DataNews::Kind::kWarning, .text = text});
+  send_data_message(socket, {.kind = DataMessage::Kind::kWarning, .text = text});
 }
 
 // Tells PID 1, and whoever looks at the log or the terminal.
@@ -64,20 +64,20 @@ class Reporter {
     const bool same = phase == last_.phase && report.waiting == last_.waiting;
     if (same && now_ms < next_ms_) return;
     last_ = {phase, report.waiting};
-    next_ms_ = now_ms + kNewsEveryMs;
-    DataNews news;
-    news.progress.phase = static_cast<std::uint32_t>(phase);
-    news.progress.waiting = report.waiting;
+    next_ms_ = now_ms + kProgressEveryMs;
+    DataMessage message;
+    message.progress.phase = static_cast<std::uint32_t>(phase);
+    message.progress.waiting = report.waiting;
     if (report.counters != nullptr) {
-      news.progress.entries = report.counters->entries.load();
-      news.progress.bytes = report.counters->bytes.load();
-      news.progress.total_entries = report.counters->total_entries.load();
-      news.progress.total_bytes = report.counters->total_bytes.load();
+      message.progress.entries = report.counters->entries.load();
+      message.progress.bytes = report.counters->bytes.load();
+      message.progress.total_entries = report.counters->total_entries.load();
+      message.progress.total_bytes = report.counters->total_bytes.load();
       const envgen::Stall stall = copy::stall_of(*report.counters);
-      news.progress.stalled_side = static_cast<std::uint32_t>(stall.side);
-      news.progress.stalled_ms = static_cast<std::uint64_t>(stall.for_ms);
+      message.progress.stalled_side = static_cast<std::uint32_t>(stall.side);
+      message.progress.stalled_ms = static_cast<std::uint64_t>(stall.for_ms);
     }
-    send_data_news(socket_, news);
+    send_data_message(socket_, message);
   }
 
  private:
@@ -100,10 +100,10 @@ std::string temporary_name(const std::string& path) {
 // "" = done. The link is there at any instant, as it was or as it is to be.
 std::string replace_link(const envgen::Dataset& dataset, const std::string& copy) {
   const std::string& place = dataset.source;
-  const auto reached = sys::reach(place);
+  const auto reached = sys::resolve_safely(place);
   if (!reached) return "--data-link: " + to_line(reached.error()) + ", ignoring";
-  if (::geteuid() == 0 && !reached->weakness.empty()) {
-    return "--data-link: " + place + ": others may change it by " + reached->weakness +
+  if (::geteuid() == 0 && !reached->untrusted_directory.empty()) {
+    return "--data-link: " + place + ": others may change it by " + reached->untrusted_directory +
            ", so it stays as it is: make the link where only root may write";
   }
   const int directory = reached->directory.get();
@@ -157,8 +157,8 @@ void at_source(const DataOrder& order, int socket, const std::function<int(int p
   };
   auto worker = fork_messenger("looking at the source of the data", order.saved, work);
   if (!worker) return warn(socket, to_line(worker.error()) + ", ignoring");
-  constexpr std::uint32_t kMostBytes = 16U << 10;
-  MessagePipe messages(std::move(worker->pipe), 1, kMostBytes);
+  constexpr std::uint32_t kMaxBytes = 16U << 10;
+  MessagePipe messages(std::move(worker->pipe), 1, kMaxBytes);
   const std::int64_t until_ms = sys::monotonic_ms() + kAfterwardsMs;
   while (!messages.at_end()) {
     const std::int64_t left_ms = until_ms - sys::monotonic_ms();
@@ -208,8 +208,8 @@ envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& re
   return prepared.sandbox.identity;
 }
 
-int say_failed(int socket, const envgen::Error& error, DataNews::Kind kind, int code) {
-  send_data_news(socket, {.kind = kind, .exit_code = code, .text = to_line(error)});
+int say_failed(int socket, const envgen::Error& error, DataMessage::Kind kind, int code) {
+  send_data_message(socket, {.kind = kind, .exit_code = code, .text = to_line(error)});
   return 1;
 }
 
@@ -220,7 +220,8 @@ int prepare_data(const DataOrder& order, int socket) {
   // A caller may have left it ignored: no end could be awaited.
   ::signal(SIGCHLD, SIG_DFL);
   const auto job = job_of(order.request);
-  if (!job) return say_failed(socket, job.error(), DataNews::Kind::kFailed, exit_code::kOwnFailure);
+  if (!job)
+    return say_failed(socket, job.error(), DataMessage::Kind::kFailed, exit_code::kOwnFailure);
   std::optional<copy::Owner> owner;
   if (*job) owner = copy::Owner{.uid = (*job)->uid, .gid = (*job)->gid};
   Reporter reporter(order, socket);
@@ -234,17 +235,20 @@ int prepare_data(const DataOrder& order, int socket) {
     const std::int64_t timeout_ms = order.request.data.timeout_ms;
     const bool late = timeout_ms > 0 && sys::monotonic_ms() - began_ms >= timeout_ms;
     if (late)
-      return say_failed(socket, prepared.error(), DataNews::Kind::kFailed, exit_code::kUnavailable);
-    const auto kind = is_missing(order, *job ? &**job : nullptr, socket) ? DataNews::Kind::kMissing
-                                                                         : DataNews::Kind::kFailed;
+      return say_failed(socket, prepared.error(), DataMessage::Kind::kFailed,
+                        exit_code::kUnavailable);
+    const auto kind = is_missing(order, *job ? &**job : nullptr, socket)
+                          ? DataMessage::Kind::kMissing
+                          : DataMessage::Kind::kFailed;
     return say_failed(socket, prepared.error(), kind, exit_code::kOwnFailure);
   }
   for (const std::string& warning : prepared->warnings) warn(socket, warning);
-  DataNews ready{.kind = DataNews::Kind::kReady, .path = prepared->path, .text = prepared->how};
+  DataMessage ready{
+      .kind = DataMessage::Kind::kReady, .path = prepared->path, .text = prepared->how};
   ready.progress.phase = static_cast<std::uint32_t>(copy::Phase::kDone);
   ready.progress.entries = ready.progress.total_entries = prepared->size.entries;
   ready.progress.bytes = ready.progress.total_bytes = prepared->size.bytes;
-  send_data_news(socket, ready, prepared->lease.get());
+  send_data_message(socket, ready, prepared->lease.get());
   finish_at_source(order, prepared->path, socket);
   return 0;
 }

@@ -18,7 +18,7 @@ namespace engine {
 namespace {
 
 // Of one turn: a fork bomb of orphans must not starve the signals.
-constexpr int kMostDeaths = 256;
+constexpr int kMaxDeaths = 256;
 
 class Remaining {
  public:
@@ -29,7 +29,7 @@ class Remaining {
 
   // True when there may be more.
   bool reap() {
-    for (int i = 0; i < kMostDeaths; ++i) {
+    for (int i = 0; i < kMaxDeaths; ++i) {
       siginfo_t info = {};
       if (proc::wait_id(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
       ended(info);

@@ -26,7 +26,7 @@ std::optional<int> settled_code(const Evidence& evidence) {
   if (!left.mains.empty()) return std::nullopt;
   if (left.failure_code != 0) return left.failure_code;
   const bool started = std::ranges::any_of(evidence.job.records, [](const TaskRecord& record) {
-    return is_main(record) && record.ending;
+    return is_main(record) && record.exit_status;
   });
   if (!started)
     return left.stop_signal != 0 ? exit_code::kSignalBase + left.stop_signal
@@ -37,7 +37,7 @@ std::optional<int> settled_code(const Evidence& evidence) {
   if (left.stop_signal == 0 || !sent) return 0;
   if (!left.single) return exit_code::kSignalBase + left.stop_signal;
   for (const TaskRecord& record : evidence.job.records) {
-    if (is_main(record) && record.process == 0) return record.ending->exit_code();
+    if (is_main(record) && record.process == 0) return record.exit_status->exit_code();
   }
   return exit_code::kOwnFailure;
 }
@@ -55,9 +55,9 @@ FallbackJob fallback_job_of(const Evidence& evidence) {
   for (const TaskRecord& record : evidence.job.records) {
     if (!is_main(record)) continue;
     if (record.pid > 0) left.mains.push_back({record.pid, record.stop_sent});
-    incomplete = incomplete || (record.pid == 0 && !record.ending);
-    const bool failed = record.ending && !record.ending->ok() && !record.stop_sent;
-    if (failed && left.failure_code == 0) left.failure_code = record.ending->exit_code();
+    incomplete = incomplete || (record.pid == 0 && !record.exit_status);
+    const bool failed = record.exit_status && !record.exit_status->ok() && !record.stop_sent;
+    if (failed && left.failure_code == 0) left.failure_code = record.exit_status->exit_code();
   }
   // Some ranks were never started: the others would wait for them for ever.
   if (incomplete && left.failure_code == 0 && left.stop_signal == 0) {

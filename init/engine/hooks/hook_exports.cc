@@ -16,8 +16,8 @@ constexpr const char* kFile = "$TRAINIT_ENV";
 constexpr std::string_view kMark = "<<";
 constexpr std::string_view kExport = "export ";
 // Linux: MAX_ARG_STRLEN with the final NUL. A longer one would keep the job from starting (E2BIG).
-constexpr std::size_t kMostEntryBytes = 131'071;
-constexpr std::size_t kMostShownBytes = 40;
+constexpr std::size_t kMaxEntryBytes = 131'071;
+constexpr std::size_t kMaxShownBytes = 40;
 
 std::unexpected<Error> fail_at(std::size_t line, std::string found, std::string fix) {
   return fail(kWhat, std::string(kFile) + ": line " + std::to_string(line), std::move(found),
@@ -48,7 +48,7 @@ Status check_name(std::string_view name, std::size_t line) {
   // A longer one is more likely a piece of a value.
   std::string found = "a name that is none";
   if (name.empty()) found = "no name before the '='";
-  if (!name.empty() && name.size() <= kMostShownBytes)
+  if (!name.empty() && name.size() <= kMaxShownBytes)
     found = "the name \"" + std::string(name) + "\"";
   return fail_at(line, std::move(found), "use letters, digits and _, and no digit first");
 }
@@ -88,9 +88,9 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
     TRY_ASSIGN(edit.value, lines_until(delimiter, lines));
   }
   const std::size_t entry_bytes = edit.name.size() + 1 + edit.value.size();
-  if (entry_bytes > kMostEntryBytes) {
+  if (entry_bytes > kMaxEntryBytes) {
     return fail_at(first, edit.name + " with " + std::to_string(entry_bytes) + " bytes",
-                   "Linux takes " + std::to_string(kMostEntryBytes) +
+                   "Linux takes " + std::to_string(kMaxEntryBytes) +
                        " for a variable: write a file, and export its path");
   }
   return edit;
@@ -99,8 +99,8 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
 }  // namespace
 
 Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text) {
-  if (text.size() > kMostExportBytes) {
-    return fail(kWhat, kFile, "more than " + std::to_string(kMostExportBytes) + " bytes",
+  if (text.size() > kMaxExportBytes) {
+    return fail(kWhat, kFile, "more than " + std::to_string(kMaxExportBytes) + " bytes",
                 "write files, and export their paths");
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {

@@ -17,11 +17,11 @@
 
 namespace envgen {
 
-inline constexpr std::size_t kMostExportBytes = 1U << 20;
+inline constexpr std::size_t kMaxExportBytes = 1U << 20;
 
 // kSet edits, in the order of the lines. An Error (where: "$TRAINIT_ENV: line 3") for a line
 // without '=', a name that no shell takes, a NUL, a delimiter that does not come again, a variable
-// that Linux takes in no environment, or a text of more than kMostExportBytes. It repeats no value,
+// that Linux takes in no environment, or a text of more than kMaxExportBytes. It repeats no value,
 // which may be a secret.
 Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text);
 

@@ -69,7 +69,7 @@ envgen::Result<std::string> HookFile::read() const {
   if (!S_ISREG(status.st_mode)) return failed("no regular file");
   std::string text;
   std::array<char, 65536> part;
-  while (text.size() <= envgen::kMostExportBytes) {
+  while (text.size() <= envgen::kMaxExportBytes) {
     const ssize_t count = ::read(fd.get(), part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed(sys::errno_text(errno));

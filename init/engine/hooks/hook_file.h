@@ -25,7 +25,7 @@ class HookFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   // What is there now, by the path: an editor replaces a file. Reads little more than
-  // envgen::kMostExportBytes, and never waits for a FIFO. A file that was removed is an empty one.
+  // envgen::kMaxExportBytes, and never waits for a FIFO. A file that was removed is an empty one.
   [[nodiscard]] envgen::Result<std::string> read() const;
 
  private:

@@ -13,7 +13,7 @@
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
 #include "init/sys/path_state.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
@@ -29,7 +29,7 @@ bool has_devices() {
 // starts it.
 bool applies(const std::string& path, const envgen::Environ& env) {
   const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  std::array<char, hook_condition::kMostBytes> head;
+  std::array<char, hook_condition::kMaxBytes> head;
   const ssize_t size = ::read(file.get(), head.data(), head.size());
   return hook_condition::applies(
       head.data(), size, [&env](hook_condition::Need need, const hook_condition::Word& word) {

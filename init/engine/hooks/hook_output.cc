@@ -12,10 +12,10 @@ namespace engine {
 namespace {
 
 // Less than PIPE_BUF: the log cuts a longer line.
-constexpr std::size_t kMostLineBytes = 3500;
+constexpr std::size_t kMaxLineBytes = 3500;
 constexpr std::size_t kLastLines = 5;
 constexpr std::size_t kKeptLineBytes = 300;  // of each
-constexpr int kMostLinesOfATurn = 64;
+constexpr int kMaxLinesOfATurn = 64;
 
 }  // namespace
 
@@ -29,11 +29,11 @@ void HookOutput::begin(std::string_view hook) {
 
 void HookOutput::add(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::string_view part = bytes.substr(0, kMostLineBytes - line_.size());
+    const std::string_view part = bytes.substr(0, kMaxLineBytes - line_.size());
     const std::size_t end = part.find('\n');
     line_ += part.substr(0, end);
     bytes.remove_prefix(end == std::string_view::npos ? part.size() : end + 1);
-    if (end != std::string_view::npos || line_.size() == kMostLineBytes) take_line();
+    if (end != std::string_view::npos || line_.size() == kMaxLineBytes) take_line();
   }
 }
 
@@ -42,7 +42,7 @@ void HookOutput::end() {
   if (hidden_bytes_ == 0) return;
   say(sys::log::Level::kWarning, prefix_ + std::to_string(hidden_bytes_) +
                                      " bytes more are not shown: a hook's output is limited to " +
-                                     std::to_string(kMostBytes) + " bytes");
+                                     std::to_string(kMaxBytes) + " bytes");
 }
 
 void HookOutput::take_line() {
@@ -53,7 +53,7 @@ void HookOutput::take_line() {
   last_.push_back(line.substr(0, kKeptLineBytes));
   if (last_.size() > kLastLines) last_.pop_front();
   const std::size_t bytes = prefix_.size() + line.size() + 1;
-  if (hidden_bytes_ > 0 || shown_bytes_ + bytes > kMostBytes) {
+  if (hidden_bytes_ > 0 || shown_bytes_ + bytes > kMaxBytes) {
     hidden_bytes_ += line.size() + 1;
     return;
   }
@@ -72,7 +72,7 @@ void HookOutput::write_first() {
 
 void HookOutput::write_ready() {
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
-  for (int lines = 0; waits() && lines < kMostLinesOfATurn; ++lines) {
+  for (int lines = 0; waits() && lines < kMaxLinesOfATurn; ++lines) {
     if (::poll(&ready, 1, 0) == 0) return;
     write_first();
   }

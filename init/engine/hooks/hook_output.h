@@ -13,7 +13,7 @@ namespace engine {
 
 class HookOutput {
  public:
-  static constexpr std::size_t kMostBytes = 256U << 10;  // of one hook, names before lines counted
+  static constexpr std::size_t kMaxBytes = 256U << 10;  // of one hook, names before lines counted
 
   void begin(std::string_view hook);
   // As it came from the hook. Empty lines are left out; of what '\r' paints over the last is kept,

@@ -6,15 +6,15 @@
 namespace engine {
 namespace {
 
-void take(Job& job, std::uint32_t index, HookNews news) {
+void take(Job& job, std::uint32_t index, HookMessage message) {
   TaskRecord& record = job.records[index];
-  if (auto* failed = std::get_if<HookFailed>(&news)) {
+  if (auto* failed = std::get_if<HookFailed>(&message)) {
     record.hook_message = std::move(failed->message);
     return;
   }
   // Those of other events come too late for the job, and may come as often as those run.
   if (record.kind != lifecycle::TaskKind::kPreStart) return;
-  auto& edits = std::get<HookExports>(news).edits;
+  auto& edits = std::get<HookExports>(message).edits;
   job.exports.insert(job.exports.end(), std::make_move_iterator(edits.begin()),
                      std::make_move_iterator(edits.end()));
 }
@@ -25,8 +25,8 @@ envgen::Result<pid_t> HookTasks::start(std::uint32_t index) {
   Job& job = context_.job;
   HookRun*& run = runs_[index];
   if (run == nullptr) {
-    run =
-        &workers_.add<HookRun>([&job, index](HookNews news) { take(job, index, std::move(news)); });
+    run = &workers_.add<HookRun>(
+        [&job, index](HookMessage message) { take(job, index, std::move(message)); });
   }
   TaskRecord& record = job.records[index];
   record.hook_message.clear();

@@ -34,9 +34,9 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
-// Exports are at most envgen::kMostExportBytes, of which a variable takes three at least, and 13 in
+// Exports are at most envgen::kMaxExportBytes, of which a variable takes three at least, and 13 in
 // a message; a failure repeats some lines of a hook.
-constexpr std::uint32_t kMostMessageBytes = 5 * envgen::kMostExportBytes;
+constexpr std::uint32_t kMaxMessageBytes = 5 * envgen::kMaxExportBytes;
 
 constexpr int kStopped = exit_code::kSignalBase + SIGTERM;
 constexpr std::int64_t kTermMs = 2000;  // from SIGTERM to SIGKILL
@@ -116,8 +116,8 @@ class Worker {
   };
 
   template <class News>
-  void send(Kind kind, const News& news) const {
-    send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(news));
+  void send(Kind kind, const News& message) const {
+    send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(message));
   }
   std::expected<std::optional<HookLook>, Failure> look_at(const Hook& hook);
   std::optional<Failure> run_hook(const std::string& path);
@@ -307,9 +307,9 @@ void Worker::look_for_end(Hook& hook) const {
 // What is there now, though of one that floods not without end: more than a pipe holds, so that of
 // one that has ended nothing is left.
 void Worker::read_output(Hook& hook) {
-  constexpr int kMostReads = 32;
+  constexpr int kMaxReads = 32;
   std::array<char, 65536> part;
-  for (int reads = 0; reads < kMostReads && hook.output.valid(); ++reads) {
+  for (int reads = 0; reads < kMaxReads && hook.output.valid(); ++reads) {
     const ssize_t count = ::read(hook.output.get(), part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
@@ -404,7 +404,7 @@ std::optional<Failure> Worker::take_exports(const Hook& hook, const HookFile& fi
   std::erase_if(*edits, [&](const auto& edit) { return !may_export(hook, edit); });
   if (edits->empty()) return std::nullopt;
   exported_bytes_ += bytes_of(*edits);
-  if (exported_bytes_ > envgen::kMostExportBytes) {
+  if (exported_bytes_ > envgen::kMaxExportBytes) {
     return failed({"", std::string("$").append(kFile),
                    "with the hooks before it " + std::to_string(exported_bytes_) + " bytes",
                    "write files, and export their paths"});
@@ -433,8 +433,8 @@ std::optional<std::int64_t> deadline_of(const envgen::HookGroup& group) {
 
 }  // namespace
 
-HookRun::HookRun(std::function<void(HookNews)> take)
-    : ChildWorker(static_cast<std::uint32_t>(Kind::kExports), kMostMessageBytes),
+HookRun::HookRun(std::function<void(HookMessage)> take)
+    : ChildWorker(static_cast<std::uint32_t>(Kind::kExports), kMaxMessageBytes),
       take_(std::move(take)) {}
 
 envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,

@@ -51,12 +51,12 @@ struct HookExports {  // of one hook; later ones win
 inline void fields(envgen::FieldVisitor& v, HookExports& exports) {
   v("edits", exports.edits, {.most_items = 1U << 20});  // their bytes are bounded
 }
-using HookNews = std::variant<HookFailed, HookExports>;
+using HookMessage = std::variant<HookFailed, HookExports>;
 
 class HookRun : public ChildWorker {
  public:
   // `take` gets what it tells; a damaged message is a HookFailed.
-  explicit HookRun(std::function<void(HookNews)> take);
+  explicit HookRun(std::function<void(HookMessage)> take);
 
   // A hook has our rights, so as root we run none that others may change (sys::check_ours_alone):
   // it has then failed, with 125. `job_user`: the job's user, where it is another.
@@ -71,7 +71,7 @@ class HookRun : public ChildWorker {
   void on_silence(bool damaged) override;
   void on_overdue() override;
 
-  std::function<void(HookNews)> take_;
+  std::function<void(HookMessage)> take_;
   envgen::HookEvent event_ = envgen::HookEvent::kPreStart;
 };
 

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "init/sys/open_log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
 constexpr std::size_t kPieceBytes = 256U << 10;
-constexpr std::int64_t kMostBytes = 64LL << 20;  // of one read(), then the rest is passed over
-constexpr std::int64_t kKeptBytes = 1LL << 20;   // of that: its end
+constexpr std::int64_t kMaxBytes = 64LL << 20;  // of one read(), then the rest is passed over
+constexpr std::int64_t kKeptBytes = 1LL << 20;  // of that: its end
 
 }  // namespace
 
@@ -55,12 +55,12 @@ void FileFollower::read_open(const Sink& sink) {
     sink.gap();
     offset_ = 0;
   }
-  if (status.st_size - offset_ > kMostBytes) {
+  if (status.st_size - offset_ > kMaxBytes) {
     sink.gap();
     offset_ = status.st_size - kKeptBytes;
   }
   std::vector<char> piece(kPieceBytes);
-  for (std::int64_t left = kMostBytes; left > 0;) {
+  for (std::int64_t left = kMaxBytes; left > 0;) {
     const ssize_t count = ::pread(file_.get(), piece.data(), piece.size(), offset_);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;

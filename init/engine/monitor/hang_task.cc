@@ -12,8 +12,8 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kMostLookMs = 5000;  // before lifecycle::kLookMs is over on node 0
-constexpr std::int64_t kMonitorMs = 1500;   // for the look of the monitor, whose ranks stall too
+constexpr std::int64_t kMaxLookMs = 5000;  // before lifecycle::kLookMs is over on node 0
+constexpr std::int64_t kMonitorMs = 1500;  // for the look of the monitor, whose ranks stall too
 
 TaskRecord* live_record(Job& job, std::uint32_t process) {
   const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
@@ -26,37 +26,37 @@ TaskRecord* live_record(Job& job, std::uint32_t process) {
 
 // --- What the monitor has found ---
 
-void HangTask::looked(const MonitorNews& news) {
-  suspect_ = news.count == 1 ? static_cast<int>(news.process) : -1;
-  notes_ = news.notes;
-  const bool again = std::exchange(text_, news.text) == news.text;
+void HangTask::looked(const MonitorMessage& message) {
+  suspect_ = message.count == 1 ? static_cast<int>(message.process) : -1;
+  notes_ = message.notes;
+  const bool again = std::exchange(text_, message.text) == message.text;
   logged_ = logged_ && again;
-  looked(news.places);
-  if (!again && !context_.job.hang_side.is_linked()) log_places();
+  looked(message.places);
+  if (!again && !context_.job.hang_agent.is_linked()) log_places();
 }
 
 // Marks the ranks that have stalled in the places for node 0.
 void HangTask::looked(const std::string& places) {
   auto of = envgen::decode_places(places);
-  if (!of) return context_.job.hang_side.looked(places);
+  if (!of) return context_.job.hang_agent.looked(places);
   for (envgen::PlacedRank& rank : of->ranks) {
     rank.stalled = std::ranges::find(stalled_, rank.process, &Stalled::process) != stalled_.end();
   }
-  context_.job.hang_side.looked(envgen::encode_places(of->ranks, of->whole));
+  context_.job.hang_agent.looked(envgen::encode_places(of->ranks, of->whole));
   places_ = places;
 }
 
-void HangTask::stalled(const MonitorNews& news) {
+void HangTask::stalled(const MonitorMessage& message) {
   Job& job = context_.job;
-  const TaskRecord* record = live_record(job, news.process);
+  const TaskRecord* record = live_record(job, message.process);
   if (record == nullptr) return;
-  job.watches[news.process].stalled_since_ms = sys::wall_ms() - news.value;
-  sys::log::warning(record->name + " makes no progress: " + news.text);
-  Stalled stalled{.process = news.process, .silent_ms = news.value, .text = news.text};
-  if (!job.hang_side.is_linked()) return fail(stalled);
+  job.watches[message.process].stalled_since_ms = sys::wall_ms() - message.value;
+  sys::log::warning(record->name + " makes no progress: " + message.text);
+  Stalled stalled{.process = message.process, .silent_ms = message.value, .text = message.text};
+  if (!job.hang_agent.is_linked()) return fail(stalled);
   stalled_.push_back(std::move(stalled));
   if (!places_.empty()) looked(std::exchange(places_, {}));
-  job.hang_side.stalled(news.value, sys::monotonic_ms());
+  job.hang_agent.stalled(message.value, sys::monotonic_ms());
 }
 
 void HangTask::moves(std::uint32_t process) {
@@ -70,7 +70,7 @@ void HangTask::forget() {
   notes_.clear();
   places_.clear();
   stalled_.clear();
-  context_.job.hang_side.forget();
+  context_.job.hang_agent.forget();
 }
 
 void HangTask::log_places() {
@@ -82,7 +82,7 @@ void HangTask::log_places() {
 // --- What node 0 asks and says ---
 
 std::optional<std::int64_t> HangTask::deadline_ms() const {
-  const lifecycle::HangSide& side = context_.job.hang_side;
+  const lifecycle::HangAgent& side = context_.job.hang_agent;
   std::optional<std::int64_t> next = StackJob::deadline_ms();
   const auto sooner = [&next](std::optional<std::int64_t> at_ms) {
     if (at_ms) next = std::min(next.value_or(*at_ms), *at_ms);
@@ -93,14 +93,14 @@ std::optional<std::int64_t> HangTask::deadline_ms() const {
 }
 
 void HangTask::tend(std::int64_t now_ms) {
-  using Next = lifecycle::HangSide::Next;
+  using Next = lifecycle::HangAgent::Next;
   StackJob::tend(now_ms);
-  lifecycle::HangSide& side = context_.job.hang_side;
+  lifecycle::HangAgent& side = context_.job.hang_agent;
   if (looking_ && pid() == 0) {
     looking_ = false;
-    const auto news = take();
-    if (news) notes_ = news->notes;
-    looked(news ? news->places : places_without_ranks());
+    const auto message = take();
+    if (message) notes_ = message->notes;
+    looked(message ? message->places : places_without_ranks());
   }
   if (!side.owes_places()) {
     look_at_ms_.reset();
@@ -127,7 +127,7 @@ void HangTask::look() {
   if (main_pids(job).empty()) return looked(places_without_ranks());
   const std::string& run_dir = context_.start_context().base.facts.run_dir;
   StackOrder order = stack_order(job, run_dir);
-  order.most_ms = kMostLookMs;
+  order.most_ms = kMaxLookMs;
   auto status =
       start(order, run_dir.empty() ? "" : stacks_directory(run_dir) + "/look", context_.saved);
   if (!status) {
@@ -154,12 +154,12 @@ std::string HangTask::places_without_ranks() const {
 
 void HangTask::take_verdict() {
   Job& job = context_.job;
-  const lifecycle::HangVerdict verdict = job.hang_side.verdict();
+  const lifecycle::HangVerdict verdict = job.hang_agent.verdict();
   suspect_ = -1;
   text_ = verdict.text + (notes_.empty() ? "" : ". " + notes_);
   log_places();
   context_.note_change();
-  if (!job.plan.link || !job.hang_side.verdict_counts()) return;
+  if (!job.plan.link || !job.hang_agent.verdict_counts()) return;
   const auto own = static_cast<std::uint32_t>(job.plan.link->node_rank);
   for (const lifecycle::HangVerdict::Suspect& suspect : verdict.suspects) {
     TaskRecord* record = suspect.node == own ? live_record(job, suspect.process) : nullptr;

@@ -1,6 +1,6 @@
 #pragma once
 // A job that hangs, as PID 1 sees it: ranks that its monitor has found stalled, where the ranks of
-// this node are, and what node 0 makes of the places of all nodes' ranks (lifecycle/hang_side.h).
+// this node are, and what node 0 makes of the places of all nodes' ranks (lifecycle/hang_agent.h).
 // A rank that the others wait for fails; of several nodes only that one does. Node 0 may ask while
 // no rank is stalled here: the stacks are then taken by a worker of this task.
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "init/engine/monitor/monitor_news.h"
+#include "init/engine/monitor/monitor_messages.h"
 #include "init/engine/monitor/stack_job.h"
 #include "init/engine/tasks/worker_context.h"
 
@@ -19,9 +19,9 @@ class HangTask : public StackJob {
  public:
   explicit HangTask(const WorkerContext& context) : context_(context) {}
 
-  void stalled(const MonitorNews& news);
-  void looked(const MonitorNews& news);  // of kind kHang
-  void moves(std::uint32_t process);     // that one makes progress again
+  void stalled(const MonitorMessage& message);
+  void looked(const MonitorMessage& message);  // of kind kHang
+  void moves(std::uint32_t process);           // that one makes progress again
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;

@@ -14,7 +14,7 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kChanged = 1;
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 constexpr int kLeft = -1;  // as master_port: this node is not in the list
 
 // A job of one node may have no list. One that this node has left is another list, whatever is in
@@ -67,7 +67,7 @@ int watch_membership(envgen::Snapshot snapshot, const envgen::Request& asked,
 }
 
 MembershipWatcher::MembershipWatcher(std::function<void(const std::string&)> take)
-    : ChildWorker(kChanged, kMostMessageBytes), take_(std::move(take)) {}
+    : ChildWorker(kChanged, kMaxMessageBytes), take_(std::move(take)) {}
 
 envgen::Status MembershipWatcher::start(const envgen::Snapshot& base,
                                         const envgen::Request& request, std::uint64_t running_id,

@@ -15,7 +15,7 @@ namespace {
 
 namespace event = lifecycle::event;
 
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
 envgen::HookGroup hooks_at(const envgen::Plan& plan, envgen::HookEvent event) {
   const auto found = std::ranges::find(plan.hooks, event, &envgen::HookGroup::event);
@@ -38,63 +38,64 @@ void ask_to_save(const WorkerContext& context, const std::string& reason) {
   context.post(event::CheckpointRequested{});
 }
 
-void take_health(const WorkerContext& context, const MonitorNews& news) {
+void take_health(const WorkerContext& context, const MonitorMessage& message) {
   Job& job = context.job;
   HealthWatch& health = job.health;
-  const bool recovers = news.count == 0 && health.failures > 0;
+  const bool recovers = message.count == 0 && health.failures > 0;
   health.checked_ms = sys::wall_ms();
-  health.failures = static_cast<int>(std::min<std::uint64_t>(news.count, 1'000'000));
-  health.message = news.text;
+  health.failures = static_cast<int>(std::min<std::uint64_t>(message.count, 1'000'000));
+  health.message = message.text;
   if (recovers) sys::log::info("the node is healthy again");
-  if (news.count == 0) return;
+  if (message.count == 0) return;
   const int most = job.plan.observe.health_failures;
-  sys::log::warning("health: " + news.text + " (" + std::to_string(news.count) +
-                    (news.count == 1 ? " round" : " rounds") + " in succession, at " +
+  sys::log::warning("health: " + message.text + " (" + std::to_string(message.count) +
+                    (message.count == 1 ? " round" : " rounds") + " in succession, at " +
                     std::to_string(most) + " the job is saved)");
-  if (health.failures >= most) ask_to_save(context, "the node is not healthy: " + news.text);
+  if (health.failures >= most) ask_to_save(context, "the node is not healthy: " + message.text);
 }
 
-void take(const WorkerContext& context, HangTask& hang, const MonitorNews& news) {
-  using Kind = MonitorNews::Kind;
+void take(const WorkerContext& context, HangTask& hang, const MonitorMessage& message) {
+  using Kind = MonitorMessage::Kind;
   Job& job = context.job;
-  if (news.kind == Kind::kHealth) return take_health(context, news);
-  if (news.process >= job.watches.size()) return;
-  switch (news.kind) {
+  if (message.kind == Kind::kHealth) return take_health(context, message);
+  if (message.process >= job.watches.size()) return;
+  switch (message.kind) {
     case Kind::kSample:
       return;  // the state is written anew
     case Kind::kNoStep:
-      return sys::log::warning(news.text);
+      return sys::log::warning(message.text);
     case Kind::kAbove:
-      sys::log::warning(news.text);
-      if (job.plan.observe.perf_reschedules) ask_to_save(context, news.text);
+      sys::log::warning(message.text);
+      if (job.plan.observe.perf_reschedules) ask_to_save(context, message.text);
       return;
     case Kind::kStalled:
-      return hang.stalled(news);
+      return hang.stalled(message);
     case Kind::kHang:
-      return hang.looked(news);
+      return hang.looked(message);
     case Kind::kMoves:
-      job.watches[news.process].stalled_since_ms = 0;
-      hang.moves(news.process);
-      return sys::log::info(news.text);
+      job.watches[message.process].stalled_since_ms = 0;
+      hang.moves(message.process);
+      return sys::log::info(message.text);
     case Kind::kHealth:
       return;
   }
 }
 
-void note(const WorkerContext& context, const MonitorNews& news) {
-  using Kind = MonitorNews::Kind;
+void note(const WorkerContext& context, const MonitorMessage& message) {
+  using Kind = MonitorMessage::Kind;
   Timeline& timeline = context.timeline;
   const Job& job = context.job;
-  if (news.kind == Kind::kHealth) {
-    return timeline.note("health", news.count == 0 ? "ok" : news.text);
+  if (message.kind == Kind::kHealth) {
+    return timeline.note("health", message.count == 0 ? "ok" : message.text);
   }
-  if (news.kind == Kind::kSample || news.process >= job.plan.processes.size()) return;
-  if (news.kind == Kind::kNoStep) return timeline.note("stall", news.text);
-  const char* name = news.kind == Kind::kAbove ? "performance" : "stall";
+  if (message.kind == Kind::kSample || message.process >= job.plan.processes.size()) return;
+  if (message.kind == Kind::kNoStep) return timeline.note("stall", message.text);
+  const char* name = message.kind == Kind::kAbove ? "performance" : "stall";
   // The verdict of node 0, if there is a link, is logged instead.
-  if (news.kind == Kind::kHang && !job.hang_side.is_linked()) timeline.note("hang", news.text);
-  if (news.kind == Kind::kHang) return;
-  timeline.note(name, news.text, job.plan.processes[news.process].rank);
+  if (message.kind == Kind::kHang && !job.hang_agent.is_linked())
+    timeline.note("hang", message.text);
+  if (message.kind == Kind::kHang) return;
+  timeline.note(name, message.text, job.plan.processes[message.process].rank);
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ std::function<std::string()> health_checks(const Job& job, const StartContext& c
     where.run_dir = base.facts.run_dir;
     std::string text;
     for (const envgen::CheckResult& one : doctor::run_checks(*names, where)) {
-      if (one.verdict == envgen::Verdict::kFailed)
+      if (one.verdict == envgen::CheckStatus::kFailed)
         text += (text.empty() ? "" : "; ") + to_line(one);
     }
     return text;
@@ -202,7 +203,7 @@ MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const Sta
 }  // namespace
 
 Monitor::Monitor(const WorkerContext& context, const Tees& tees, HangTask& hang)
-    : ChildWorker(kMonitorKinds, kMostMessageBytes), context_(context), tees_(tees), hang_(hang) {}
+    : ChildWorker(kMonitorKinds, kMaxMessageBytes), context_(context), tees_(tees), hang_(hang) {}
 
 void Monitor::stepped() {
   const bool runs = context_.machine.phase() == lifecycle::Phase::kRunning;
@@ -218,10 +219,10 @@ void Monitor::start() {
 }
 
 ChildWorker::Heard Monitor::on_message(std::uint32_t kind, std::string_view bytes) {
-  const auto news = decode_news(kind, bytes);
-  if (!news) return Heard::kDamaged;
-  take(context_, hang_, *news);
-  note(context_, *news);
+  const auto message = decode_message(kind, bytes);
+  if (!message) return Heard::kDamaged;
+  take(context_, hang_, *message);
+  note(context_, *message);
   context_.note_change();
   return Heard::kMore;
 }

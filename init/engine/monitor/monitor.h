@@ -8,7 +8,7 @@
 
 #include "init/engine/monitor/hang_task.h"
 #include "init/engine/monitor/line_watch.h"
-#include "init/engine/monitor/monitor_news.h"
+#include "init/engine/monitor/monitor_messages.h"
 #include "init/engine/monitor/monitor_worker.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/tasks/start.h"

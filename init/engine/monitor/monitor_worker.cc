@@ -35,8 +35,8 @@ constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
 constexpr std::int64_t kAlertMs = 60'000;
-constexpr std::uint32_t kMostCheckBytes = 4096;
-constexpr std::size_t kMostStates = 8;  // of processes, in a report
+constexpr std::uint32_t kMaxCheckBytes = 4096;
+constexpr std::size_t kMaxStates = 8;  // of processes, in a report
 
 // Takes what it says; waits for no more than the end of one that has said all.
 void settle(ChildWorker& worker) {
@@ -51,8 +51,8 @@ void settle(ChildWorker& worker) {
 class HookJob : public HookRun {
  public:
   HookJob()
-      : HookRun([this](const HookNews& news) {
-          if (const auto* failed = std::get_if<HookFailed>(&news)) message_ = failed->message;
+      : HookRun([this](const HookMessage& message) {
+          if (const auto* failed = std::get_if<HookFailed>(&message)) message_ = failed->message;
         }) {}
 
   // false: it could not be started, and what is to be said of that is in message().
@@ -73,12 +73,12 @@ class HookJob : public HookRun {
 // Doctor's checks, in a worker of their own: each is bounded, together they may take seconds.
 class CheckJob : public ChildWorker {
  public:
-  CheckJob() : ChildWorker(1, kMostCheckBytes) {}
+  CheckJob() : ChildWorker(1, kMaxCheckBytes) {}
 
   void start(const MonitorOrder& order) {
     message_.clear();
     auto status = fork("checking the node's health", order.saved, [&order](int fd) {
-      return send_message(fd, 1, order.checks().substr(0, kMostCheckBytes)) ? 0 : 1;
+      return send_message(fd, 1, order.checks().substr(0, kMaxCheckBytes)) ? 0 : 1;
     });
     if (!status) message_ = to_line(status.error());
   }
@@ -166,9 +166,9 @@ class Worker {
   void settle_stall();
   void settle_health(std::int64_t now_ms);
   void wait();
-  void send(const MonitorNews& news) {
-    gone_ =
-        gone_ || !send_message(messages_, static_cast<std::uint32_t>(news.kind), encode_news(news));
+  void send(const MonitorMessage& message) {
+    gone_ = gone_ || !send_message(messages_, static_cast<std::uint32_t>(message.kind),
+                                   encode_message(message));
   }
 
   const MonitorOrder& order_;
@@ -225,7 +225,7 @@ void Worker::look_at_lines(std::int64_t now_ms) {
   for (Rank& rank : ranks_) {
     rank.marks_sent = marks_of(order_.board->slot(rank.watched->process));
   }
-  send({.kind = MonitorNews::Kind::kSample});
+  send({.kind = MonitorMessage::Kind::kSample});
 }
 
 void Worker::look_at_performance(Rank& rank, bool due, std::int64_t now_ms) {
@@ -249,7 +249,7 @@ void Worker::look_at_performance(Rank& rank, bool due, std::int64_t now_ms) {
   if (order_.observe.perf_count > 1) {
     text += " in " + std::to_string(order_.observe.perf_count) + " iterations in succession";
   }
-  send({.kind = MonitorNews::Kind::kAbove,
+  send({.kind = MonitorMessage::Kind::kAbove,
         .process = rank.watched->process,
         .count = lines,
         .text = text});
@@ -296,17 +296,17 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   }
   if (excuses_) rank.judge.excuse(sample.cpu_ms);
   switch (rank.judge.look(sample, now_ms)) {
-    case StallJudge::Verdict::kNothing:
+    case StallJudge::StallState::kNothing:
       return;
-    case StallJudge::Verdict::kMoves:
+    case StallJudge::StallState::kMoves:
       rank.hooks_ran = false;
       suspect_known_ = false;
       // Nobody has heard of the stall yet: its hooks still run.
       if (!std::exchange(rank.report, {}).empty()) return;
-      return send({.kind = MonitorNews::Kind::kMoves,
+      return send({.kind = MonitorMessage::Kind::kMoves,
                    .process = watched.process,
                    .text = watched.name + " makes progress again"});
-    case StallJudge::Verdict::kStalled:
+    case StallJudge::StallState::kStalled:
       rank.silent_ms = now_ms - rank.judge.silent_since_ms();
       rank.report = stall_report(rank, loads);
       stacks_wanted_ = !suspect_known_;
@@ -335,7 +335,9 @@ void Worker::look_for_first_step(std::int64_t now_ms) {
   for (const std::string& pattern : order_.observe.progress) {
     text += " \"" + pattern + "\"";
   }
-  send({.kind = MonitorNews::Kind::kNoStep, .value = stepless_ms, .text = text + " (--progress)"});
+  send({.kind = MonitorMessage::Kind::kNoStep,
+        .value = stepless_ms,
+        .text = text + " (--progress)"});
 }
 
 std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>& loads) const {
@@ -347,12 +349,12 @@ std::string Worker::stall_report(const Rank& rank, const std::vector<proc::Load>
   text += " for " + span_text(rank.silent_ms);
   if (told) text += ", the last one is " + std::to_string(order_.board->slot(watched.process).step);
   const std::vector<pid_t> tree = proc::tree_of(loads, watched.pid);
-  for (const pid_t pid : std::span(tree).first(std::min(tree.size(), kMostStates))) {
+  for (const pid_t pid : std::span(tree).first(std::min(tree.size(), kMaxStates))) {
     const std::string state = proc::state_text(pid);
     if (!state.empty()) text += "; " + state;
   }
-  if (tree.size() > kMostStates) {
-    text += "; and " + std::to_string(tree.size() - kMostStates) + " more processes";
+  if (tree.size() > kMaxStates) {
+    text += "; and " + std::to_string(tree.size() - kMaxStates) + " more processes";
   }
   return text;
 }
@@ -376,15 +378,15 @@ bool Worker::settle_stacks() {
   settle(stacks_);
   stacks_.tend(sys::monotonic_ms());
   if (stacks_.pid() != 0) return false;
-  if (const auto news = stacks_.take()) {
-    const bool one = news->suspects.size() == 1;
-    suspect_known_ = !news->suspects.empty();
-    send({.kind = MonitorNews::Kind::kHang,
-          .process = one ? news->suspects[0] : 0,
+  if (const auto message = stacks_.take()) {
+    const bool one = message->suspects.size() == 1;
+    suspect_known_ = !message->suspects.empty();
+    send({.kind = MonitorMessage::Kind::kHang,
+          .process = one ? message->suspects[0] : 0,
           .count = one ? 1U : 0U,
-          .text = news->text,
-          .places = news->places,
-          .notes = news->notes});
+          .text = message->text,
+          .places = message->places,
+          .notes = message->notes});
   }
   if (!std::exchange(stacks_wanted_, false) || suspect_known_) return true;
   const std::string directory = stacks_directory(order_.run_dir);
@@ -418,7 +420,7 @@ void Worker::settle_stall() {
     rank.hooks_ran = false;
     // Until now: it has not run well while its stacks were taken and its hooks ran either.
     const std::int64_t silent_ms = sys::monotonic_ms() - rank.judge.silent_since_ms();
-    send({.kind = MonitorNews::Kind::kStalled,
+    send({.kind = MonitorMessage::Kind::kStalled,
           .process = rank.watched->process,
           .value = std::max(rank.silent_ms, silent_ms),
           .text = std::exchange(rank.report, {})});
@@ -447,7 +449,7 @@ void Worker::settle_health(std::int64_t now_ms) {
   // A round that finds nothing is news only after one that did.
   if (failed_rounds_ == 0 && was_fit && health_sent_) return;
   health_sent_ = true;
-  send({.kind = MonitorNews::Kind::kHealth, .count = failed_rounds_, .text = wrong});
+  send({.kind = MonitorMessage::Kind::kHealth, .count = failed_rounds_, .text = wrong});
 }
 
 void Worker::wait() {

@@ -16,7 +16,7 @@
 #include "envgen/plan/observation.h"
 #include "envgen/plan/plan.h"
 #include "init/engine/monitor/line_watch.h"
-#include "init/engine/monitor/monitor_news.h"
+#include "init/engine/monitor/monitor_messages.h"
 #include "init/engine/monitor/stack_taker.h"
 #include "init/proc/signals.h"
 #include "init/tee/shared.h"

@@ -10,7 +10,7 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kMostMs = 8000;
+constexpr std::int64_t kMaxMs = 8000;
 // Before a KILL: a second's look and what it takes to begin, or less of a short grace.
 constexpr std::int64_t kBeforeKillMs = 3000;
 constexpr std::int64_t kKeptFiles = 8;
@@ -47,7 +47,7 @@ std::optional<std::int64_t> StackDump::ask() {
     ::unlink((asked_stacks(run_dir, asked_ + 1 - kKeptFiles) + ending).c_str());
     ::unlink((name + ending).c_str());  // of an earlier instance
   }
-  if (!begin(Occasion::kAsked, name, kMostMs)) return std::nullopt;
+  if (!begin(Occasion::kAsked, name, kMaxMs)) return std::nullopt;
   return ++asked_;
 }
 
@@ -75,14 +75,14 @@ void StackDump::tend(std::int64_t now_ms) {
 
 ChildWorker::Heard StackDump::on_message(std::uint32_t kind, std::string_view bytes) {
   const Heard heard = StackJob::on_message(kind, bytes);
-  const auto news = take();
-  if (!news || occasion_ != Occasion::kKill) return heard;
+  const auto message = take();
+  if (!message || occasion_ != Occasion::kKill) return heard;
   std::string names;
   for (const TaskRecord& record : context_.job.records) {
     if (is_main(record) && record.pid > 0) names += (names.empty() ? "" : ", ") + record.name;
   }
   if (!names.empty()) {
-    sys::log::warning("stopping: " + names + " did not end, and will be killed: " + news->text);
+    sys::log::warning("stopping: " + names + " did not end, and will be killed: " + message->text);
   }
   return heard;
 }

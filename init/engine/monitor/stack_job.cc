@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/wire.h"
 #include "init/engine/cluster/hang_dumps.h"
-#include "init/engine/monitor/hang_notes.h"
+#include "init/engine/monitor/hang_diagnostics.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
@@ -16,24 +16,24 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kVerdict = 1;
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 constexpr std::int64_t kSpareMs = 4000;  // to look, to judge and to write
 
-StackNews news_of(const TakenStacks& taken, const envgen::StackVerdict& verdict,
-                  const std::string& notes) {
+StackMessage message_of(const TakenStacks& taken, const envgen::StackVerdict& verdict,
+                        const std::string& notes) {
   std::vector<envgen::PlacedRank> places = envgen::places_of(taken.seen);
   for (std::size_t i = 0; i < places.size(); ++i) places[i].process = taken.processes[i];
-  StackNews news{.suspects = {},
-                 .text = verdict.text,
-                 .places = envgen::encode_places(places),
-                 .notes = notes};
+  StackMessage message{.suspects = {},
+                       .text = verdict.text,
+                       .places = envgen::encode_places(places),
+                       .notes = notes};
   for (const std::size_t rank : verdict.suspects) {
     const std::uint32_t process = taken.processes[rank];
-    if (std::ranges::find(news.suspects, process) == news.suspects.end()) {
-      news.suspects.push_back(process);
+    if (std::ranges::find(message.suspects, process) == message.suspects.end()) {
+      message.suspects.push_back(process);
     }
   }
-  return news;
+  return message;
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -42,16 +42,16 @@ void write_file(const std::string& path, const std::string& text) {
   if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
 }
 
-std::string ending_text(const lifecycle::Ending& ending) {
-  if (ending.how == lifecycle::Ending::How::kSignaled) {
-    return "has ended by " + std::string(proc::signal_name(ending.value));
+std::string ending_text(const lifecycle::ExitStatus& exit_status) {
+  if (exit_status.how == lifecycle::ExitStatus::How::kSignaled) {
+    return "has ended by " + std::string(proc::signal_name(exit_status.value));
   }
-  return "has ended with code " + std::to_string(ending.value);
+  return "has ended with code " + std::to_string(exit_status.value);
 }
 
 }  // namespace
 
-StackJob::StackJob() : ChildWorker(kVerdict, kMostMessageBytes) {}
+StackJob::StackJob() : ChildWorker(kVerdict, kMaxMessageBytes) {}
 
 envgen::Status StackJob::start(const StackOrder& order, const std::string& files,
                                const proc::SavedSignals& saved) {
@@ -66,7 +66,8 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
     if (!order.recorder.empty()) write_dumps(order.recorder, dumps);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files last: whoever waits for them has them when the verdict is said, or soon.
-    const bool said = send_message(fd, kVerdict, envgen::to_wire(news_of(taken, verdict, notes)));
+    const bool said =
+        send_message(fd, kVerdict, envgen::to_wire(message_of(taken, verdict, notes)));
     if (!files.empty()) {
       std::ignore = sys::make_directories(files.substr(0, files.rfind('/')), 0755);
       write_file(files + ".json", envgen::stacks_to_json(taken.seen, verdict));
@@ -80,9 +81,9 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
 }
 
 ChildWorker::Heard StackJob::on_message(std::uint32_t /*kind*/, std::string_view bytes) {
-  auto news = envgen::from_wire<StackNews>(bytes);
-  if (!news) return Heard::kDamaged;
-  news_ = std::move(*news);
+  auto message = envgen::from_wire<StackMessage>(bytes);
+  if (!message) return Heard::kDamaged;
+  news_ = std::move(*message);
   return Heard::kMore;
 }
 
@@ -109,7 +110,7 @@ StackOrder stack_order(const Job& job, const std::string& run_dir) {
                        .name = record.name};
     if (const envgen::Process* process = planned(job, record)) target.rank = process->rank;
     if (record.pid <= 0) {
-      target.ended = record.ending ? ending_text(*record.ending) : "does not run";
+      target.ended = record.exit_status ? ending_text(*record.exit_status) : "does not run";
     }
     order.targets.push_back(std::move(target));
   }

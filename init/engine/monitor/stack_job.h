@@ -18,19 +18,19 @@
 
 namespace engine {
 
-struct StackNews {
+struct StackMessage {
   std::vector<std::uint32_t> suspects;  // places in the plan; none: the cause is not known
   std::string text;                     // a sentence
   std::string places;                   // envgen::encode_places, for node 0
   std::string notes;                    // the part of `text` that RAS knows
 
-  bool operator==(const StackNews&) const = default;
+  bool operator==(const StackMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, StackNews& news) {
-  v("suspects", news.suspects);
-  v("text", news.text);
-  v("places", news.places);
-  v("notes", news.notes);
+inline void fields(envgen::FieldVisitor& v, StackMessage& message) {
+  v("suspects", message.suspects);
+  v("text", message.text);
+  v("places", message.places);
+  v("notes", message.notes);
 }
 
 class StackJob : public ChildWorker {
@@ -41,14 +41,14 @@ class StackJob : public ChildWorker {
   envgen::Status start(const StackOrder& order, const std::string& files,
                        const proc::SavedSignals& saved);
   // What it has said, once; nothing where it has failed or still runs.
-  std::optional<StackNews> take() { return std::exchange(news_, std::nullopt); }
+  std::optional<StackMessage> take() { return std::exchange(news_, std::nullopt); }
 
  protected:
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;
   void on_overdue() override;
 
  private:
-  std::optional<StackNews> news_;
+  std::optional<StackMessage> news_;
 };
 
 // RUN_DIR/stacks: the hook, the dumps, what was taken last.

@@ -25,10 +25,10 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostProcesses = 64;  // of a main process
-constexpr std::size_t kMostThreads = 64;    // of a process
-constexpr std::size_t kMostThreadsTold = 16;
-constexpr std::size_t kMostDumpBytes = 256U << 10;
+constexpr std::size_t kMaxProcesses = 64;  // of a main process
+constexpr std::size_t kMaxThreads = 64;    // of a process
+constexpr std::size_t kMaxThreadsTold = 16;
+constexpr std::size_t kMaxDumpBytes = 256U << 10;
 constexpr std::int64_t kGapMs = 500;     // between the two looks
 constexpr std::int64_t kAnswerMs = 400;  // of one thread
 constexpr int kPollMs = 5;
@@ -125,7 +125,7 @@ void Taker::find_processes() {
     Tree tree{.target = &target, .processes = {}};
     const std::vector<pid_t> pids =
         target.pid > 0 ? proc::tree_of(loads, target.pid) : std::vector<pid_t>();
-    for (const pid_t pid : std::span(pids).first(std::min(pids.size(), kMostProcesses))) {
+    for (const pid_t pid : std::span(pids).first(std::min(pids.size(), kMaxProcesses))) {
       const auto load = std::ranges::lower_bound(loads, pid, {}, &proc::Load::pid);
       if (load == loads.end() || load->pid != pid || load->state == 'Z') continue;
       tree.processes.push_back({.load = *load});
@@ -144,7 +144,7 @@ void Taker::find_dump(Tree& tree, Process& process) const {
   process.no_stack = "no Python stack: it is no Python, or one started with -S, -E or -I";
   process.device = proc::holds_accelerator(process.load.pid);
   pid_t at = process.load.pid;
-  for (std::size_t depth = 0; depth < kMostProcesses && at > 0; ++depth) {
+  for (std::size_t depth = 0; depth < kMaxProcesses && at > 0; ++depth) {
     if (auto dump = open_dump(order_.directory, at)) {
       // Where an ancestor has one, what is below it has executed another program since.
       if (!proc::holds_open(process.load.pid, dump->header.fd, dump->device, dump->inode)) return;
@@ -162,7 +162,7 @@ void Taker::find_dump(Tree& tree, Process& process) const {
 void Taker::look(std::vector<proc::Thread> Process::* threads, std::int64_t Process::* at_ms) {
   for (Tree& tree : trees_) {
     for (Process& process : tree.processes) {
-      process.*threads = proc::threads_of(process.load.pid, kMostThreads);
+      process.*threads = proc::threads_of(process.load.pid, kMaxThreads);
       process.*at_ms = sys::monotonic_ms();
     }
   }
@@ -218,7 +218,7 @@ void Taker::dump(Process& process, std::size_t round) const {
     }
     if (!answers(process, size, sys::monotonic_ms() + kAnswerMs)) continue;
     std::string text(std::min<std::size_t>(static_cast<std::size_t>(size_of(*process.dump) - size),
-                                           kMostDumpBytes),
+                                           kMaxDumpBytes),
                      '\0');
     const ssize_t count = ::pread(process.dump->fd.get(), text.data(), text.size(), size);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
@@ -277,7 +277,7 @@ envgen::SeenProcess seen_of(const Process& process) {
                        return a.share_of_cpu > b.share_of_cpu;
                      });
   }
-  if (seen.threads.size() > kMostThreadsTold) seen.threads.resize(kMostThreadsTold);
+  if (seen.threads.size() > kMaxThreadsTold) seen.threads.resize(kMaxThreadsTold);
   return seen;
 }
 
@@ -315,7 +315,7 @@ bool are_ranks(const std::vector<const Process*>& processes) {
 
 bool is_in_tree(const Tree& tree, const Process& process, const Process& root) {
   const Process* at = &process;
-  for (std::size_t depth = 0; depth < kMostProcesses; ++depth) {
+  for (std::size_t depth = 0; depth < kMaxProcesses; ++depth) {
     if (at == &root) return true;
     const auto parent = std::ranges::find(tree.processes, at->load.parent,
                                           [](const Process& one) { return one.load.pid; });

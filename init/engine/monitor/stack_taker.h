@@ -32,7 +32,7 @@ struct StackOrder {
   std::optional<envgen::Identity> job;  // its user, where it is another
   bool whole = false;                   // there are no ranks on other nodes
   std::int64_t most_ms = 8000;
-  // For what others say of the ranks (hang_notes.h).
+  // For what others say of the ranks (hang_diagnostics.h).
   int world_size = 0;    // 0: not known
   std::string nccl_ras;  // as Observation has these
   std::vector<std::string> trace_pipes;

@@ -4,7 +4,7 @@
 
 namespace engine {
 
-StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t now_ms) {
+StallJudge::StallState StallJudge::look(const ActivitySample& sample, std::int64_t now_ms) {
   constexpr std::int64_t kIdleShare = 100;
   constexpr std::int64_t kTickMs = 10;
   const bool first = !last_;
@@ -29,9 +29,9 @@ StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t 
   if (first || sample.blind || told) stepless_since_ms_ = now_ms;
   if (stalled_) {
     const bool again = !first && (by_steps_ ? told : moves || told);
-    if (!again) return Verdict::kNothing;
+    if (!again) return StallState::kNothing;
     stalled_ = false;
-    return Verdict::kMoves;
+    return StallState::kMoves;
   }
   const bool tells = sample.steps > 0 && !sample.blind;
   const std::int64_t most_ms = tells ? rule_.timeout_ms : rule_.first_step_ms;
@@ -39,7 +39,7 @@ StallJudge::Verdict StallJudge::look(const ActivitySample& sample, std::int64_t 
   const bool silent = !tells && now_ms - since_ms_ >= rule_.timeout_ms;
   stalled_ = by_steps_ || silent;
   by_steps_ = by_steps_ && !silent;
-  return stalled_ ? Verdict::kStalled : Verdict::kNothing;
+  return stalled_ ? StallState::kStalled : StallState::kNothing;
 }
 
 void StallJudge::begin_anew() { last_.reset(); }

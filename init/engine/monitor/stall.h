@@ -34,7 +34,7 @@ struct StallRule {
 
 class StallJudge {
  public:
-  enum class Verdict : unsigned char {
+  enum class StallState : unsigned char {
     kNothing,  // new
     kStalled,  // the time is over; said once
     kMoves,    // again, after that
@@ -42,7 +42,7 @@ class StallJudge {
 
   explicit StallJudge(StallRule rule) : rule_(rule) {}
 
-  Verdict look(const ActivitySample& sample, std::int64_t now_ms);
+  StallState look(const ActivitySample& sample, std::int64_t now_ms);
   // The time since the last look does not count: everything stood still.
   void begin_anew();
   // Leaves out the CPU time between the last look and `cpu_ms`: the process used it for trainit.

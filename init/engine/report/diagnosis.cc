@@ -176,11 +176,11 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
     if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMaxOthers) break;
-    const bool killed = end.ending.how == lifecycle::Ending::How::kSignaled;
+    const bool killed = end.exit_status.how == lifecycle::ExitStatus::How::kSignaled;
     // A stalled rank is a victim of nobody, whatever it prints.
-    const bool stalled = end.ending.how == lifecycle::Ending::How::kStalled;
+    const bool stalled = end.exit_status.how == lifecycle::ExitStatus::How::kStalled;
     together.push_back({stalled ? nullptr : reader_of(job, record, seen, until_ms),
-                        killed ? std::string(proc::signal_name(end.ending.value)) : ""});
+                        killed ? std::string(proc::signal_name(end.exit_status.value)) : ""});
   }
   const bool launcher = is_launcher(job, job.records[failed]);
   FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
@@ -244,7 +244,7 @@ bool Diagnosis::may_change(const Job& job, const lifecycle::Machine& machine) co
 }
 
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
-  bool news = false;
+  bool message = false;
   if (!tail_.awaited()) say_late();
   if (!job.failure_complete && !tail_.awaited()) {
     PrintedEnd end = tail_.take();
@@ -257,21 +257,21 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
     take_output(std::move(end), job.first_failure, job.failure, !machine.failed_elsewhere());
     job.failure_complete = true;
     weigh(job, machine);
-    news = true;
+    message = true;
   }
   if (unsaid_ && job.failure_complete && !machine.awaits_verdict() && !may_change(job, machine)) {
     say(take_line(job));
-    news = true;
+    message = true;
   }
   if (tearing_down_ && all_ended(machine)) {
     tearing_down_ = false;
     for (const lifecycle::TaskRef& task : others_) {
       job.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
     }
-    news = true;
+    message = true;
   }
-  if (news) write(job, machine);
-  return news;
+  if (message) write(job, machine);
+  return message;
 }
 
 void Diagnosis::finish(Job& job, const lifecycle::Machine& machine) {
@@ -317,7 +317,7 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   verdict_ = {.restarts = machine.restarts()};
   if (policy == RestartVerdict::kOff || job.first_failure.empty()) return;
   const RestartProspect prospect = lifecycle::judge(sign_of(job.failure), before_);
-  const bool hopeless = machine.heeds_diagnosis() && prospect != RestartProspect::kOpen;
+  const bool hopeless = machine.uses_diagnosis() && prospect != RestartProspect::kOpen;
   verdict_ = {.restarts = machine.restarts(),
               .hopeless = hopeless && policy == RestartVerdict::kEnforce};
   if (!hopeless) return;

@@ -22,8 +22,8 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostEntries = 65536;  // of a directory
-constexpr std::size_t kMostTextBytes = 600;
+constexpr std::size_t kMaxEntries = 65536;  // of a directory
+constexpr std::size_t kMaxTextBytes = 600;
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxFileBytes = envgen::DataTree::kMaxBytes;
 constexpr std::size_t kMaxAllBytes = std::size_t{256} << 20;
@@ -39,7 +39,7 @@ void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found)
   const sys::Dir entries(::fdopendir(fd.get()));
   if (!entries) return;
   const int at = fd.release();
-  for (std::size_t i = 0; i < kMostEntries; ++i) {
+  for (std::size_t i = 0; i < kMaxEntries; ++i) {
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr) return;
     const std::string_view whole = entry->d_name;
@@ -103,7 +103,7 @@ std::string findings_text(const Dumps& dumps, const envgen::RecorderVerdict& ver
               " dumps could not be read";
     }
   }
-  return std::string(envgen::cut_text(text, kMostTextBytes));
+  return std::string(envgen::cut_text(text, kMaxTextBytes));
 }
 
 }  // namespace

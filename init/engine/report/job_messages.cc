@@ -7,12 +7,12 @@
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 namespace engine {
 namespace {
 
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::Machine;
 using lifecycle::TaskKind;
 
@@ -44,11 +44,11 @@ bool was_interrupted(const TaskRecord& record) {
   return is_main(record) && record.stop_sent && !record.unasked;
 }
 
-std::string how(const TaskRecord& record, const Ending& ending) {
-  if (ending.how == Ending::How::kStalled) return "made no progress: " + record.stall;
-  std::string text = ending.how == Ending::How::kSignaled
-                         ? "was killed by " + std::string(proc::signal_name(ending.value))
-                         : "exited with code " + std::to_string(ending.value);
+std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
+  if (exit_status.how == ExitStatus::How::kStalled) return "made no progress: " + record.stall;
+  std::string text = exit_status.how == ExitStatus::How::kSignaled
+                         ? "was killed by " + std::string(proc::signal_name(exit_status.value))
+                         : "exited with code " + std::to_string(exit_status.value);
   if (record.core) text += " (core dumped)";
   if (was_interrupted(record)) text += " (it was failing when it was asked to stop)";
   if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
@@ -61,11 +61,11 @@ std::string oom_count_text(const Job& job, std::optional<std::uint64_t> now) {
   return "oom_kill " + std::to_string(*job.oom_kills_before) + " -> " + std::to_string(*now);
 }
 
-std::string oom_text(const Job& job, const Ending& ending,
+std::string oom_text(const Job& job, const ExitStatus& exit_status,
                      std::optional<std::uint64_t> oom_kills_now) {
   const std::string count = oom_count_text(job, oom_kills_now);
-  if (count.empty() || ending.how == Ending::How::kNotStarted) return "";
-  const bool killed = ending.how == Ending::How::kSignaled && ending.value == SIGKILL;
+  if (count.empty() || exit_status.how == ExitStatus::How::kNotStarted) return "";
+  const bool killed = exit_status.how == ExitStatus::How::kSignaled && exit_status.value == SIGKILL;
   const std::string struck = killed ? ": out of memory, the kernel's OOM killer struck"
                                     : "; the kernel's OOM killer struck another process before";
   return struck + " (" + count + "); raise the memory limit or use less";
@@ -76,9 +76,9 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
   const TaskRecord& record = job.records[end.task.index];
   if (kind == TaskKind::kResolve) {
     if (!job.resolver_message.empty()) return with_node(job, job.resolver_message);
-    const std::string oom = oom_text(job, end.ending, oom_kills_now);
+    const std::string oom = oom_text(job, end.exit_status, oom_kills_now);
     return with_node(
-        job, "the resolver " + how(record, end.ending) +
+        job, "the resolver " + how(record, end.exit_status) +
                  (oom.empty() ? "; this is a defect of trainit: report it with `trainit snapshot`"
                               : oom));
   }
@@ -93,10 +93,10 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
     return with_node(job, record.hook_message);
   }
   if (record.failure) return text + " could not start: " + start_text(*record.failure);
-  text += " " + how(record, end.ending);
-  const bool ended = end.ending.how != Ending::How::kStalled;
+  text += " " + how(record, end.exit_status);
+  const bool ended = end.exit_status.how != ExitStatus::How::kStalled;
   if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
-  text += oom_text(job, end.ending, oom_kills_now);
+  text += oom_text(job, end.exit_status, oom_kills_now);
   const envgen::Process* process = process_of(job, end.task.index);
   if (process != nullptr && !process->log.empty()) {
     text += "; its output" + on_node(job.plan) + ": " + process->log;
@@ -150,25 +150,25 @@ std::string starting_text(const envgen::Plan& plan) {
 namespace {
 
 std::string side_warning(const Job& job, const TaskRecord& record) {
-  if (!record.ending) return "";
+  if (!record.exit_status) return "";
   if (record.event) {
     // A worker tells by itself of hooks that fail; what is left is its own end.
     const bool fatal = record.kind == TaskKind::kPreStart || record.kind == TaskKind::kPostStart;
     const bool said = !record.failure && (record.stop_sent || !record.hook_message.empty());
-    if (fatal || said || record.ending->ok()) return "";
+    if (fatal || said || record.exit_status->ok()) return "";
     if (record.failure) return record.name + " could not start: " + start_text(*record.failure);
-    return record.name + " " + how(record, *record.ending);
+    return record.name + " " + how(record, *record.exit_status);
   }
   const bool service = record.kind == TaskKind::kService;
   if (!service && record.kind != TaskKind::kPostStop) return "";
   const envgen::Process& process = *planned(job, record);
   // A service is there for the whole job; a post-stop process is there to end.
-  if (service ? record.stop_sent : record.ending->ok()) return "";
+  if (service ? record.stop_sent : record.exit_status->ok()) return "";
   std::string text = (service ? "service " : "post-stop process ") + record.name;
   if (record.failure) {
     text += " could not start: " + start_text(*record.failure);
   } else {
-    text += " " + how(record, *record.ending);
+    text += " " + how(record, *record.exit_status);
   }
   if (!service) return text + "; the exit code stays";
   text += "; the job goes on without it";
@@ -221,7 +221,7 @@ std::string describe_failure(const Job& job, const Machine& machine,
   for (std::size_t i = 1; i < cause->ends.size(); ++i) {
     const auto& end = cause->ends[i];
     same_turn.push_back(who(job, end.task.index) + " " +
-                        how(job.records[end.task.index], end.ending));
+                        how(job.records[end.task.index], end.exit_status));
   }
   if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
   std::vector<std::string> stopped;
@@ -241,10 +241,10 @@ bool is_bare(const Job& job, const Machine& machine, std::optional<std::uint64_t
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || machine.failed_elsewhere() || cause->ends.size() != 1) return false;
   const lifecycle::event::TaskEnd& end = cause->ends[0];
-  const bool ended =
-      end.ending.how == Ending::How::kExited || end.ending.how == Ending::How::kSignaled;
+  const bool ended = end.exit_status.how == ExitStatus::How::kExited ||
+                     end.exit_status.how == ExitStatus::How::kSignaled;
   return ended && is_main(job.records[end.task.index]) && job.plan.processes.size() == 1 &&
-         job.plan.node_count < 2 && oom_text(job, end.ending, oom_kills_now).empty();
+         job.plan.node_count < 2 && oom_text(job, end.exit_status, oom_kills_now).empty();
 }
 
 FailureDetail detail_of(const Job& job, const Machine& machine,
@@ -267,22 +267,22 @@ FailureDetail detail_of(const Job& job, const Machine& machine,
     detail.device = process->device;
     detail.log = process->log;
   }
-  const bool ended = end.ending.how != Ending::How::kStalled;
+  const bool ended = end.exit_status.how != ExitStatus::How::kStalled;
   if (ended && record.ended_ms > 0) detail.at_ms = record.ended_ms;
-  if (end.ending.how == Ending::How::kNotStarted) return detail;
+  if (end.exit_status.how == ExitStatus::How::kNotStarted) return detail;
   detail.after_ms = ended ? record.ran_ms : sys::monotonic_ms() - record.began_ms;
-  if (end.ending.how != Ending::How::kSignaled) return detail;
-  detail.signal = proc::signal_name(end.ending.value);
-  detail.oom = end.ending.value == SIGKILL && !oom_count_text(job, oom_kills_now).empty();
+  if (end.exit_status.how != ExitStatus::How::kSignaled) return detail;
+  detail.signal = proc::signal_name(end.exit_status.value);
+  detail.oom = end.exit_status.value == SIGKILL && !oom_count_text(job, oom_kills_now).empty();
   return detail;
 }
 
 std::string torn_down_text(const TaskRecord& record) {
-  if (!record.ending) return record.name + ": still there";
-  if (record.ending->how != Ending::How::kSignaled) {
-    return record.name + ": exit " + std::to_string(record.ending->value);
+  if (!record.exit_status) return record.name + ": still there";
+  if (record.exit_status->how != ExitStatus::How::kSignaled) {
+    return record.name + ": exit " + std::to_string(record.exit_status->value);
   }
-  return record.name + ": " + std::string(proc::signal_name(record.ending->value));
+  return record.name + ": " + std::string(proc::signal_name(record.exit_status->value));
 }
 
 std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now) {

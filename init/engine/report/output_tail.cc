@@ -12,13 +12,13 @@
 #include "base/wire.h"
 #include "init/sys/clock.h"
 #include "init/sys/open_log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
 constexpr std::uint32_t kEnd = 1;
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process,
   return {.bytes = std::move(text), .whole = whole};
 }
 
-OutputTail::OutputTail() : ChildWorker(kEnd, kMostMessageBytes) {}
+OutputTail::OutputTail() : ChildWorker(kEnd, kMaxMessageBytes) {}
 
 envgen::Status OutputTail::start(const std::function<void(const Tell&)>& look,
                                  const proc::SavedSignals& saved, std::int64_t most_ms) {

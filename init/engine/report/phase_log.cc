@@ -32,8 +32,8 @@ std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
 std::string bad_ends(const Job& job, lifecycle::TaskKind kind) {
   std::vector<std::string> ends;
   for (const TaskRecord& record : job.records) {
-    if (record.kind != kind || !record.ending) continue;
-    const bool failed = !record.ending->ok() || !record.hook_message.empty();
+    if (record.kind != kind || !record.exit_status) continue;
+    const bool failed = !record.exit_status->ok() || !record.hook_message.empty();
     if (failed) {
       ends.push_back(record.hook_message.empty() ? torn_down_text(record) : record.hook_message);
     }
@@ -89,7 +89,7 @@ std::string forwarded_text(const lifecycle::Event& why, const Job& job,
   for (const auto& end : ended->ends) {
     const TaskRecord& record = job.records[end.task.index];
     const bool by_it =
-        forwarded_end(end.ending, lifecycle::signal_bit(ended->forwarded)) == ended->forwarded;
+        forwarded_end(end.exit_status, lifecycle::signal_bit(ended->forwarded)) == ended->forwarded;
     if (is_main(record) && by_it) names.push_back(record.name);
   }
   return std::string(proc::signal_name(ended->forwarded)) + " came from outside and has ended " +

@@ -88,10 +88,10 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
       warnings->push_back(to_line(error));
     }
   }
-  constexpr std::size_t kMostWarnings = 8;
-  if (warnings->size() > kMostWarnings) {
-    const std::size_t more = warnings->size() - kMostWarnings;
-    warnings->resize(kMostWarnings);
+  constexpr std::size_t kMaxWarnings = 8;
+  if (warnings->size() > kMaxWarnings) {
+    const std::size_t more = warnings->size() - kMaxWarnings;
+    warnings->resize(kMaxWarnings);
     warnings->push_back("reading the catalogues of failures in " + directory + ": " +
                         std::to_string(more) + " more rows or files are wrong");
   }

@@ -13,7 +13,7 @@
 #include "envgen/failure/find_cause.h"
 #include "init/engine/report/output_tail.h"
 #include "init/engine/state/failure.h"
-#include "lifecycle/node_records.h"
+#include "lifecycle/node_messages.h"
 
 namespace engine {
 

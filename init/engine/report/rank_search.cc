@@ -20,12 +20,12 @@ namespace {
 
 using envgen::RankFailure;
 
-constexpr std::size_t kMostEntries = 4096;
+constexpr std::size_t kMaxEntries = 4096;
 
 std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
-  while (directory && names.size() < kMostEntries) {
+  while (directory && names.size() < kMaxEntries) {
     const dirent* entry = ::readdir(directory.get());
     if (entry == nullptr) break;
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);

@@ -17,19 +17,19 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
 namespace action = lifecycle::action;
 namespace event = lifecycle::event;
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 
-constexpr off_t kMostBytes = off_t{4} << 20;
-constexpr std::size_t kMostWaiting = 32UL << 10;
+constexpr off_t kMaxBytes = off_t{4} << 20;
+constexpr std::size_t kMaxWaiting = 32UL << 10;
 // Someone may send signals for weeks.
-constexpr int kMostSignals = 2000;
+constexpr int kMaxSignals = 2000;
 
 int rank_of(const Job& job, const TaskRecord& record) {
   const envgen::Process* process = planned(job, record);
@@ -51,13 +51,13 @@ void RecordFile::open(const std::string& path) {
 void RecordFile::add(std::string_view record) {
   if (!file_.valid()) return;
   const auto size = static_cast<off_t>(waiting_.size() + record.size());
-  if (end_ + size > kMostBytes) {
+  if (end_ + size > kMaxBytes) {
     flush();
     sys::log::warning(path_ + " is as large as it gets, and ends here");
     return file_.reset();
   }
   waiting_ += record;
-  if (waiting_.size() > kMostWaiting) flush();
+  if (waiting_.size() > kMaxWaiting) flush();
 }
 
 void RecordFile::flush() {
@@ -139,7 +139,7 @@ void Timeline::record_action(const lifecycle::Action& one, const Job& job) {
   if (const auto* start = std::get_if<action::Start>(&one)) {
     record_task("start", job, start->task.index);
   } else if (const auto* signal = std::get_if<action::Signal>(&one)) {
-    if (++signals_ > kMostSignals) return;
+    if (++signals_ > kMaxSignals) return;
     record_task("signal_sent", job, signal->task.index, signal->signal);
   } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&one)) {
     if (sweep->signal != 0) record_signal("sweep", sweep->signal);
@@ -154,7 +154,7 @@ void Timeline::record_action(const lifecycle::Action& one, const Job& job) {
 }
 
 void Timeline::record_signal(const char* event, int signal) {
-  if (++signals_ > kMostSignals) return;
+  if (++signals_ > kMaxSignals) return;
   record({.event = event, .signal = proc::signal_name(signal)});
 }
 
@@ -177,10 +177,10 @@ void Timeline::task_ended(const Job& job, std::uint32_t index) {
                     .rank = rank_of(job, ended),
                     .incarnation = ended.incarnation,
                     .since_ms = ended.started_ms};
-  if (ended.ending) {
-    end.exit_code = ended.ending->exit_code();
-    if (ended.ending->how == Ending::How::kSignaled) {
-      end.signal = proc::signal_name(ended.ending->value);
+  if (ended.exit_status) {
+    end.exit_code = ended.exit_status->exit_code();
+    if (ended.exit_status->how == ExitStatus::How::kSignaled) {
+      end.signal = proc::signal_name(ended.exit_status->value);
     }
   }
   if (ended.failure) end.text = to_line(ended.failure->error);
@@ -236,7 +236,7 @@ namespace {
 envgen::Status copy_file(const std::string& from, const std::string& to,
                          const envgen::Identity* job) {
   const envgen::PathState file = sys::inspect(from, true);
-  return sys::with_rights_of(job, to, {.make_parents = 0755}, [&](const sys::Reached& place) {
+  return sys::with_rights_of(job, to, {.make_parents = 0755}, [&](const sys::SafePath& place) {
     return sys::write_file_atomic(place, to, 0644, file.content);
   });
 }

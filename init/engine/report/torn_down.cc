@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kLongestLookMs = 2000;
 constexpr std::int64_t kFreshMs = 2000;  // what was printed before, the rank has survived
-constexpr std::size_t kMostRanks = 64;
+constexpr std::size_t kMaxRanks = 64;
 constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come after it
 
 // A line without its numbers, to find one that comes again; "" for a warning and a traceback's
@@ -85,7 +85,7 @@ void TornDown::keep_printed(const Job& job, const lifecycle::Machine& machine,
   kept_ = true;
   if (seen == nullptr) return;
   const std::int64_t now_ms = sys::monotonic_ms();
-  for (std::uint32_t i = 0; i < job.records.size() && printed_.size() < kMostRanks; ++i) {
+  for (std::uint32_t i = 0; i < job.records.size() && printed_.size() < kMaxRanks; ++i) {
     const TaskRecord& record = job.records[i];
     const auto place = static_cast<std::size_t>(record.process);
     if (!is_main(record) || record.process < 0 || !seen->has(place)) continue;

@@ -16,7 +16,7 @@ constexpr std::int64_t kSecondMs = 1000;
 // has to wait, each twice as long as the one before.
 constexpr int kAtOnce = 4;
 constexpr std::int64_t kFirstPauseMs = 2000;
-constexpr std::int64_t kMostPauseMs = 60'000;
+constexpr std::int64_t kMaxPauseMs = 60'000;
 
 using State = DataRecord::State;
 
@@ -102,7 +102,7 @@ void WaitView::say(const Job& job, std::int64_t now_ms) {
   sys::log::info("waiting for " + job.waiting_for +
                  since_text(job.waiting_since_ms, sys::wall_ms()));
   said_ = job.waiting_for;
-  if (++lines_ >= kAtOnce) pause_ms_ = std::clamp(2 * pause_ms_, kFirstPauseMs, kMostPauseMs);
+  if (++lines_ >= kAtOnce) pause_ms_ = std::clamp(2 * pause_ms_, kFirstPauseMs, kMaxPauseMs);
   next_ms_ = now_ms + pause_ms_;
 }
 

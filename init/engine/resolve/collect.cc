@@ -14,21 +14,21 @@
 #include "init/proc/privileged.h"
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
 
 // More than any resolution asks for: each round looks at what the last one was found to need.
-constexpr int kMostRounds = 16;
+constexpr int kMaxRounds = 16;
 
 envgen::PathState ask_npu_smi(const envgen::Environ& start) {
   constexpr std::int64_t kLimitMs = 10'000;
-  constexpr std::size_t kMostBytes = 256UL * 1024;
+  constexpr std::size_t kMaxBytes = 256UL * 1024;
   const auto tool = proc::find_driver_tool("npu-smi", start);
   if (!tool) return {};
   auto answered =
-      proc::capture(*tool, {"info", "-t", "topo"}, {.time_ms = kLimitMs, .most_bytes = kMostBytes});
+      proc::capture(*tool, {"info", "-t", "topo"}, {.time_ms = kLimitMs, .most_bytes = kMaxBytes});
   envgen::PathState state;
   if (!answered) return state;
   state.kind = answered->late ? envgen::PathState::Kind::kError : envgen::PathState::Kind::kFile;
@@ -59,7 +59,7 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
   envgen::Answer answer;
   const std::optional<envgen::Identity> job = job_of(request);
   envgen::TableMemo memo;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     answer = envgen::resolve(snapshot, request, &memo);
     const std::vector<envgen::Want> wants = std::move(answer.wants);
     if (wants.empty()) return answer;

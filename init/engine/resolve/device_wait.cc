@@ -15,10 +15,10 @@ namespace engine {
 namespace {
 
 // A tool of a machine with sixteen devices takes some seconds.
-constexpr std::int64_t kLeastLookMs = 1000;
-constexpr std::int64_t kMostLookMs = 10'000;
+constexpr std::int64_t kMinLookMs = 1000;
+constexpr std::int64_t kMaxLookMs = 10'000;
 constexpr std::int64_t kFirstPollMs = 100;
-constexpr std::int64_t kMostPollMs = 1000;
+constexpr std::int64_t kMaxPollMs = 1000;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uin
   if (restarts == 0 || !plan.device_wait) return;
   const envgen::DeviceWait& wait = *plan.device_wait;
   doctor::Context context = doctor::context_of(plan, base.env);
-  context.limit_ms = std::clamp(wait.timeout_ms, kLeastLookMs, kMostLookMs);
+  context.limit_ms = std::clamp(wait.timeout_ms, kMinLookMs, kMaxLookMs);
   const auto init = proc::find_member(::getppid());
   const std::int64_t deadline_ms = sys::monotonic_ms() + wait.timeout_ms;
   std::string told;
@@ -49,7 +49,7 @@ void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uin
     if (found.held != told) say("the devices: " + found.held);
     told = found.held;
     ::poll(nullptr, 0, static_cast<int>(std::min(left_ms, poll_ms)));
-    poll_ms = std::min(poll_ms * 3 / 2, kMostPollMs);
+    poll_ms = std::min(poll_ms * 3 / 2, kMaxPollMs);
   }
 }
 

@@ -22,16 +22,16 @@ bool is_in(const std::string& path, const std::string& directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-envgen::Status work_at(const std::string& path, const sys::ReachRule& rule,
-                       const sys::Reached& place,
-                       const std::function<envgen::Status(const sys::Reached&)>& work) {
+envgen::Status work_at(const std::string& path, const sys::SafePathRule& rule,
+                       const sys::SafePath& place,
+                       const std::function<envgen::Status(const sys::SafePath&)>& work) {
   struct stat status{};
   const bool link =
       rule.follow_last &&
       ::fstatat(place.directory.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISLNK(status.st_mode);
   if (!link) return work(place);
-  TRY_ASSIGN(const auto target, sys::reach(path, rule));
+  TRY_ASSIGN(const auto target, sys::resolve_safely(path, rule));
   return work(target);
 }
 
@@ -50,29 +50,30 @@ Places::Kept::iterator Places::nearest(const std::string& parent) {
 // `parent`, the directory of `path`: the last one of those that are kept.
 envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
                                                     const std::string& path,
-                                                    const sys::ReachRule& rule) {
+                                                    const sys::SafePathRule& rule) {
   const auto near = nearest(parent);
   const bool same = near != known_.end() && near->path == parent;
   if (same && !is_removed(near->place.directory)) {
     known_.splice(known_.end(), known_, near);
     return near;
   }
-  auto place = near != known_.end() && !same ? sys::reach_from(near->place, near->path, path, rule)
-                                             : sys::reach(path, rule);
+  auto place = near != known_.end() && !same
+                   ? sys::resolve_safely_from(near->place, near->path, path, rule)
+                   : sys::resolve_safely(path, rule);
   if (!place) return std::unexpected(std::move(place.error()));
   if (same) known_.erase(near);
-  if (known_.size() == kMost) known_.pop_front();
+  if (known_.size() == kMax) known_.pop_front();
   return known_.insert(known_.end(), {parent, std::move(*place)});
 }
 
-envgen::Status Places::at(const std::string& path, const sys::ReachRule& rule,
-                          const std::function<envgen::Status(const sys::Reached&)>& work) {
+envgen::Status Places::at(const std::string& path, const sys::SafePathRule& rule,
+                          const std::function<envgen::Status(const sys::SafePath&)>& work) {
   if (who_) return sys::with_rights_of(&*who_, path, rule, work);
-  sys::ReachRule no_further = rule;
+  sys::SafePathRule no_further = rule;
   no_further.follow_last = false;
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty() || name == "." || name == "..") {
-    TRY_ASSIGN(const auto place, sys::reach(path, no_further));
+    TRY_ASSIGN(const auto place, sys::resolve_safely(path, no_further));
     return work_at(path, rule, place, work);
   }
   TRY_ASSIGN(const auto known, open(sys::parent_of(path), path, no_further));

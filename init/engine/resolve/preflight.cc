@@ -15,11 +15,11 @@ using envgen::CheckResult;
 
 // The first failures in full; a line of the log has its limit.
 envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
-  constexpr int kMostNamed = 5;
+  constexpr int kMaxNamed = 5;
   std::string found;
   int named = 0;
   for (const CheckResult& result : results) {
-    if (result.verdict != envgen::Verdict::kFailed || named == kMostNamed) continue;
+    if (result.verdict != envgen::CheckStatus::kFailed || named == kMaxNamed) continue;
     found += (named == 0 ? "" : " | ") + to_line(result);
     ++named;
   }
@@ -45,8 +45,8 @@ envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
     return refusal(results, counts.failed);
   }
   for (const CheckResult& result : results) {
-    const bool told =
-        result.verdict == envgen::Verdict::kWarning || result.verdict == envgen::Verdict::kFailed;
+    const bool told = result.verdict == envgen::CheckStatus::kWarning ||
+                      result.verdict == envgen::CheckStatus::kFailed;
     if (told) plan.warnings.push_back("preflight: " + to_line(result));
   }
   return {};

@@ -37,7 +37,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 #include "init/sys/terminate.h"
 #include "init/sys/umask.h"
 
@@ -46,25 +46,25 @@ namespace {
 
 enum class Kind : std::uint32_t { kWaits = 1, kFailed = 2, kPlan = 3 };
 // A plan's size is the command and its environment times the ranks of this node.
-constexpr std::uint32_t kMostMessageBytes = 256U << 20;
+constexpr std::uint32_t kMaxMessageBytes = 256U << 20;
 
 constexpr int kFirstPollMs = 100;
-constexpr int kMostPollMs = 1000;
+constexpr int kMaxPollMs = 1000;
 // Writers truncate and rewrite in place, so a table may look wrong for a moment: an error counts
 // when it has stood for this long.
 constexpr std::int64_t kSettleMs = 1000;
 
-bool send_news(int fd, const ResolverNews& news) {
+bool send_resolved(int fd, const ResolverMessage& message) {
   auto send_kind = [fd](Kind kind, std::string_view bytes) {
-    return send_message(fd, static_cast<std::uint32_t>(kind), bytes);
+    return engine::send_message(fd, static_cast<std::uint32_t>(kind), bytes);
   };
-  if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
+  if (const auto* waits = std::get_if<ResolverWaits>(&message)) {
     return send_kind(Kind::kWaits, envgen::to_wire(*waits));
   }
-  if (const auto* failed = std::get_if<ResolverFailed>(&news)) {
+  if (const auto* failed = std::get_if<ResolverFailed>(&message)) {
     return send_kind(Kind::kFailed, envgen::to_wire(*failed));
   }
-  return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(news)));
+  return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(message)));
 }
 
 void wait_ms(int duration_ms) { ::poll(nullptr, 0, duration_ms); }
@@ -101,7 +101,7 @@ class Waiting {
     return sys::monotonic_ms() - since_ms_ >= kSettleMs;
   }
   void pending(const envgen::Pending& pending,
-               const std::function<bool(const ResolverNews&)>& send) {
+               const std::function<bool(const ResolverMessage&)>& send) {
     error_ = {};
     std::string reason = pending.path + ": " + pending.why;
     if (reason == reason_) return;
@@ -110,7 +110,7 @@ class Waiting {
   }
   int next_poll_ms() {
     int now = poll_ms_;
-    poll_ms_ = std::min(poll_ms_ * 3 / 2, kMostPollMs);
+    poll_ms_ = std::min(poll_ms_ * 3 / 2, kMaxPollMs);
     return now;
   }
 
@@ -145,7 +145,7 @@ constexpr const char* kMaking = "creating a directory";
 
 // Removes a directory of an earlier start. The job's with the job's rights, as it may have moved a
 // directory with files of others there; the empty one that is left lies in RUN_DIR, which is ours.
-envgen::Status remove_old(const sys::Reached& place, const envgen::PlannedDirectory& directory,
+envgen::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirectory& directory,
                           const std::optional<envgen::Identity>& who) {
   if (!directory.of_job || !sys::is_another_user(who ? &*who : nullptr)) {
     return sys::remove_tree(place, directory.path);
@@ -167,7 +167,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   bool removed = false;
-  const auto make = [&](const sys::Reached& place) -> envgen::Status {
+  const auto make = [&](const sys::SafePath& place) -> envgen::Status {
     const auto make_it = [&place] {
       return ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
     };
@@ -193,7 +193,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                         sys::errno_text(errno),
                         "give the container CAP_CHOWN, or create it for that user");
   };
-  const sys::ReachRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
+  const sys::SafePathRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
   auto done = places.at(directory.path, rule, make);
   if (!done && done.error().what == "following a path") done.error().what = kMaking;
   if (removed) places.forget();
@@ -204,11 +204,11 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
 envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
-  const auto inside = sys::reach(run_dir + "/.not-there", {.job_user = &job});
-  if (!inside || !inside->weakness.empty()) {
+  const auto inside = sys::resolve_safely(run_dir + "/.not-there", {.job_user = &job});
+  if (!inside || !inside->untrusted_directory.empty()) {
     return envgen::fail(
         "keeping trainit's state from the job's user", run_dir,
-        inside ? "others may change it by " + inside->weakness : inside.error().found,
+        inside ? "others may change it by " + inside->untrusted_directory : inside.error().found,
         "name a directory with TRAINIT_RUN_DIR that only root may write");
   }
   // RUN_DIR/2 lies below the run directory of another instance.
@@ -250,7 +250,7 @@ envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
   for (const envgen::PlannedFile& file : plan.files) {
     TRY_ASSIGN(auto content, content_of(file));
     const auto pieces = [&content](const sys::Sink& sink) { content.write(sink); };
-    const auto write = [&](const sys::Reached& place) {
+    const auto write = [&](const sys::SafePath& place) {
       return sys::write_file_atomic(place, file.path, file.mode, pieces);
     };
     TRY(places.at(file.path, {}, write));
@@ -340,7 +340,7 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
   if (base.facts.run_dir.empty()) return;
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
   const std::string text = envgen::plan_to_text(plan, base.env).text();
-  auto status = ours.at(path, {}, [&](const sys::Reached& place) {
+  auto status = ours.at(path, {}, [&](const sys::SafePath& place) {
     return sys::write_file_atomic(place, path, 0644, text, sys::Lifetime::kMachine);
   });
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
@@ -349,7 +349,7 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
 // What is left to do between the plan and the start.
 int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
             const sandbox::Prepared& confinement,
-            const std::function<bool(const ResolverNews&)>& send, std::uint32_t restarts) {
+            const std::function<bool(const ResolverMessage&)>& send, std::uint32_t restarts) {
   auto fail = [&send](int exit_code, const envgen::Error& error) {
     send(ResolverFailed{exit_code, to_line(error)});
     return exit_code;
@@ -421,7 +421,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
 }  // namespace
 
 int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& request,
-                        const std::function<bool(const ResolverNews&)>& send,
+                        const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner, std::uint32_t restarts) {
   std::int64_t deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
   // Before anything is waited for: a wrong name of a user does not get better.
@@ -459,15 +459,15 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
   }
 }
 
-Resolver::Resolver(std::function<void(ResolverNews)> take)
-    : ChildWorker(static_cast<std::uint32_t>(Kind::kPlan), kMostMessageBytes),
+Resolver::Resolver(std::function<void(ResolverMessage)> take)
+    : ChildWorker(static_cast<std::uint32_t>(Kind::kPlan), kMaxMessageBytes),
       take_(std::move(take)) {}
 
 envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Request& request,
                                const proc::SavedSignals& saved, const Planner& planner,
                                std::uint32_t restarts) {
   auto body = [&base, &request, &planner, restarts](int fd) {
-    auto send = [fd](const ResolverNews& news) { return send_news(fd, news); };
+    auto send = [fd](const ResolverMessage& message) { return send_resolved(fd, message); };
     sys::on_terminate([&send](const sys::Thrown& thrown) {
       send(out_of(thrown.out_of_memory ? "too little memory" : thrown.what, thrown.fix()));
     });

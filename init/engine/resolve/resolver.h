@@ -38,7 +38,7 @@ inline void fields(envgen::FieldVisitor& v, ResolverFailed& failed) {
   v("message", failed.message);
   v("not_listed", failed.not_listed);
 }
-using ResolverNews = std::variant<ResolverWaits, ResolverFailed, envgen::Plan>;
+using ResolverMessage = std::variant<ResolverWaits, ResolverFailed, envgen::Plan>;
 
 // Fills the snapshot's paths and gives the answer; collect_and_resolve is the one that ships.
 using Planner =
@@ -47,7 +47,7 @@ using Planner =
 class Resolver : public ChildWorker {
  public:
   // `take` gets what it tells; a damaged message is a ResolverFailed.
-  explicit Resolver(std::function<void(ResolverNews)> take);
+  explicit Resolver(std::function<void(ResolverMessage)> take);
 
   // `base` has argv, environment and facts; the child looks at paths anew at each poll. `restarts`:
   // of this node so far, the one ahead included; 0 for its first start.
@@ -59,12 +59,12 @@ class Resolver : public ChildWorker {
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;
   void on_silence(bool damaged) override;
 
-  std::function<void(ResolverNews)> take_;
+  std::function<void(ResolverMessage)> take_;
 };
 
 // The child's work, without the fork: `send` takes each message. Returns the exit code.
 int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& request,
-                        const std::function<bool(const ResolverNews&)>& send,
+                        const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner = {}, std::uint32_t restarts = 0);
 
 // Makes the plan's directories and files.

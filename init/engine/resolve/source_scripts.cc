@@ -40,7 +40,7 @@ constexpr const char* kWhat = "sourcing a script for the job's environment";
 constexpr int kReportFd = 9;
 // The environment goes where no script can name a descriptor by accident: it has secrets in it.
 constexpr int kFirstEnvironmentFd = 64;
-constexpr std::size_t kMostReportBytes = 64U << 20;
+constexpr std::size_t kMaxReportBytes = 64U << 20;
 constexpr std::int64_t kStartUpMs = 5'000;
 
 // Name the file that a shell reads before its own text: bash the first, old Korn shells the second.
@@ -199,7 +199,7 @@ envgen::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& t
   const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
   proc::ChildRun shell(pid, std::move(pipe),
                        {.time_ms = left_ms,
-                        .most_bytes = kMostReportBytes,
+                        .most_bytes = kMaxReportBytes,
                         .linger_ms = left_ms,
                         .keeps_group = true});
   shell.wait();

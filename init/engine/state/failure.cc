@@ -11,8 +11,8 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostLineBytes = 400;
-constexpr std::size_t kMostSeenBytes = 4096;  // of a line: what is cut off may end a secret
+constexpr std::size_t kMaxLineBytes = 400;
+constexpr std::size_t kMaxSeenBytes = 4096;  // of a line: what is cut off may end a secret
 constexpr std::size_t kLinesInLog = 3;
 
 // What a terminal would show last of a line that was written over.
@@ -55,13 +55,13 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   }
   std::vector<std::string> lines;
   std::size_t bytes = 0;
-  while (!printed.empty() && lines.size() < kMostLastLines) {
+  while (!printed.empty() && lines.size() < kMaxLastLines) {
     const std::size_t start = printed.rfind('\n');
     const std::string_view line =
         start == std::string_view::npos ? printed : printed.substr(start + 1);
-    std::string shown = envgen::plain_text(last_state(line).substr(0, kMostSeenBytes));
-    bytes += std::min(shown.size(), kMostLineBytes);
-    if (bytes > kMostLastBytes) break;
+    std::string shown = envgen::plain_text(last_state(line).substr(0, kMaxSeenBytes));
+    bytes += std::min(shown.size(), kMaxLineBytes);
+    if (bytes > kMaxLastBytes) break;
     if (!shown.empty()) lines.push_back(std::move(shown));
     printed = printed.substr(0, start == std::string_view::npos ? 0 : start);
   }
@@ -77,7 +77,7 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   }
   for (std::string& line : lines) {
     line = envgen::mask_printed(line);
-    line.resize(envgen::cut_text(line, kMostLineBytes).size());
+    line.resize(envgen::cut_text(line, kMaxLineBytes).size());
   }
   return lines;
 }

@@ -116,11 +116,11 @@ inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
   v("first", end.first);
 }
 
-inline constexpr std::size_t kMostLastLines = 20;
-inline constexpr std::size_t kMostLastBytes = 4096;
+inline constexpr std::size_t kMaxLastLines = 20;
+inline constexpr std::size_t kMaxLastBytes = 4096;
 
 // The last lines of what a process printed, of which the first line may be torn (`whole`: it is
-// not). Together they have at most kMostLastBytes. Terminal escapes and control characters are left
+// not). Together they have at most kMaxLastBytes. Terminal escapes and control characters are left
 // out, of a progress bar its last state stays, empty lines are dropped, credentials are masked;
 // what is no UTF-8 becomes '?'. A line has at most 400 bytes.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);

@@ -18,7 +18,7 @@ namespace {
 
 // In place it needs no room but its own: what takes most of that goes until it is enough.
 void write_in_place(const std::string& path, JobReport report) {
-  constexpr std::size_t kMostTextBytes = 200;
+  constexpr std::size_t kMaxTextBytes = 200;
   static constexpr void (*kCuts[])(JobReport& report) = {
       [](JobReport& all) {
         all.failure.last_lines.clear();
@@ -32,7 +32,7 @@ void write_in_place(const std::string& path, JobReport report) {
       },
       [](JobReport& all) {
         all.health.clear();
-        all.first_failure.resize(envgen::cut_text(all.first_failure, kMostTextBytes).size());
+        all.first_failure.resize(envgen::cut_text(all.first_failure, kMaxTextBytes).size());
       },
   };
   for (const auto cut : kCuts) {
@@ -101,7 +101,7 @@ envgen::Status StateWriter::replace(const char* name, std::string_view content) 
     place_.name = name;
     return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);
   }
-  auto reached = sys::reach(path);
+  auto reached = sys::resolve_safely(path);
   if (!reached) return sys::write_file_atomic(path, 0644, content);  // which says why
   place_ = std::move(*reached);
   return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);

@@ -12,7 +12,7 @@
 #include "init/engine/control/control.h"
 #include "init/engine/state/state.h"
 #include "init/sys/facts.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 
@@ -48,7 +48,7 @@ class StateWriter {
   envgen::Status replace(const char* name, std::string_view content);
 
   sys::RunDir run_dir_;
-  sys::Reached place_;  // the run directory, so that not each write walks there
+  sys::SafePath place_;  // the run directory, so that not each write walks there
   ControlServer control_;
   bool changed_ = true;
   bool lost_ = false;  // the last write failed

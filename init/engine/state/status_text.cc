@@ -12,7 +12,7 @@
 #include "base/stable_sort.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/clock.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 namespace engine {
 namespace {

@@ -8,7 +8,7 @@
 #include "init/sys/clock.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {
@@ -60,7 +60,7 @@ void write_env_files(const Job& job, const StartContext& context) {
     const std::string& path = planned(job, record)->env_file;
     const envgen::Identity* who =
         spec.sandbox != nullptr && spec.sandbox->identity ? &*spec.sandbox->identity : nullptr;
-    auto saved = sys::with_rights_of(who, path, {}, [&](const sys::Reached& place) {
+    auto saved = sys::with_rights_of(who, path, {}, [&](const sys::SafePath& place) {
       return sys::write_file_atomic(place, path, kMode, lines_of(spec.env, mask));
     });
     if (!saved && saved.error().what == "following a path") saved.error().what = "writing a file";

@@ -18,12 +18,12 @@
 namespace engine {
 namespace {
 
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::Machine;
 using lifecycle::TaskKind;
 using lifecycle::TaskState;
 
-constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kMaxNames = 8;
 
 const std::vector<envgen::Process>* planned_list(const envgen::Plan& plan, TaskKind kind) {
   switch (kind) {
@@ -75,9 +75,9 @@ TaskReport task_report(const Job& job, const lifecycle::Task& task, std::size_t 
     report.log = kHookOutput;
   }
   if (task.state == TaskState::kEnded) {
-    report.exit_code = task.ending.exit_code();
-    if (task.ending.how == Ending::How::kSignaled) {
-      report.signal = proc::signal_name(task.ending.value);
+    report.exit_code = task.exit_status.exit_code();
+    if (task.exit_status.how == ExitStatus::How::kSignaled) {
+      report.signal = proc::signal_name(task.exit_status.value);
     }
   }
   const auto place = static_cast<std::size_t>(record.process);
@@ -139,12 +139,12 @@ const char* kind_name(TaskKind kind) {
 
 std::string names_list(const std::vector<std::string>& names, std::string_view separator) {
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) {
+  for (std::size_t i = 0; i < names.size() && i < kMaxNames; ++i) {
     if (i > 0) text += separator;
     text += names[i];
   }
-  if (names.size() > kMostNames) {
-    text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  if (names.size() > kMaxNames) {
+    text += " and " + std::to_string(names.size() - kMaxNames) + " more";
   }
   return text;
 }

@@ -17,7 +17,7 @@
 #include "init/engine/state/state.h"
 #include "init/proc/spawn.h"
 #include "init/sys/fd.h"
-#include "lifecycle/hang_side.h"
+#include "lifecycle/hang_agent.h"
 #include "lifecycle/machine.h"
 
 namespace engine {
@@ -37,7 +37,8 @@ struct TaskRecord {
   std::uint32_t incarnation = 0;
   sys::Fd start_pipe;  // open until its program runs or it ends
   std::optional<proc::StartFailure> failure;
-  std::optional<lifecycle::Ending> ending;  // of the last incarnation, known before the machine's
+  std::optional<lifecycle::ExitStatus>
+      exit_status;         // of the last incarnation, known before the machine's
   std::string stall;       // what the watch found, for a main process that has stalled
   bool stop_sent = false;  // it has had a stop signal
   bool unasked = false;    // ended by itself before the first of them
@@ -91,7 +92,7 @@ struct Job {
   std::shared_ptr<LineBoard> lines;  // what the ranks' lines tell; nullptr where none are watched
   std::vector<bool> told_steps;      // in an earlier start, by place in plan.processes
   HealthWatch health;
-  lifecycle::HangSide hang_side;
+  lifecycle::HangAgent hang_agent;
   std::int64_t save_asked_ms = 0;  // when the job was asked for its last checkpoint,
                                    // sys::monotonic_ms(); 0: it was not
   std::string save_reason;         // why a watch asked for the checkpoint; "" = none did

@@ -26,14 +26,14 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kRemoved = 1;
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 constexpr std::int64_t kPeriodMs = 5000;
 constexpr std::int64_t kLookMs = 60'000;  // for the removal of a million files
-constexpr std::uint64_t kMostBytes = 64U << 20;
-constexpr std::uint64_t kMostFiles = 16'384;
+constexpr std::uint64_t kMaxBytes = 64U << 20;
+constexpr std::uint64_t kMaxFiles = 16'384;
 constexpr std::uint64_t kShare = 4;  // of the file system
 constexpr std::uint64_t kBlock = 512;
-constexpr int kMostDepth = 16;
+constexpr int kMaxDepth = 16;
 
 struct Entry {
   std::size_t directory = 0;  // index in the list of directories
@@ -112,7 +112,7 @@ void Bound::measure(int fd, const char* name, int depth, Entry& entry) {
   ++entry.files;
   if (!S_ISDIR(status.st_mode) || entry.files > limit_.files) return;
   // The files that belong here are never this deep.
-  if (depth == kMostDepth) {
+  if (depth == kMaxDepth) {
     entry.files = limit_.files + 1;
     return;
   }
@@ -129,13 +129,13 @@ void Bound::add(std::size_t directory, int fd, const char* name) {
   bytes_ += entry.bytes;
   files_ += entry.files;
   // Above this number entries are removed at once instead of kept in memory.
-  if (entries_.size() < 2 * kMostFiles) return entries_.push_back(std::move(entry));
+  if (entries_.size() < 2 * kMaxFiles) return entries_.push_back(std::move(entry));
   remove(entry);
 }
 
 void Bound::remove(const Entry& entry) {
   const std::string& directory = directories_[entry.directory];
-  sys::Reached place;
+  sys::SafePath place;
   place.directory.reset(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   place.name = entry.name;
   if (!place.directory.valid() || !sys::remove_tree(place, directory + "/" + entry.name)) return;
@@ -243,7 +243,7 @@ bool is_short(const std::string& directory) {
 }  // namespace
 
 JobFilesLimit job_files_limit(const std::string& directory) {
-  JobFilesLimit limit{.bytes = kMostBytes, .files = kMostFiles};
+  JobFilesLimit limit{.bytes = kMaxBytes, .files = kMaxFiles};
   struct statvfs status{};
   if (::statvfs(directory.c_str(), &status) != 0) return limit;
   const std::uint64_t size = status.f_blocks * status.f_frsize;
@@ -267,7 +267,7 @@ std::string bound_job_files(const std::vector<std::string>& directories, JobFile
 }
 
 JobFiles::JobFiles(const WorkerContext& context)
-    : ChildWorker(kRemoved, kMostMessageBytes), context_(context) {}
+    : ChildWorker(kRemoved, kMaxMessageBytes), context_(context) {}
 
 void JobFiles::stepped() {
   const Job& job = context_.job;

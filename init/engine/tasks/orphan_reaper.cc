@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-constexpr int kMostTurnsWithoutSweep = 64;
+constexpr int kMaxTurnsWithoutSweep = 64;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
   bool nothing = false;
   if (!reaped.childless && signal_ != 0 && (due_ || put_off_ > 0 || !reaped.deaths.empty())) {
     // The dead need no signal: reap them first. A fork bomb does not put it off for ever.
-    if (more && ++put_off_ < kMostTurnsWithoutSweep) return false;
+    if (more && ++put_off_ < kMaxTurnsWithoutSweep) return false;
     put_off_ = 0;
     nothing = sweep();
   }
@@ -63,15 +63,15 @@ bool OrphanReaper::sweep() {
   bool any = false;
   for (const pid_t pid : children) {
     if (is_ours(pid) || refused_.contains(pid)) continue;
-    const bool news = swept_.insert(pid).second;
-    if (news && !(signal_ == SIGTERM && stopper_.has_had_term(pid)) && ::kill(pid, signal_) != 0 &&
-        errno == EPERM) {
+    const bool message = swept_.insert(pid).second;
+    if (message && !(signal_ == SIGTERM && stopper_.has_had_term(pid)) &&
+        ::kill(pid, signal_) != 0 && errno == EPERM) {
       note_refused("a process that the job left behind", pid);
       continue;
     }
     any = true;
     // Standing still it could not act on its TERM.
-    const auto member = news && signal_ == SIGTERM ? proc::find_member(pid) : std::nullopt;
+    const auto member = message && signal_ == SIGTERM ? proc::find_member(pid) : std::nullopt;
     if (member && member->state == 'T') ::kill(pid, SIGCONT);
   }
   if (signal_ == SIGKILL && due_) kill_rest();

@@ -15,7 +15,7 @@
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/open_log.h"
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 namespace engine {
 namespace {

@@ -40,10 +40,10 @@ Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, boo
   return Forward{rule->to};
 }
 
-int forwarded_end(const lifecycle::Ending& ending, std::uint64_t signals) {
-  const bool died = ending.how == lifecycle::Ending::How::kSignaled;
-  const int signal = ending.exit_code() - exit_code::kSignalBase;
-  if (!died && ending.how != lifecycle::Ending::How::kExited) return 0;
+int forwarded_end(const lifecycle::ExitStatus& exit_status, std::uint64_t signals) {
+  const bool died = exit_status.how == lifecycle::ExitStatus::How::kSignaled;
+  const int signal = exit_status.exit_code() - exit_code::kSignalBase;
+  if (!died && exit_status.how != lifecycle::ExitStatus::How::kExited) return 0;
   const bool is_signal = signal > 0 && signal <= lifecycle::kLastSignal;
   return is_signal && (signals & lifecycle::signal_bit(signal)) != 0 ? signal : 0;
 }

@@ -38,6 +38,6 @@ Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, boo
 
 // Which of `signals` (lifecycle::signal_bit) a process died of, or says so as a shell does; 0 =
 // none.
-int forwarded_end(const lifecycle::Ending& ending, std::uint64_t signals);
+int forwarded_end(const lifecycle::ExitStatus& exit_status, std::uint64_t signals);
 
 }  // namespace engine

@@ -26,12 +26,12 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // from a cold network file system
-constexpr int kMostLost = 3;                          // in a row, that die or grow
+constexpr int kMaxLost = 3;                           // in a row, that die or grow
 constexpr std::size_t kPacketBytes = 16U << 10;
 constexpr std::int64_t kGrowthKb = 64 << 10;
-constexpr std::size_t kMostHandedBytes = 64U << 10;  // one packet has to take it
-constexpr std::size_t kMostReasonBytes = 200;
-constexpr int kMostPackets = 16;  // of one turn
+constexpr std::size_t kMaxHandedBytes = 64U << 10;  // one packet has to take it
+constexpr std::size_t kMaxReasonBytes = 200;
+constexpr int kMaxPackets = 16;  // of one turn
 constexpr const char* kAtTerminal = "it has a terminal";
 
 std::string message_of(const std::vector<std::string>& fields) {
@@ -68,7 +68,7 @@ sys::Fd stand_in(bool piped) {
 // What a process of the job's said, which may be anything.
 std::string told_reason(std::string_view text) {
   const std::string masked = envgen::mask_printed(envgen::plain_text(text));
-  return std::string(envgen::cut_text(masked, kMostReasonBytes));
+  return std::string(envgen::cut_text(masked, kMaxReasonBytes));
 }
 
 envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
@@ -101,7 +101,8 @@ void Spare::note_start(const std::string& name, const proc::SpawnSpec& spec) {
   piped_err_ = piped(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
 }
 
-envgen::Status Spare::park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process) {
+envgen::Status Spare::start_spare(const envgen::WarmPlan& warm,
+                                  const envgen::WarmProcess& process) {
   const auto failed = [this](const char* where) {
     const int error = errno;
     return envgen::fail("keeping " + name_ + " warm", where, sys::errno_text(error), "");
@@ -173,20 +174,20 @@ std::string Spare::cold_reason(const proc::SpawnSpec& spec,
        spec.new_session != kept_->new_session)) {
     difference = "it is confined in another way";
   }
-  if (difference.empty() && order_to_go(spec).size() > kMostHandedBytes) {
+  if (difference.empty() && start_message(spec).size() > kMaxHandedBytes) {
     difference = "its new variables are too large";
   }
   return difference;
 }
 
-std::string Spare::order_to_go(const proc::SpawnSpec& spec) const {
+std::string Spare::start_message(const proc::SpawnSpec& spec) const {
   std::vector<std::string> fields = envgen::warm_edits(kept_->env, spec.env);
   fields.insert(fields.begin(), "go");
   return message_of(fields);
 }
 
 envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
-  auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), order_to_go(spec));
+  auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), start_message(spec));
   if (!handed) {
     end();
     return std::unexpected(std::move(handed.error()));
@@ -225,7 +226,7 @@ void Spare::await_end(std::int64_t until_ms) const {
 }
 
 void Spare::replace(std::string reason) {
-  if (++lost_ >= kMostLost) return give_up(std::move(reason));
+  if (++lost_ >= kMaxLost) return give_up(std::move(reason));
   end(std::move(reason));
 }
 
@@ -263,7 +264,7 @@ bool Spare::has_grown() const {
 
 void Spare::read() {
   std::array<char, kPacketBytes> room;
-  for (int packets = 0; socket_.valid() && packets < kMostPackets; ++packets) {
+  for (int packets = 0; socket_.valid() && packets < kMaxPackets; ++packets) {
     const ssize_t count = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
@@ -352,7 +353,7 @@ void Spare::note_end(const proc::Death& death) {
   }
   const bool refused = !death.signaled && state_ == State::kImporting;
   if (taken) how = "the kernel's OOM killer ended it";
-  if (refused || taken || ++lost_ >= kMostLost) {
+  if (refused || taken || ++lost_ >= kMaxLost) {
     give_up("what stood by does not: " + how);
   } else {
     state_ = State::kNone;

@@ -34,7 +34,7 @@ class Spare : public ChildWorker {
   void note_start(const std::string& name, const proc::SpawnSpec& spec);
   // Starts one, which imports `warm.modules`. Errors are the kernel's, of a fork and of
   // descriptors.
-  envgen::Status park(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
+  envgen::Status start_spare(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
   // Why a rank that starts as `spec` cannot be the one that stands by; "" = it can.
   [[nodiscard]] std::string cold_reason(const proc::SpawnSpec& spec,
                                         const std::vector<std::string>& free) const;
@@ -74,7 +74,7 @@ class Spare : public ChildWorker {
   void take(std::string_view packet);
   void note_end(const proc::Death& death);
   void leave();
-  [[nodiscard]] std::string order_to_go(const proc::SpawnSpec& spec) const;
+  [[nodiscard]] std::string start_message(const proc::SpawnSpec& spec) const;
 
   const WorkerContext& context_;
   std::string name_;

@@ -164,21 +164,21 @@ void WarmRanks::advance() {
           spare->state() == Spare::State::kNone && spare->pid() == 0 && !spare->is_handed();
       if (process == nullptr) spare->end();
       if (process == nullptr || !free) continue;
-      park(*spare, *process);
+      start_spare(*spare, *process);
       if (spare->state() == Spare::State::kImporting) break;
     }
   }
   tell();
 }
 
-void WarmRanks::park(Spare& spare, const envgen::WarmProcess& process) {
+void WarmRanks::start_spare(Spare& spare, const envgen::WarmProcess& process) {
   const std::int64_t soon_ms = sys::monotonic_ms() + kImportLookMs;
   deadline_ms_ = std::min(deadline_ms_.value_or(soon_ms), soon_ms);
   const Room& room = sys::oom_kills_group() ? kToBeginInGroup : kToBegin;
   if (!is_there(room)) {
     return spare.end(std::string("less than ") + room.words + " of the container's memory is free");
   }
-  if (auto status = spare.park(context_.job.plan.warm, process); !status) {
+  if (auto status = spare.start_spare(context_.job.plan.warm, process); !status) {
     spare.give_up(to_line(status.error()));
   }
 }

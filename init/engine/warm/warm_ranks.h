@@ -47,7 +47,7 @@ class WarmRanks : public ChildWorker {
   [[nodiscard]] bool may_stand_by() const;
   [[nodiscard]] const envgen::WarmProcess* planned_warm(std::size_t place) const;
   void advance();
-  void park(Spare& spare, const envgen::WarmProcess& process);
+  void start_spare(Spare& spare, const envgen::WarmProcess& process);
   void tell();
   void note_cold(TaskRecord& record, const std::string& reason);
   void say_starts();

@@ -17,7 +17,7 @@ constexpr std::size_t kHeaderBytes = 8;
 
 // Of one call, so that a worker gone mad cannot keep PID 1 from its signals. A pipe holds less:
 // what a dead worker left is read at once.
-constexpr int kMostReads = 64;
+constexpr int kMaxReads = 64;
 
 std::uint32_t number_at(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
@@ -47,7 +47,7 @@ bool send_message(int fd, std::uint32_t kind, std::string_view bytes) {
 bool MessagePipe::read(
     const std::function<bool(std::uint32_t kind, std::string_view bytes)>& take) {
   std::array<char, 65536> chunk;
-  for (int reads = 0; reads < kMostReads && !at_end_; ++reads) {
+  for (int reads = 0; reads < kMaxReads && !at_end_; ++reads) {
     const ssize_t size = ::read(pipe_.get(), chunk.data(), chunk.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) break;

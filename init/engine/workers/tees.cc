@@ -23,7 +23,7 @@ namespace engine {
 namespace {
 
 constexpr std::uint32_t kKinds = 8;
-constexpr std::uint32_t kMostMessageBytes = 64U << 10;
+constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
 // One that dies within this time of its start dies of what it does, or somebody is after it.
 constexpr std::int64_t kSoonMs = 1000;
@@ -57,7 +57,7 @@ envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& pr
 }  // namespace
 
 Tees::Tees(std::function<bool()> wanted)
-    : ChildWorker(kKinds, kMostMessageBytes), wanted_(std::move(wanted)) {}
+    : ChildWorker(kKinds, kMaxMessageBytes), wanted_(std::move(wanted)) {}
 
 envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));

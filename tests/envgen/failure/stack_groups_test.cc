@@ -305,7 +305,7 @@ TEST(Stacks, GoToAnotherNodeWithinBounds) {
     seen.push_back(python({{"/work/" + std::string(300, 'x') + ".py", i, "f"}}));
   }
   const std::string bytes = encode_places(places_of(job(seen)));
-  EXPECT_LE(bytes.size(), envgen::kMostPlacesBytes);
+  EXPECT_LE(bytes.size(), envgen::kMaxPlacesBytes);
   const auto places = decode_places(bytes);
   ASSERT_TRUE(places);
   EXPECT_FALSE(places->whole) << "the largest group is left out, not the one that differs";

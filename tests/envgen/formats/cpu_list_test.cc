@@ -47,8 +47,8 @@ TEST(CpuMask, RefusesAListInItsPlace) {
 
 TEST(CpuMask, IsBounded) {
   std::string text = "1";
-  for (int words = 1; words < kMostCpus / 32; ++words) text += ",00000000";
-  EXPECT_EQ(mask_of(text), std::to_string(kMostCpus - 32));
+  for (int words = 1; words < kMaxCpus / 32; ++words) text += ",00000000";
+  EXPECT_EQ(mask_of(text), std::to_string(kMaxCpus - 32));
   EXPECT_EQ(mask_of(text + ",00000000"), "none");
 }
 

@@ -144,13 +144,13 @@ TEST(LineScanner, ALineCountsWhenItIsComplete) {
 }
 
 TEST(LineScanner, PassesOverLinesThatAreTooLongHoweverTheyCome) {
-  const std::string filler(kMostWatchedLineBytes, 'x');
+  const std::string filler(kMaxWatchedLineBytes, 'x');
   const std::string line = "step 7";
   EXPECT_THAT(scan({filler + line + "\n" + line + "\n"}), ElementsAre(7));
   EXPECT_THAT(scan({filler, line, "\n", line, "\n"}), ElementsAre(7));
   EXPECT_THAT(scan({filler + line, "\n" + line + "\n"}), ElementsAre(7));
   EXPECT_THAT(scan({std::string(1U << 20, 'x') + line + "\n" + line + "\n"}), ElementsAre(7));
-  const std::string fits(kMostWatchedLineBytes - line.size(), 'x');
+  const std::string fits(kMaxWatchedLineBytes - line.size(), 'x');
   EXPECT_THAT(scan({fits + line + "\n"}), ElementsAre(7));
   EXPECT_THAT(scan({fits, line, "\n"}), ElementsAre(7));
 }

@@ -205,7 +205,7 @@ LauncherCase long_list(std::size_t bytes) {
 }
 
 TEST(TensorFlow, OneVariableHoldsLessThan128KiB) {
-  EXPECT_LT(config_of(long_list(130000)).size(), kMostVariableBytes);
+  EXPECT_LT(config_of(long_list(130000)).size(), kMaxVariableBytes);
   EXPECT_THAT(long_list(135000).error(kLaunchTensorflow),
               AllOf(HasSubstr("TF_CONFIG"), HasSubstr("131072"), HasSubstr("shorter host names")));
 }
@@ -214,8 +214,8 @@ TEST(TensorFlow, TheLimitCountsTheNameAndTheEnd) {
   LauncherCase job({"python", "train.py"}, {1, 1}, 0);
   job.resolved.cluster.nodes[1].host = "b";
   const std::size_t rest = config_of(job).size() - 1 + std::string("TF_CONFIG=").size() + 1;
-  job.resolved.cluster.nodes[1].host = std::string(kMostVariableBytes - rest, 'b');
-  EXPECT_EQ(config_of(job).size() + 11, kMostVariableBytes);
+  job.resolved.cluster.nodes[1].host = std::string(kMaxVariableBytes - rest, 'b');
+  EXPECT_EQ(config_of(job).size() + 11, kMaxVariableBytes);
   job.resolved.cluster.nodes[1].host += 'b';
   EXPECT_THAT(job.error(kLaunchTensorflow), HasSubstr("131072 bytes"));
 }

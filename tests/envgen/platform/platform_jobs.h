@@ -68,8 +68,8 @@ inline const Platform& platform_named(std::string_view name) {
 inline Location location(std::string_view platform, const Container& container,
                          const Request& request) {
   Snapshot snapshot = snapshot_of(container);
-  constexpr int kMostRounds = 20;
-  for (int round = 0; round < kMostRounds; ++round) {
+  constexpr int kMaxRounds = 20;
+  for (int round = 0; round < kMaxRounds; ++round) {
     Inputs inputs(snapshot, request);
     Location result = platform_named(platform).locate(inputs);
     if (!std::holds_alternative<NeedsPaths>(result)) return result;

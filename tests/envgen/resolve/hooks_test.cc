@@ -167,7 +167,7 @@ TEST(Hooks, MayBeNamedByTheImagesOwnDirectory) {
 
 TEST(Hooks, AreAtMostSoMany) {
   Job job;
-  for (std::size_t i = 0; i <= kMostHooks; ++i) {
+  for (std::size_t i = 0; i <= kMaxHooks; ++i) {
     job.tree.program(kImage + "/pre-stop.d/" + std::to_string(i));
   }
   EXPECT_THAT(job.error(), AllOf(HasSubstr("pre-stop.d"), HasSubstr("257 hooks")));

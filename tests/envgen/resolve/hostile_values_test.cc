@@ -58,7 +58,7 @@ const Told kTold[] = {
 
 // --- the master
 
-TEST(ToldMaster, IsOneNameOrAddressWithoutAPort) {
+TEST(GivenMaster, IsOneNameOrAddressWithoutAPort) {
   for (const Told& told : kTold) {
     for (const char* value : {"a b", "a\nb", " a", "-x", "\xff\xfe", "a:29500", "tcp://a", "a,b",
                               "[fd00::1]:80", ".", "[a]"}) {
@@ -75,7 +75,7 @@ TEST(ToldMaster, IsOneNameOrAddressWithoutAPort) {
   }
 }
 
-TEST(ToldMaster, IsNotTheNodeItselfOnAnyButTheFirst) {
+TEST(GivenMaster, IsNotTheNodeItselfOnAnyButTheFirst) {
   for (const Told& told : kTold) {
     for (const char* value : {"localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
       EXPECT_THAT(
@@ -87,7 +87,7 @@ TEST(ToldMaster, IsNotTheNodeItselfOnAnyButTheFirst) {
   }
 }
 
-TEST(ToldMaster, OfTheFirstNodeIsItsHostWhereItIsToldItself) {
+TEST(GivenMaster, OfTheFirstNodeIsItsHostWhereItIsToldItself) {
   for (Told told : kTold) {
     for (std::string& variable : told.variables) {
       for (const char* name : {"RANK=1", "PET_NODE_RANK=1", "VC_TASK_INDEX=1", "VK_TASK_INDEX=1"}) {
@@ -104,7 +104,7 @@ TEST(ToldMaster, OfTheFirstNodeIsItsHostWhereItIsToldItself) {
   }
 }
 
-TEST(ToldMaster, GivesWayToTheOption) {
+TEST(GivenMaster, GivesWayToTheOption) {
   Request request = request_of(kTrain);
   request.master_addr = "real";
   for (const Told& told : kTold) {
@@ -114,7 +114,7 @@ TEST(ToldMaster, GivesWayToTheOption) {
   }
 }
 
-TEST(ToldMaster, OfVolcanoIsNoOtherNodeThanTheFirst) {
+TEST(GivenMaster, OfVolcanoIsNoOtherNodeThanTheFirst) {
   EXPECT_THAT(refusal("volcano", with(kTold[2].variables + Words{"MASTER_ADDR=b"}), kTrain),
               AllOf(HasSubstr("b, which is node 1"), HasSubstr("node 0, which is a")));
 }

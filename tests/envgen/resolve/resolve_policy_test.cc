@@ -144,13 +144,13 @@ TEST(Policy, LeavesTheResolverTheTimeOfPeersWhereThereMayBeSome) {
 }
 
 TEST(Policy, WaitsForNothingLongerThanTheMachineDoes) {
-  constexpr std::int64_t kMostMs = 1'000'000'000;
+  constexpr std::int64_t kMaxMs = 1'000'000'000;
   Request request = train();
   request.script_timeout_ms = request.rank_table_timeout_ms = request.peer_timeout_ms =
       request.device_wait_ms = std::numeric_limits<std::int64_t>::max();
   request.policy.elastic = true;
   constexpr std::int64_t kLastLookMs = 10'000;  // at the devices
-  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 4 * kMostMs + kLastLookMs + 60'000);
+  EXPECT_EQ(policy_of(request).resolve_timeout_ms, 4 * kMaxMs + kLastLookMs + 60'000);
 }
 
 TEST(Policy, LeavesTheHoldersOfDevicesTheirTime) {

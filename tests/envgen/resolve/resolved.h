@@ -10,8 +10,8 @@ namespace envgen::jobs {
 
 // Resolves `snapshot`, and shows it what of `container` it asks for.
 inline Outcome outcome_in(Snapshot snapshot, const Container& container, const Request& request) {
-  constexpr int kMostRounds = 20;
-  for (int round = 0; round < kMostRounds; ++round) {
+  constexpr int kMaxRounds = 20;
+  for (int round = 0; round < kMaxRounds; ++round) {
     Answer answer = resolve(snapshot, request);
     if (answer.wants.empty()) return std::move(answer.outcome);
     for (const Want& want : answer.wants) {

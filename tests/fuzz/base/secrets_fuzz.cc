@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::string_view kCanary = "canary-0f1e2d3c4b5a69788796a5b4";
 // Long texts take the time of many short ones, and find no more.
-constexpr std::size_t kMostBytes = 1024;
+constexpr std::size_t kMaxBytes = 1024;
 
 }  // namespace
 
 TRAINIT_FUZZER(secrets) {
-  const std::string text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  const std::string text(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
   (void)envgen::mask_secrets(text);
   (void)envgen::mask_printed(text);
   (void)envgen::masked_entry(text);

@@ -12,7 +12,7 @@
 namespace {
 
 void check_depth(const envgen::xml::Element& element, std::size_t depth) {
-  require(depth <= envgen::xml::kMostDepth && !element.name.empty());
+  require(depth <= envgen::xml::kMaxDepth && !element.name.empty());
   for (const auto& child : element.children) check_depth(child, depth + 1);
 }
 

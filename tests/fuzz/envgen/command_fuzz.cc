@@ -144,8 +144,8 @@ void check(const Words& command) {
 }  // namespace
 
 TRAINIT_FUZZER(command) {
-  constexpr std::size_t kMostBytes = 1024;
-  const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  constexpr std::size_t kMaxBytes = 1024;
+  const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
   if (text.contains('\0')) return 0;  // no argument has one
   check({std::string(text)});
   Words words;

@@ -32,8 +32,8 @@ void check(std::string_view text, envgen::HostfileDialect dialect) {
 
 TRAINIT_FUZZER(hostfile) {
   using enum envgen::HostfileDialect;
-  constexpr std::size_t kMostBytes = 512;  // each input is read about twenty times
-  std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  constexpr std::size_t kMaxBytes = 512;  // each input is read about twenty times
+  std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
   for (auto dialect : {kOpenMpi, kMpich, kIntelMpi, kDeepSpeed, kHorovod, kPlain}) {
     check(text, dialect);
   }

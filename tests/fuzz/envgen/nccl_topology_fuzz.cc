@@ -16,7 +16,7 @@ namespace {
 
 void check_cpus(const envgen::CpuList& cpus) {
   require(std::ranges::is_sorted(cpus, std::ranges::less_equal()));
-  require(cpus.empty() || (cpus.front() >= 0 && cpus.back() < envgen::kMostCpus));
+  require(cpus.empty() || (cpus.front() >= 0 && cpus.back() < envgen::kMaxCpus));
   require(envgen::parse_cpu_list(envgen::cpu_list_text(cpus)) == cpus);
   require(envgen::common_cpus(cpus, cpus) == cpus);
 }

@@ -13,11 +13,11 @@
 TRAINIT_FUZZER(nodelist) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   if (auto hosts = envgen::expand_nodelist(text, "fuzz")) {
-    require(!hosts->empty() && hosts->size() <= envgen::kMostHosts);
+    require(!hosts->empty() && hosts->size() <= envgen::kMaxHosts);
     for (const std::string& host : *hosts) require(!host.empty());
   }
   if (auto counts = envgen::expand_counts(text, "fuzz")) {
-    require(!counts->empty() && counts->size() <= envgen::kMostHosts);
+    require(!counts->empty() && counts->size() <= envgen::kMaxHosts);
     for (int count : *counts) require(count >= 0);
   }
   if (auto hosts = envgen::parse_host_list(text, "fuzz")) {

@@ -26,18 +26,18 @@ envgen::SeenRank rank_of(std::string_view text, int number, char state) {
 }  // namespace
 
 TRAINIT_FUZZER(stacks) {
-  constexpr std::size_t kMostBytes = 4096;
-  constexpr std::size_t kMostVerdict = 1000;
-  const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  constexpr std::size_t kMaxBytes = 4096;
+  constexpr std::size_t kMaxVerdict = 1000;
+  const std::string_view text(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
   const envgen::DumpHeader header = envgen::parse_dump_header(text);
   require(header.signal == 0 || (header.signal == envgen::kStackSignal && header.fd >= 0));
   const std::string_view half = text.substr(text.size() / 2);
   const envgen::SeenJob job{.ranks = {rank_of(text, 0, 'S'), rank_of(half, 1, 'R')}, .whole = true};
   const envgen::StackVerdict verdict = envgen::judge_stacks(job);
-  require(verdict.text.size() <= kMostVerdict);
-  constexpr std::size_t kMostRas = 500;
+  require(verdict.text.size() <= kMaxVerdict);
+  constexpr std::size_t kMaxRas = 500;
   const std::string ras = envgen::ras_text(text, static_cast<int>(size % 9), job);
-  require(ras.size() <= kMostRas);
+  require(ras.size() <= kMaxRas);
   for (const char c : verdict.text + ras) require(c >= ' ' && c <= '~');
   for (const std::size_t rank : verdict.suspects) require(rank < job.ranks.size());
   require(!stacks_to_text(job, verdict).empty() && !stacks_to_json(job, verdict).empty());

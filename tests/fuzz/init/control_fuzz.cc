@@ -93,8 +93,8 @@ void check_decisions(const engine::ControlRequest& request) {
 }  // namespace
 
 TRAINIT_FUZZER(control) {
-  constexpr std::size_t kMostBytes = 64;
-  size = std::min(size, kMostBytes);
+  constexpr std::size_t kMaxBytes = 64;
+  size = std::min(size, kMaxBytes);
   if (size == 0) return 0;  // an empty record is what a closed connection looks like
   static Server server;
   const sys::Fd client = server.connect();

@@ -17,7 +17,7 @@ namespace {
 void check_error(const envgen::Error& error, std::string_view text) {
   require(!error.found.empty() && !error.fix.empty());
   constexpr std::string_view kLine = "$TRAINIT_ENV: line ";
-  if (text.size() > envgen::kMostExportBytes) return;
+  if (text.size() > envgen::kMaxExportBytes) return;
   require(error.where.starts_with(kLine));
   const long line = std::strtol(error.where.c_str() + kLine.size(), nullptr, 10);
   require(line >= 1 && line <= 1 + std::ranges::count(text, '\n'));
@@ -56,7 +56,7 @@ TRAINIT_FUZZER(hook_exports) {
   }
   for (const envgen::EnvEdit& edit : *edits) check_edit(edit);
   const std::string again = written(*edits);
-  if (again.size() > envgen::kMostExportBytes) return 0;
+  if (again.size() > envgen::kMaxExportBytes) return 0;
   const auto same = envgen::parse_hook_exports(again);
   require(same && *same == *edits);
   return 0;

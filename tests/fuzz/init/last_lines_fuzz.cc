@@ -25,19 +25,19 @@ bool is_plain(std::string_view text) {
 }  // namespace
 
 TRAINIT_FUZZER(last_lines) {
-  constexpr std::size_t kMostLineBytes = 400;
-  constexpr std::size_t kMostMessageBytes = 4096;
+  constexpr std::size_t kMaxLineBytes = 400;
+  constexpr std::size_t kMaxMessageBytes = 4096;
   const std::string_view printed(reinterpret_cast<const char*>(data), size);
   for (const bool whole : {true, false}) {
     engine::FailureDetail detail;
     detail.last_lines = engine::last_lines_of(printed, whole);
     detail.torn_down.assign(size % 100, "rank-8: SIGTERM");
-    require(detail.last_lines.size() <= engine::kMostLastLines);
+    require(detail.last_lines.size() <= engine::kMaxLastLines);
     for (const std::string& line : detail.last_lines) {
-      require(!line.empty() && line.size() <= kMostLineBytes && is_plain(line));
+      require(!line.empty() && line.size() <= kMaxLineBytes && is_plain(line));
     }
-    const std::string text = engine::termination_text("rank-9 died", detail, kMostMessageBytes);
-    require(text.size() <= kMostMessageBytes && text.starts_with("trainit: rank-9 died\n"));
+    const std::string text = engine::termination_text("rank-9 died", detail, kMaxMessageBytes);
+    require(text.size() <= kMaxMessageBytes && text.starts_with("trainit: rank-9 died\n"));
     require(text.ends_with("\n"));
   }
   return 0;

@@ -16,7 +16,7 @@
 #include "init/engine/cluster/link_connection.h"
 #include "init/engine/cluster/link_session.h"
 #include "init/engine/cluster/link_wire.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace {
@@ -43,7 +43,7 @@ void take_all(std::string_view bytes, std::uint32_t most) {
     read_as<engine::LinkNodesRequest>(frame.payload);
     read_as<engine::LinkRows>(frame.payload);
     read_as<lifecycle::NodeReport>(frame.payload);
-    read_as<lifecycle::Verdict>(frame.payload);
+    read_as<lifecycle::NodeVerdict>(frame.payload);
     bytes.remove_prefix(size);
   }
 }
@@ -81,7 +81,7 @@ std::string report() {
   return envgen::to_wire(report);
 }
 std::string verdict() {
-  lifecycle::Verdict verdict;
+  lifecycle::NodeVerdict verdict;
   verdict.failure = lifecycle::NodeFailure{.message = "rank 3 failed", .detail = "lines"};
   verdict.waits_for = "node 1";
   return envgen::to_wire(verdict);
@@ -90,10 +90,10 @@ std::string verdict() {
 }  // namespace
 
 TRAINIT_FUZZER(link_frames) {
-  constexpr std::size_t kMostBytes = 40'000;
-  const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
-  take_all(bytes, engine::kMostLinkPayload);
-  take_all(bytes, engine::kMostStrangersPayload);
+  constexpr std::size_t kMaxBytes = 40'000;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
+  take_all(bytes, engine::kMaxLinkPayload);
+  take_all(bytes, engine::kMaxStrangersPayload);
   over_a_connection(bytes, false);
   over_a_connection(bytes, true);
   // What is nearly right, so that random bytes come further.
@@ -103,7 +103,7 @@ TRAINIT_FUZZER(link_frames) {
     for (std::size_t i = 0; i + 1 < std::min<std::size_t>(bytes.size(), 8); i += 2) {
       changed.at(static_cast<unsigned char>(bytes[i]) % changed.size()) = bytes[i + 1];
     }
-    take_all(changed, engine::kMostLinkPayload);
+    take_all(changed, engine::kMaxLinkPayload);
     over_a_connection(changed, true);
   }
   return 0;

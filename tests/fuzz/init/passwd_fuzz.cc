@@ -20,7 +20,7 @@ void check_name(const std::string& name) {
 }
 
 void check_identity(const envgen::Identity& identity) {
-  require(identity.uid <= envgen::kMostId && identity.gid <= envgen::kMostId);
+  require(identity.uid <= envgen::kMaxId && identity.gid <= envgen::kMaxId);
   require(!identity.home.empty() && !identity.groups.empty());
   require(identity.groups.front() == identity.gid);
   const std::set<std::uint32_t> groups(identity.groups.begin(), identity.groups.end());
@@ -44,8 +44,8 @@ TRAINIT_FUZZER(passwd) {
     check_name(entry.name);
     const bool first = seen.insert(entry.name).second;
     const bool is_number = entry.name.find_first_not_of("0123456789") == std::string::npos;
-    constexpr std::size_t kMostNames = 8;  // each reads the text again
-    if (!first || is_number || seen.size() > kMostNames) continue;
+    constexpr std::size_t kMaxNames = 8;  // each reads the text again
+    if (!first || is_number || seen.size() > kMaxNames) continue;
     const auto again = envgen::find_identity(entry.name, rest, "", "--user");
     require(again && again->uid == entry.uid && again->gid == entry.gid);
   }

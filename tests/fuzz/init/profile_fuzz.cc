@@ -20,7 +20,7 @@ void check(std::string_view json, const sandbox::Host& host, bool strict) {
     return;
   }
   require(!filter->program.empty() && filter->program.size() % sizeof(sock_filter) == 0);
-  require(filter->program.size() / sizeof(sock_filter) <= sandbox::kMostInstructions);
+  require(filter->program.size() / sizeof(sock_filter) <= sandbox::kMaxInstructions);
   for (const std::uint32_t arch : std::initializer_list<std::uint32_t>{
            AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64, AUDIT_ARCH_I386}) {
     for (const int number : {-1, 0, 41, 59, 231, 0x4000'0000 + 1, 435, 10'000}) {

@@ -14,10 +14,10 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<CheckResult> kResults = {
-    {"kernel", "", Verdict::kOk, "Linux 6.1.0 x86_64", ""},
-    {"gpu", "", Verdict::kSkipped, "nvidia-smi is not in PATH", ""},
-    {"shm", "/dev/shm", Verdict::kWarning, "64 MiB, 63 MiB free", "give it --shm-size 16g"},
-    {"npu", "NPU 3 chip 0", Verdict::kFailed, "its health is <Alarm>", "reset the \"card\""},
+    {"kernel", "", CheckStatus::kOk, "Linux 6.1.0 x86_64", ""},
+    {"gpu", "", CheckStatus::kSkipped, "nvidia-smi is not in PATH", ""},
+    {"shm", "/dev/shm", CheckStatus::kWarning, "64 MiB, 63 MiB free", "give it --shm-size 16g"},
+    {"npu", "NPU 3 chip 0", CheckStatus::kFailed, "its health is <Alarm>", "reset the \"card\""},
 };
 
 TEST(CheckResults, MakeATable) {
@@ -33,7 +33,7 @@ TEST(CheckResults, MakeATable) {
 
 TEST(CheckResults, WrapAtTheTerminalsWidthBetweenWords) {
   const std::vector<CheckResult> results = {
-      {"disk", "", Verdict::kFailed, "no room is left in the directory of logs", "clear it"}};
+      {"disk", "", CheckStatus::kFailed, "no room is left in the directory of logs", "clear it"}};
   EXPECT_EQ(results_to_text(results, false, 42),
             "disk  failed   no room is left in the\n"
             "               directory of logs\n"
@@ -43,7 +43,7 @@ TEST(CheckResults, WrapAtTheTerminalsWidthBetweenWords) {
   const std::string wide = "ä";
   std::string word;
   for (int i = 0; i < 40; ++i) word += wide;
-  const std::vector<CheckResult> one = {{"disk", "", Verdict::kOk, word, ""}};
+  const std::vector<CheckResult> one = {{"disk", "", CheckStatus::kOk, word, ""}};
   const std::string text = results_to_text(one, false, 45);
   EXPECT_THAT(text, HasSubstr("disk  ok       " + word.substr(0, 60) + "\n"));
   // A terminal too narrow to wrap for is left to wrap by itself.
@@ -56,7 +56,8 @@ TEST(CheckResults, ColourTheVerdictAlone) {
 }
 
 TEST(CheckResults, StayALineWhateverTheyHold) {
-  const std::vector<CheckResult> results = {{"x", "a\nb", Verdict::kFailed, "c\033[2Jd", "e\tf"}};
+  const std::vector<CheckResult> results = {
+      {"x", "a\nb", CheckStatus::kFailed, "c\033[2Jd", "e\tf"}};
   EXPECT_EQ(results_to_text(results, false, 0),
             "x  failed   a\\nb: c\\x1b[2Jd\n"
             "            -> e\\tf\n"

@@ -24,7 +24,7 @@ namespace {
 
 using doctor::Context;
 using envgen::CheckResult;
-using envgen::Verdict;
+using envgen::CheckStatus;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
@@ -75,7 +75,7 @@ TEST(DoctorRunner, GivesUpAPartThatHangs) {
                           }};
   const auto lists = doctor::run_parts({&part, 1}, 100);
   ASSERT_EQ(lists.size(), 1U);
-  EXPECT_EQ(lists[0][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[0][0].verdict, CheckStatus::kFailed);
   EXPECT_EQ(lists[0][0].place, "/mnt");
   EXPECT_THAT(lists[0][0].found, HasSubstr("no answer"));
 }
@@ -96,7 +96,7 @@ TEST(DoctorRunner, TellsAPartThatDiesFromOneThatSaysNothing) {
   ASSERT_EQ(lists.size(), 3U);
   EXPECT_THAT(lists[0][0].found, HasSubstr("SIGSYS"));
   EXPECT_THAT(lists[0][0].fix, HasSubstr("seccomp"));
-  EXPECT_EQ(lists[1][0].verdict, Verdict::kFailed);
+  EXPECT_EQ(lists[1][0].verdict, CheckStatus::kFailed);
   EXPECT_EQ(lists[2].size(), 2U);
   EXPECT_EQ(lists[2][1].check, "well");
 }
@@ -184,7 +184,8 @@ TEST_F(Doctor, SaysSomethingOfEachCheckAndWhatToDoAboutEachFault) {
   for (const CheckResult& result : doctor::run_checks({}, context_)) {
     ++seen[result.check];
     EXPECT_FALSE(result.found.empty()) << result.check;
-    const bool fault = result.verdict == Verdict::kFailed || result.verdict == Verdict::kWarning;
+    const bool fault =
+        result.verdict == CheckStatus::kFailed || result.verdict == CheckStatus::kWarning;
     EXPECT_EQ(fault, !result.fix.empty()) << to_line(result);
   }
   EXPECT_EQ(seen.size(), doctor::all_checks().size());
@@ -262,9 +263,9 @@ TEST_F(Doctor, ReadsWhatNvidiaSmiPrints) {
   const auto results = run("gpu");
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].place, "GPU 0000:0a:00.0 (/dev/nvidia2)");
-  EXPECT_EQ(results[0].verdict, Verdict::kFailed);
+  EXPECT_EQ(results[0].verdict, CheckStatus::kFailed);
   EXPECT_THAT(results[0].found, HasSubstr("3 uncorrectable ECC errors"));
-  EXPECT_EQ(results[1].verdict, Verdict::kWarning);
+  EXPECT_EQ(results[1].verdict, CheckStatus::kWarning);
 }
 
 TEST_F(Doctor, WarnsOfAGpuThatIsSlowOrTaken) {
@@ -348,9 +349,9 @@ TEST_F(Doctor, NamesAnUnwellChipAndProcessesThatAreLeftOnIt) {
   const auto results = run("npu");
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(to_line(results[0]).substr(0, 42), "npu: NPU 1 chip 0: its health is Alarm; se");
-  EXPECT_EQ(results[0].verdict, Verdict::kFailed);
+  EXPECT_EQ(results[0].verdict, CheckStatus::kFailed);
   EXPECT_THAT(results[1].found, HasSubstr("NPU 0 (pid 99910)"));
-  EXPECT_EQ(results[1].verdict, Verdict::kWarning);
+  EXPECT_EQ(results[1].verdict, CheckStatus::kWarning);
   context_.occasion = doctor::Occasion::kMonitor;  // the job's own
   EXPECT_EQ(run("npu").size(), 1U);
 }
@@ -444,13 +445,13 @@ TEST_F(Doctor, WantsDataSetsReadOnly) {
   const auto results = run("datasets");
   ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(to_line(results[0]), "datasets: /data/my set: read-only");
-  EXPECT_EQ(results[1].verdict, Verdict::kOk);
-  EXPECT_EQ(results[2].verdict, Verdict::kWarning);
+  EXPECT_EQ(results[1].verdict, CheckStatus::kOk);
+  EXPECT_EQ(results[2].verdict, CheckStatus::kWarning);
   EXPECT_THAT(results[2].fix, HasSubstr("readOnly: true"));
   context_.datasets = {"/absent", "/image"};
   const auto named = run("datasets");
   ASSERT_EQ(named.size(), 2U);
-  EXPECT_EQ(named[0].verdict, Verdict::kFailed);
+  EXPECT_EQ(named[0].verdict, CheckStatus::kFailed);
   EXPECT_THAT(named[1].found, HasSubstr("part of the image"));
 }
 
@@ -463,8 +464,8 @@ TEST_F(Doctor, LooksAtTheDirectoryInWhichAnotherWouldBeMade) {
   const auto results = run("disk");
   ASSERT_EQ(results.size(), 4U);
   EXPECT_THAT(results[3].found, HasSubstr("no directory for trainit's state"));
-  EXPECT_NE(results[0].verdict, Verdict::kFailed) << to_line(results[0]);
-  EXPECT_EQ(results[1].verdict, Verdict::kFailed);
+  EXPECT_NE(results[0].verdict, CheckStatus::kFailed) << to_line(results[0]);
+  EXPECT_EQ(results[1].verdict, CheckStatus::kFailed);
 }
 
 // --- Network ---

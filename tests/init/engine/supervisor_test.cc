@@ -227,9 +227,9 @@ TEST_F(Supervise, SleepsWhileARankCannotOpenItsLog) {
     return user + system;
   };
   // What is measured is this time; what the start has left to do may take some of the first ones.
-  constexpr int kMostWindows = 30;
+  constexpr int kMaxWindows = 30;
   long used = 0;
-  for (int window = 0; window == 0 || (window < kMostWindows && used > 5); ++window) {
+  for (int window = 0; window == 0 || (window < kMaxWindows && used > 5); ++window) {
     const long before = ticks();
     pollfd nothing{-1, 0, 0};
     ::poll(&nothing, 1, 300);

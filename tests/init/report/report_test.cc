@@ -96,8 +96,8 @@ TEST(Summary, OfMoreThanAnybodyReadsIsBounded) {
   EXPECT_LT(summary.findings.size(), 1010U);
   EXPECT_THAT(text_of(summary), AllOf(HasSubstr("19801 more failures are not shown"),
                                       HasSubstr("19001 more findings are not shown")));
-  constexpr std::size_t kMostBytes = 4U << 20;
-  EXPECT_LT(html_of(summary).size(), kMostBytes);
+  constexpr std::size_t kMaxBytes = 4U << 20;
+  EXPECT_LT(html_of(summary).size(), kMaxBytes);
   EXPECT_GT(trace_of({summary.nodes[0].chart}).size(), std::size_t{kMany});
 }
 

@@ -20,7 +20,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 #include "tests/init/child.h"
 #include "tests/init/refuse.h"
 
@@ -245,7 +245,7 @@ class ReplaceOfTheMachine : public WriteFileAtomic {
  protected:
   envgen::Status replace(const std::string& name, std::string_view content,
                          sys::Lifetime lifetime = sys::Lifetime::kMachine) const {
-    auto place = sys::reach(path(name));
+    auto place = sys::resolve_safely(path(name));
     return place ? sys::write_file_atomic(*place, path(name), 0644, content, lifetime)
                  : std::unexpected(place.error());
   }
@@ -337,10 +337,10 @@ TEST_F(ReplaceOfTheMachine, DoesNotWaitForTheDisk) {
 TEST_F(WriteFileAtomic, SaysWhatHelpsWhereDescriptorsAreOut) {
   const std::string file = path("hostfile");
   const auto outcome = child::run([&file] {
-    constexpr rlim_t kMost = 16;
+    constexpr rlim_t kMax = 16;
     int refused = 0;
-    for (rlim_t most = 0; most <= kMost; ++most) {
-      const rlimit limit{.rlim_cur = most, .rlim_max = kMost};
+    for (rlim_t most = 0; most <= kMax; ++most) {
+      const rlimit limit{.rlim_cur = most, .rlim_max = kMax};
       if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
       const auto status = sys::write_file_atomic(file, 0644, "x");
       if (status) continue;

@@ -308,7 +308,7 @@ class TeeReader : public testing::Test {
  protected:
   // As the tee does: what is held is not read.
   void put_while_not_held(std::int64_t now_ms) {
-    while (!mirror_.holds_up(now_ms)) put();
+    while (!mirror_.should_pause_input(now_ms)) put();
   }
   void put() {
     const std::string line = std::string(99, 'x') + "\n";
@@ -327,9 +327,9 @@ TEST_F(TeeReader, ThatPausesHoldsTheJobUpAndGetsEveryByte) {
     put_while_not_held(now_ms);
     EXPECT_EQ(mirror_.patience_ends_ms(), now_ms + kPatienceMs);
     now_ms += pause_ms;
-    EXPECT_TRUE(mirror_.holds_up(now_ms)) << pause_ms;
+    EXPECT_TRUE(mirror_.should_pause_input(now_ms)) << pause_ms;
     shown += drain(pipe_, mirror_);
-    EXPECT_FALSE(mirror_.holds_up(now_ms));
+    EXPECT_FALSE(mirror_.should_pause_input(now_ms));
   }
   EXPECT_EQ(mirror_.dropped(), 0U);
   EXPECT_EQ(mirror_.missing(), 0U);
@@ -338,12 +338,12 @@ TEST_F(TeeReader, ThatPausesHoldsTheJobUpAndGetsEveryByte) {
 
 TEST_F(TeeReader, ThatReadsNothingForThePatienceCostsLinesAndTheirNumberIsToldThere) {
   put_while_not_held(1000);
-  EXPECT_TRUE(mirror_.holds_up(1000 + kPatienceMs - 1));
-  EXPECT_FALSE(mirror_.holds_up(1000 + kPatienceMs));
+  EXPECT_TRUE(mirror_.should_pause_input(1000 + kPatienceMs - 1));
+  EXPECT_FALSE(mirror_.should_pause_input(1000 + kPatienceMs));
   EXPECT_TRUE(mirror_.given_up());
   while (mirror_.dropped() == 0) put();
-  EXPECT_LE(mirror_.pending(), StdoutMirror::kMostKept);
-  EXPECT_FALSE(mirror_.holds_up(1000 + 2 * kPatienceMs)) << "it is waited for once";
+  EXPECT_LE(mirror_.pending(), StdoutMirror::kMaxKept);
+  EXPECT_FALSE(mirror_.should_pause_input(1000 + 2 * kPatienceMs)) << "it is waited for once";
   mirror_.pass("last\n");
   put_ += 5;
   const std::string shown = drain(pipe_, mirror_);
@@ -353,7 +353,7 @@ TEST_F(TeeReader, ThatReadsNothingForThePatienceCostsLinesAndTheirNumberIsToldTh
   EXPECT_EQ(shown.size() - note.size() + mirror_.dropped(), put_);
   EXPECT_EQ(mirror_.missing(), 0U);
   put_while_not_held(2000 + 2 * kPatienceMs);
-  EXPECT_TRUE(mirror_.holds_up(1999 + 3 * kPatienceMs)) << "it reads again";
+  EXPECT_TRUE(mirror_.should_pause_input(1999 + 3 * kPatienceMs)) << "it reads again";
 }
 
 // A pipe takes more only when one of its pages is free.
@@ -362,22 +362,22 @@ TEST_F(TeeReader, ThatReadsAFewBytesIsNotGivenUp) {
   std::array<char, 10> few{};
   ASSERT_EQ(::read(pipe_.out.get(), few.data(), few.size()), 10);
   mirror_.flush();
-  EXPECT_TRUE(mirror_.holds_up(1000 + kPatienceMs));
-  EXPECT_TRUE(mirror_.holds_up(1000 + 2 * kPatienceMs - 1));
-  EXPECT_FALSE(mirror_.holds_up(1000 + 2 * kPatienceMs));
+  EXPECT_TRUE(mirror_.should_pause_input(1000 + kPatienceMs));
+  EXPECT_TRUE(mirror_.should_pause_input(1000 + 2 * kPatienceMs - 1));
+  EXPECT_FALSE(mirror_.should_pause_input(1000 + 2 * kPatienceMs));
 }
 
 TEST_F(TeeReader, ThatHadNothingToReadIsNotGivenUpForThat) {
   mirror_.pass("text\n");
-  EXPECT_FALSE(mirror_.holds_up(1000));
+  EXPECT_FALSE(mirror_.should_pause_input(1000));
   put_while_not_held(1'000'000);
-  EXPECT_TRUE(mirror_.holds_up(1'000'000 + kPatienceMs - 1));
+  EXPECT_TRUE(mirror_.should_pause_input(1'000'000 + kPatienceMs - 1));
 }
 
 TEST_F(TeeReader, ThatNeverReadsMissesWhatIsNotInItsPipe) {
   put_while_not_held(1000);
-  EXPECT_FALSE(mirror_.holds_up(1000 + kPatienceMs));
-  while (put_ < 3 * StdoutMirror::kMostKept) put();
+  EXPECT_FALSE(mirror_.should_pause_input(1000 + kPatienceMs));
+  while (put_ < 3 * StdoutMirror::kMaxKept) put();
   EXPECT_EQ(mirror_.missing(), put_ - child::read_now(pipe_.out.get()).size());
 }
 
@@ -386,7 +386,7 @@ TEST_F(TeeReader, WaitsForTheOneWhoWritesBefore) {
   put_while_not_held(1000);
   EXPECT_EQ(mirror_.waits_for(), -1);
   EXPECT_EQ(child::read_now(pipe_.out.get()), "");
-  EXPECT_TRUE(mirror_.holds_up(1000 + 2 * kPatienceMs)) << "no reader is at fault";
+  EXPECT_TRUE(mirror_.should_pause_input(1000 + 2 * kPatienceMs)) << "no reader is at fault";
   mirror_.wait_for_another(false);
   EXPECT_EQ(drain(pipe_, mirror_).size(), put_);
 }
@@ -451,7 +451,7 @@ TEST(TeeEcho, IsDeadWhereNobodyCanRead) {
   EXPECT_TRUE(mirror.dead());
   EXPECT_EQ(mirror.pending(), 0U);
   EXPECT_EQ(mirror.missing(), 8U);
-  EXPECT_FALSE(mirror.holds_up(1'000'000));
+  EXPECT_FALSE(mirror.should_pause_input(1'000'000));
   EXPECT_EQ(mirror.waits_for(), -1);
 }
 

@@ -18,16 +18,16 @@
 #include "init/engine/cluster/link_worker.h"
 #include "init/engine/workers/messages.h"
 #include "init/sys/clock.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 #include "tests/init/child.h"
 
 namespace link_node {
 
 using lifecycle::NodeFailure;
 using lifecycle::NodeReport;
-using lifecycle::Verdict;
+using lifecycle::NodeVerdict;
 using Stage = NodeReport::Stage;
-using State = Verdict::State;
+using State = NodeVerdict::State;
 
 inline constexpr int kLimitMs = 180'000;
 
@@ -99,7 +99,7 @@ class Node {
     }
     down_ = std::move(down.in);
     ::fcntl(up.out.get(), F_SETFL, O_NONBLOCK);
-    up_ = engine::MessagePipe(std::move(up.out), engine::kLinkKinds, engine::kMostLinkMessage);
+    up_ = engine::MessagePipe(std::move(up.out), engine::kLinkKinds, engine::kMaxLinkMessage);
   }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -121,7 +121,7 @@ class Node {
     report(last_ = now);
   }
   // Runs a start that was given, and says which one, as PID 1 does.
-  void run(const Verdict& go) {
+  void run(const NodeVerdict& go) {
     last_.meeting = go.meeting;
     report(Stage::kRunning);
   }
@@ -139,9 +139,9 @@ class Node {
   }
 
   // The first from now on that is so. What came before is gone.
-  Verdict await(const std::function<bool(const Verdict&)>& is_so,
-                const std::string& what = "a verdict") {
-    Verdict found;
+  NodeVerdict await(const std::function<bool(const NodeVerdict&)>& is_so,
+                    const std::string& what = "a verdict") {
+    NodeVerdict found;
     await_message(what, [&] {
       while (!verdicts_.empty()) {
         found = std::move(verdicts_.front());
@@ -152,12 +152,12 @@ class Node {
     });
     return found;
   }
-  Verdict await(State state) {
-    return await([state](const Verdict& verdict) { return verdict.state == state; },
+  NodeVerdict await(State state) {
+    return await([state](const NodeVerdict& verdict) { return verdict.state == state; },
                  "a verdict of state " + std::to_string(static_cast<int>(state)));
   }
-  Verdict await_go(std::uint32_t arrival) {
-    return await([arrival](const Verdict& verdict) { return verdict.go == arrival; }, "a go");
+  NodeVerdict await_go(std::uint32_t arrival) {
+    return await([arrival](const NodeVerdict& verdict) { return verdict.go == arrival; }, "a go");
   }
   std::string await_state(bool is_up) {
     std::string text;
@@ -204,7 +204,7 @@ class Node {
     return text;
   }
   // What has been said so far, and was not asked for.
-  std::deque<Verdict>& verdicts() {
+  std::deque<NodeVerdict>& verdicts() {
     read();
     return verdicts_;
   }
@@ -241,7 +241,7 @@ class Node {
   void read() {
     up_.read([this](std::uint32_t kind, std::string_view bytes) {
       if (kind == engine::kLinkVerdict) {
-        auto verdict = envgen::from_wire<Verdict>(bytes);
+        auto verdict = envgen::from_wire<NodeVerdict>(bytes);
         EXPECT_TRUE(verdict);
         if (verdict) verdicts_.push_back(std::move(*verdict));
       } else if (kind == engine::kLinkState) {
@@ -270,7 +270,7 @@ class Node {
   sys::Fd down_;
   engine::MessagePipe up_;
   NodeReport last_;
-  std::deque<Verdict> verdicts_;
+  std::deque<NodeVerdict> verdicts_;
   std::deque<engine::LinkState> states_;
   std::string absent_ = "?";
   std::deque<std::string> warnings_;

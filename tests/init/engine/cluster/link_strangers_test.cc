@@ -200,8 +200,8 @@ TEST_F(LinkStrangers, WithoutTheSecretAreNoNode) {
   EXPECT_FALSE(stranger.next());
   EXPECT_THAT(a.await_warning(), AllOf(HasSubstr("somebody at 127.0.0.1 said to be node 1 (b)"),
                                        HasSubstr("does not know this job")));
-  const lifecycle::Verdict waits =
-      a.await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  const lifecycle::NodeVerdict waits =
+      a.await([](const lifecycle::NodeVerdict& verdict) { return verdict.missing == 1; });
   EXPECT_EQ(waits.waits_for,
             "node 1 (b): somebody at 127.0.0.1 said to be it, and has another secret or list of "
             "nodes");
@@ -214,7 +214,7 @@ TEST_F(LinkStrangers, WithoutTheSecretAreNoNode) {
   of.secret = secret_;
   of.common = "another job";
   start(of).await_text("another job");
-  for (const lifecycle::Verdict& verdict : a.verdicts()) EXPECT_EQ(verdict.go, 0U);
+  for (const lifecycle::NodeVerdict& verdict : a.verdicts()) EXPECT_EQ(verdict.go, 0U);
   meets(a);
 }
 
@@ -234,7 +234,7 @@ TEST_F(LinkStrangers, HaveNoWordInTheNumberOfRestarts) {
   stranger.connection().send(Kind::kHeartbeat);
   while (stranger.next()->first != Kind::kHeartbeat) {
   }
-  for (const lifecycle::Verdict& verdict : a.verdicts()) EXPECT_EQ(verdict.restarts, 0U);
+  for (const lifecycle::NodeVerdict& verdict : a.verdicts()) EXPECT_EQ(verdict.restarts, 0U);
 }
 
 TEST_F(LinkStrangers, StandForNobodyWhoIsThere) {
@@ -268,7 +268,8 @@ TEST_F(LinkStrangers, StandForNobodyWhoIsThere) {
     b.report(Stage::kArrived);
     a.report(Stage::kArrived);
     b.await_go(1);
-    for (const lifecycle::Verdict& verdict : a.verdicts()) EXPECT_EQ(verdict.state, State::kFine);
+    for (const lifecycle::NodeVerdict& verdict : a.verdicts())
+      EXPECT_EQ(verdict.state, State::kFine);
     EXPECT_THAT(stranger.verdicts(), IsEmpty());
     EXPECT_THAT(b.states(), IsEmpty()) << "the node that answered keeps its connection";
   }
@@ -298,8 +299,8 @@ TEST_F(LinkStrangers, DoNotIncludeWhoHasAnotherListOfNodes) {
   start(of).await_text("port " + std::to_string(port_) +
                        ": it has a list of 2 nodes, and this node one of 3");
   a.report(Stage::kArrived);
-  const lifecycle::Verdict waits =
-      a.await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  const lifecycle::NodeVerdict waits =
+      a.await([](const lifecycle::NodeVerdict& verdict) { return verdict.missing == 1; });
   EXPECT_EQ(waits.waits_for, "node 1 (b): it has a list of 3 nodes, and node 0 one of 2");
   of.node_count = 2;
   of.cluster = 1;
@@ -322,7 +323,7 @@ TEST_F(LinkStrangers, ThatListenThereAreNoNode0) {
     LinkConnection client(sys::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), 1000);
     client.send(Kind::kGreeting, engine::new_link_nonce());
     client.send(Kind::kWelcome, envgen::to_wire(engine::LinkWelcome{.heartbeat_ms = 1}));
-    client.send(Kind::kVerdict, envgen::to_wire(lifecycle::Verdict{.go = 1}));
+    client.send(Kind::kVerdict, envgen::to_wire(lifecycle::NodeVerdict{.go = 1}));
     b.await_text("it does not know this job");
   }
   EXPECT_THAT(b.verdicts(), IsEmpty());

@@ -46,7 +46,7 @@ bool some_try(const std::function<bool()>& is_as_it_has_to_be) {
 }
 
 bool is_fine(Node& node) {
-  return std::ranges::all_of(node.verdicts(), [](const lifecycle::Verdict& verdict) {
+  return std::ranges::all_of(node.verdicts(), [](const lifecycle::NodeVerdict& verdict) {
     return verdict.state == State::kFine;
   });
 }
@@ -117,8 +117,8 @@ TEST_F(Link, SaysGoWhenAllHaveArrived) {
   c.await_state(true);
   a.report(Stage::kArrived);
   b.report(Stage::kArrived);
-  const lifecycle::Verdict waits =
-      b.await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  const lifecycle::NodeVerdict waits =
+      b.await([](const lifecycle::NodeVerdict& verdict) { return verdict.missing == 1; });
   EXPECT_EQ(waits.go, 0U);
   EXPECT_THAT(waits.waits_for, HasSubstr("node 2 (c)"));
   c.report(Stage::kArrived);
@@ -140,7 +140,7 @@ TEST_F(Link, TellsAllOfAFailure) {
   node(1).fail("rank 3 was killed by signal 9");
   for (Node& each : nodes_) each.await(State::kFailing);
   for (Node& each : nodes_) {
-    const lifecycle::Verdict verdict = each.await(State::kFailed);
+    const lifecycle::NodeVerdict verdict = each.await(State::kFailed);
     ASSERT_TRUE(verdict.failure);
     EXPECT_EQ(verdict.failure->node, 1U);
     EXPECT_EQ(verdict.failure->message, "rank 3 was killed by signal 9");
@@ -209,7 +209,7 @@ TEST_F(Link, NamesTheFirstOfTwoFailures) {
   }
   node(0).resume();
   for (Node& each : nodes_) {
-    const lifecycle::Verdict verdict = each.await(State::kFailed);
+    const lifecycle::NodeVerdict verdict = each.await(State::kFailed);
     ASSERT_TRUE(verdict.failure);
     EXPECT_EQ(verdict.failure->node, 2U);
     EXPECT_EQ(verdict.failure->message, "the first " + text);
@@ -225,9 +225,9 @@ TEST_F(Link, TakesAFailureAsOneOfWhoReportsIt) {
   report.cluster = 0xfeedULL;
   report.failure = NodeFailure{.node = 2, .message = std::string(4000, 'x')};
   node(1).report(report);
-  const lifecycle::Verdict verdict = node(2).await(State::kFailed);
+  const lifecycle::NodeVerdict verdict = node(2).await(State::kFailed);
   EXPECT_EQ(verdict.failure->node, 1U);
-  EXPECT_EQ(verdict.failure->message.size(), lifecycle::kMostTextBytes);
+  EXPECT_EQ(verdict.failure->message.size(), lifecycle::kMaxTextBytes);
 }
 
 TEST_F(Link, LosesANodeWhoseConnectionCloses) {
@@ -236,7 +236,7 @@ TEST_F(Link, LosesANodeWhoseConnectionCloses) {
   const std::int64_t start_ms = sys::monotonic_ms();
   node(1).kill();
   for (const std::size_t i : {0, 2}) {
-    const lifecycle::Verdict verdict = node(i).await(State::kFailed);
+    const lifecycle::NodeVerdict verdict = node(i).await(State::kFailed);
     ASSERT_TRUE(verdict.failure);
     EXPECT_EQ(verdict.failure->node, 1U);
     EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kClosed);
@@ -263,7 +263,7 @@ TEST_F(Link, LosesNode0) {
   run(2);
   node(0).kill();
   node(1).await_state(false);
-  const lifecycle::Verdict verdict = node(1).await(State::kFailed);
+  const lifecycle::NodeVerdict verdict = node(1).await(State::kFailed);
   ASSERT_TRUE(verdict.failure);
   EXPECT_EQ(verdict.failure->node, 0U);
   EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kClosed);
@@ -281,7 +281,7 @@ TEST_F(Link, NoticesThatNode0WasReplacedWhileItsOwnWorkerWasMadeAgain) {
   next.node0_life = settings(0, 2).life;
   Node& one = nodes_.emplace_back(next);
   one.report(Stage::kRunning);
-  const lifecycle::Verdict verdict = one.await(State::kFailed);
+  const lifecycle::NodeVerdict verdict = one.await(State::kFailed);
   EXPECT_TRUE(verdict.by_itself);
   EXPECT_EQ(verdict.failure->node, 0U);
 }
@@ -306,7 +306,7 @@ TEST_F(Link, CountsSilence) {
   const std::int64_t start_ms = sys::monotonic_ms();  // it may be silent before its stop
   run(2);
   node(1).stop();
-  const lifecycle::Verdict verdict = node(0).await(State::kFailed);
+  const lifecycle::NodeVerdict verdict = node(0).await(State::kFailed);
   EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kSilent);
   EXPECT_GE(sys::monotonic_ms() - start_ms, timeout_ms_ * 5 / 6 - 100);
   // It hears of it when it is back.
@@ -350,7 +350,7 @@ TEST_F(Link, LosesNode0ThatIsSilent) {
   timeout_ms_ = 3000;
   run(2);
   node(0).stop();
-  const lifecycle::Verdict verdict = node(1).await(State::kFailed);
+  const lifecycle::NodeVerdict verdict = node(1).await(State::kFailed);
   EXPECT_EQ(verdict.failure->node, 0U);
   EXPECT_EQ(verdict.failure->kind, NodeFailure::Kind::kSilent);
   node(0).resume();
@@ -364,14 +364,14 @@ TEST_F(Link, DeliversAFarewell) {
     return node(1).exit_code() == 0;
   }));
   node(0).farewell(7);
-  const lifecycle::Verdict verdict =
-      node(2).await([](const lifecycle::Verdict& each) { return each.ended; }, "node 0's farewell");
+  const lifecycle::NodeVerdict verdict = node(2).await(
+      [](const lifecycle::NodeVerdict& each) { return each.ended; }, "node 0's farewell");
   EXPECT_EQ(verdict.exit_code, 7);
   EXPECT_EQ(node(0).exit_code(), 0);
   // That it is gone is then no loss.
   node(2).await_state(false);
   ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
-  for (const lifecycle::Verdict& each : node(2).verdicts()) EXPECT_EQ(each.state, State::kFine);
+  for (const lifecycle::NodeVerdict& each : node(2).verdicts()) EXPECT_EQ(each.state, State::kFine);
   node(2).farewell();
   EXPECT_EQ(node(2).exit_code(), 0);
 }
@@ -388,14 +388,15 @@ TEST_F(Link, AFailureInTheFirstMomentIsHeardByWhoComesBehindIt) {
     b.report(Stage::kRunning);
     a.fail("rank 0 failed");
     a.farewell(7);
-    b.await([](const lifecycle::Verdict& each) { return each.failure && each.failure->node == 0; });
+    b.await(
+        [](const lifecycle::NodeVerdict& each) { return each.failure && each.failure->node == 0; });
     Node& c = start(2, 3);
     c.report(Stage::kRunning);
     // Node 0 may have gone by then.
     return c.await_text("node 0 (a)").starts_with("connected");
   }));
   node(2).await(
-      [](const lifecycle::Verdict& each) { return each.failure && each.failure->node == 0; });
+      [](const lifecycle::NodeVerdict& each) { return each.failure && each.failure->node == 0; });
   EXPECT_EQ(node(1).exit_code(), 0);
 }
 
@@ -422,7 +423,7 @@ TEST_F(Link, DeliversAFarewellToWhoIsSlow) {
     return node(1).exit_code() == 0;
   }));
   ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
-  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+  for (const lifecycle::NodeVerdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
 }
 
 // The answers to what it has said before find nobody.
@@ -435,7 +436,7 @@ TEST_F(Link, HearsAFarewellBehindHeartbeatsOfWhoHasGone) {
   EXPECT_EQ(node(1).exit_code(), 1);
   node(0).resume();
   ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
-  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+  for (const lifecycle::NodeVerdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
 }
 
 TEST_F(Link, GivesAFarewellUpAfterASecond) {
@@ -448,7 +449,7 @@ TEST_F(Link, GivesAFarewellUpAfterASecond) {
   node(0).resume();
   // It has been said all the same.
   ::poll(nullptr, 0, lifecycle::kReconnectMs + 500);
-  for (const lifecycle::Verdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
+  for (const lifecycle::NodeVerdict& each : node(0).verdicts()) EXPECT_EQ(each.state, State::kFine);
 }
 
 TEST_F(Link, EndsWithPid1) {
@@ -482,7 +483,7 @@ TEST_F(Link, SaysNotGoBeforeTheJobsPortIsFree) {
       "node 0 (a): a process of the last start, or another one, listens at "
       "its port " +
       std::to_string(master);
-  const auto is_taken = [&](const lifecycle::Verdict& verdict) {
+  const auto is_taken = [&](const lifecycle::NodeVerdict& verdict) {
     return verdict.waits_for.find(taken) != std::string::npos;
   };
   // Node 0 looks at it by having it for a moment.
@@ -501,12 +502,13 @@ TEST_F(Link, SaysNotGoBeforeTheJobsPortIsFree) {
   a.await(is_taken, "who has the port");
   // Free when node 0 comes, and not when the others do.
   other.reset();
-  a.await([&](const lifecycle::Verdict& verdict) { return !is_taken(verdict); }, "that it is free");
+  a.await([&](const lifecycle::NodeVerdict& verdict) { return !is_taken(verdict); },
+          "that it is free");
   take_port(other);
   a.await(is_taken, "who has the port");
   b.report(Stage::kArrived);
   EXPECT_EQ(b.await(is_taken, "who has the port").waits_for, taken);
-  for (const lifecycle::Verdict& verdict : b.verdicts()) EXPECT_EQ(verdict.go, 0U);
+  for (const lifecycle::NodeVerdict& verdict : b.verdicts()) EXPECT_EQ(verdict.go, 0U);
   other.reset();
   a.await_go(1);
   b.await_go(1);
@@ -542,9 +544,9 @@ TEST_F(Link, WaitsForNoPid1) {
     node(1).report(report);
   }
   // Nothing reads what node 0's and node 2's workers tell.
-  node(1).await([](const lifecycle::Verdict& verdict) { return verdict.saves == 2999; });
+  node(1).await([](const lifecycle::NodeVerdict& verdict) { return verdict.saves == 2999; });
   for (const std::size_t i : {0, 2}) {
-    node(i).await([](const lifecycle::Verdict& verdict) { return verdict.saves == 2999; });
+    node(i).await([](const lifecycle::NodeVerdict& verdict) { return verdict.saves == 2999; });
   }
 }
 
@@ -561,8 +563,8 @@ TEST_F(Link, IsBackTwoSecondsAfterThePartition) {
       node(1).fail("rank 1 failed");
       set_loopback(true);
       const std::int64_t start_ms = sys::monotonic_ms();
-      const lifecycle::Verdict first = node(0).await(
-          [](const lifecycle::Verdict& verdict) { return verdict.state != State::kFine; });
+      const lifecycle::NodeVerdict first = node(0).await(
+          [](const lifecycle::NodeVerdict& verdict) { return verdict.state != State::kFine; });
       const bool in_time = sys::monotonic_ms() - start_ms < 2500;
       return first.state == State::kFailing && in_time &&
              node(1).await(State::kFailed).failure->kind == NodeFailure::Kind::kFailed;
@@ -606,7 +608,7 @@ TEST_F(Link, TellsEachNodesUserOfAllNodes) {
   report.silent_ms = 1500;
   node(1).report(report);
   node(0).report(Stage::kArrived);
-  node(0).await([](const lifecycle::Verdict& verdict) { return verdict.missing == 1; });
+  node(0).await([](const lifecycle::NodeVerdict& verdict) { return verdict.missing == 1; });
   for (const char* socket : {"link0", "link1", "link2"}) {
     const auto rows = engine::ask_nodes(path(socket), kLimitMs);
     ASSERT_TRUE(rows) << to_line(rows.error());

@@ -101,16 +101,16 @@ TEST(HookExports, RefuseAValueWithoutItsDelimiterByTheLineOfItsBeginning) {
 }
 
 TEST(HookExports, RefuseAVariableThatLinuxTakesInNoEnvironment) {
-  constexpr std::size_t kMost = 131'071;
-  EXPECT_THAT(exports("A=" + std::string(kMost - 2, 'x')), testing::SizeIs(1));
-  EXPECT_THAT(error("B=1\nA=" + std::string(kMost - 1, 'x')),
+  constexpr std::size_t kMax = 131'071;
+  EXPECT_THAT(exports("A=" + std::string(kMax - 2, 'x')), testing::SizeIs(1));
+  EXPECT_THAT(error("B=1\nA=" + std::string(kMax - 1, 'x')),
               testing::AllOf(HasSubstr("line 2: found A with 131072 bytes"), HasSubstr("a file")));
 }
 
 TEST(HookExports, RefuseAFileOfMoreThanAMegabyte) {
   const std::string line = "#" + std::string(1022, 'x') + "\n";
   std::string text;
-  while (text.size() < kMostExportBytes) text += line;
+  while (text.size() < kMaxExportBytes) text += line;
   EXPECT_THAT(exports(text), IsEmpty());
   EXPECT_THAT(error(text + "#"), HasSubstr("found more than 1048576 bytes"));
 }

@@ -40,7 +40,7 @@ TEST_F(Hooks, MayFloodTheirOutput) {
   script("b", "echo next");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  const std::size_t shown = HookOutput::kMostBytes / std::string("hook a: y\n").size();
+  const std::size_t shown = HookOutput::kMaxBytes / std::string("hook a: y\n").size();
   EXPECT_EQ(lines_in(outcome.log), shown + 2);
   EXPECT_THAT(outcome.log.substr(outcome.log.size() - 300),
               EndsWith("trainit: warning: hook a: " + std::to_string(50'000'000 - 2 * shown) +
@@ -95,7 +95,7 @@ TEST_F(Hooks, GoOnWhenTheirOutputIsClosed) {
 TEST(HookOutput, KeepsTheLastLinesOfWhatIsNotShownToo) {
   HookOutput output;
   output.begin("a");
-  output.add(std::string(HookOutput::kMostBytes, 'x') + "\nbut\nthis\n");
+  output.add(std::string(HookOutput::kMaxBytes, 'x') + "\nbut\nthis\n");
   output.end();
   EXPECT_THAT(output.output_tail(), AllOf(EndsWith(" | but | this"), Not(HasSubstr("\n"))));
   output.begin("b");

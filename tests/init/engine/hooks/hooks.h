@@ -24,12 +24,12 @@ namespace hooks {
 inline constexpr int kLimitMs = 600'000;
 
 // A line for each piece of news: "export A=1", "failed 3: message".
-inline std::string text_of(const engine::HookNews& news) {
-  if (const auto* failed = std::get_if<engine::HookFailed>(&news)) {
+inline std::string text_of(const engine::HookMessage& message) {
+  if (const auto* failed = std::get_if<engine::HookFailed>(&message)) {
     return "failed " + std::to_string(failed->exit_code) + ": " + failed->message + "\n";
   }
   std::string text;
-  for (const envgen::EnvEdit& edit : std::get<engine::HookExports>(news).edits) {
+  for (const envgen::EnvEdit& edit : std::get<engine::HookExports>(message).edits) {
     text += "export " + edit.name + "=" + edit.value + "\n";
   }
   return text;
@@ -47,7 +47,7 @@ class Hooks : public child::Scratch {
  protected:
   struct Outcome {
     int code = 0;
-    std::string news;
+    std::string message;
     std::string log;
     std::int64_t duration_ms = 0;
   };
@@ -90,13 +90,13 @@ class Hooks : public child::Scratch {
     sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
     const proc::SavedSignals saved = proc::take_over_signals();
     if (first && !first()) return 99;
-    std::string news;
-    engine::HookRun hooks([&news](const engine::HookNews& one) { news += text_of(one); });
+    std::string message;
+    engine::HookRun hooks([&message](const engine::HookMessage& one) { message += text_of(one); });
     if (!hooks.start(group_, env_, run_dir_, forced_, {}, saved)) return 98;
     if (meanwhile) meanwhile(hooks);
     read_all(hooks);
-    if (hooks.channel() >= 0) news += "no end after ten minutes\n";
-    child::say(STDOUT_FILENO, news);
+    if (hooks.channel() >= 0) message += "no end after ten minutes\n";
+    child::say(STDOUT_FILENO, message);
     return child::wait_for(hooks.pid());
   }
 

@@ -18,7 +18,7 @@
 namespace {
 
 using engine::HookFailed;
-using engine::HookNews;
+using engine::HookMessage;
 using engine::HookRun;
 using hooks::Hooks;
 using testing::AllOf;
@@ -66,9 +66,10 @@ TEST_F(FatalHooks, EndAtTheFirstThatFailsWithItsCode) {
   script("b", "echo not reached");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_EQ(outcome.news, "failed 3: running the pre-start hook a: " + path("hooks/a") +
-                              ": found exit code 3; its last lines: one | two; correct it, or take "
-                              "pre-start out of --fatal-hooks\n");
+  EXPECT_EQ(outcome.message,
+            "failed 3: running the pre-start hook a: " + path("hooks/a") +
+                ": found exit code 3; its last lines: one | two; correct it, or take "
+                "pre-start out of --fatal-hooks\n");
   EXPECT_EQ(outcome.log, "trainit: hook a: one\ntrainit: hook a: two\n");
 }
 
@@ -79,7 +80,7 @@ TEST_F(Hooks, ThatAreNotFatalGoOnWithAWarningForEach) {
   script("c", "echo reached");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.news, IsEmpty());
+  EXPECT_THAT(outcome.message, IsEmpty());
   EXPECT_THAT(
       outcome.log,
       AllOf(StartsWith("trainit: warning: running the post-start hook a: " + path("hooks/a") +
@@ -91,8 +92,9 @@ TEST_F(Hooks, ThatAreNotFatalGoOnWithAWarningForEach) {
 
 TEST_F(FatalHooks, TellTheLastLinesOnlyPrintableAndWithoutCredentials) {
   script("a", "seq 100; printf 'x\\001\\033[1m y\\n'; echo PASSWORD=geheim; exit 1");
-  EXPECT_THAT(run().news, AllOf(HasSubstr("lines: 98 | 99 | 100 | x\\x01\\x1b[1m y | PASSWORD=***"),
-                                Not(HasSubstr("97 |"))));
+  EXPECT_THAT(run().message,
+              AllOf(HasSubstr("lines: 98 | 99 | 100 | x\\x01\\x1b[1m y | PASSWORD=***"),
+                    Not(HasSubstr("97 |"))));
 }
 
 TEST_F(FatalHooks, SayWhyOneCannotBeStarted) {
@@ -116,9 +118,10 @@ TEST_F(FatalHooks, SayWhyOneCannotBeStarted) {
     hook("a", one.content, one.mode);
     const Outcome outcome = run();
     EXPECT_EQ(outcome.code, one.code) << one.words;
-    EXPECT_THAT(outcome.news, AllOf(StartsWith("failed " + std::to_string(one.code)),
-                                    HasSubstr("starting the pre-start hook a: " + path("hooks/a")),
-                                    HasSubstr(one.words)));
+    EXPECT_THAT(outcome.message,
+                AllOf(StartsWith("failed " + std::to_string(one.code)),
+                      HasSubstr("starting the pre-start hook a: " + path("hooks/a")),
+                      HasSubstr(one.words)));
   }
 }
 
@@ -126,7 +129,7 @@ TEST_F(FatalHooks, OneThatIsGoneIsA127) {
   group_.paths = {path("hooks/gone")};
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 127);
-  EXPECT_THAT(outcome.news, AllOf(StartsWith("failed 127: "), HasSubstr("no such file")));
+  EXPECT_THAT(outcome.message, AllOf(StartsWith("failed 127: "), HasSubstr("no such file")));
 }
 
 TEST_F(FatalHooks, TheCodesOfAnExecThatTheHookTriedAreItsOwn) {
@@ -141,7 +144,7 @@ TEST_F(FatalHooks, OneThatASignalEndsIs128AndTheSignal) {
   script("a", "kill -SEGV $$");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 128 + SIGSEGV);
-  EXPECT_THAT(outcome.news, HasSubstr("found an end by SIGSEGV"));
+  EXPECT_THAT(outcome.message, HasSubstr("found an end by SIGSEGV"));
 }
 
 // Time.
@@ -160,7 +163,7 @@ TEST_F(FatalHooks, OneThatHangsIsToldToStopWithAllOfItsGroup) {
     break;
   }
   EXPECT_EQ(outcome.code, 69);
-  EXPECT_THAT(outcome.news,
+  EXPECT_THAT(outcome.message,
               HasSubstr("found no end after " + std::to_string(group_.timeout_ms / 1000) +
                         " s; its last lines: waiting; see what it waits for, or raise "
                         "--hook-timeout"));
@@ -249,7 +252,7 @@ TEST_F(FatalHooks, AStoppedWorkerStopsItsHookAndRunsNoOther) {
     return outcome.log.contains("told");
   });
   EXPECT_EQ(outcome.code, 143);
-  EXPECT_THAT(outcome.news, IsEmpty());
+  EXPECT_THAT(outcome.message, IsEmpty());
   EXPECT_EQ(outcome.log,
             "trainit: warning: the pre-start hook a is ended: its time is over, or "
             "the job stops; not run: b\ntrainit: hook a: told\n");
@@ -326,7 +329,7 @@ TEST_F(FatalHooks, AStoppedWorkerKillsAHookThatIgnoresIt) {
     ::kill(hooks.pid(), SIGTERM);
   });
   EXPECT_EQ(outcome.code, 143);
-  EXPECT_THAT(outcome.news, IsEmpty());
+  EXPECT_THAT(outcome.message, IsEmpty());
   EXPECT_GE(outcome.duration_ms, 2000);
 }
 
@@ -366,7 +369,7 @@ TEST_F(FatalHooks, AKilledWorkerTakesItsHookAlong) {
     if (!hung) child::say(STDOUT_FILENO, "the hook is gone\n");
   });
   EXPECT_EQ(outcome.code, 128 + SIGKILL);
-  EXPECT_EQ(outcome.news, "the hook is gone\n");
+  EXPECT_EQ(outcome.message, "the hook is gone\n");
 }
 
 // What PID 1 reads.
@@ -379,26 +382,26 @@ std::string exported(const envgen::EnvEdit& edit) {
   return message(2, envgen::to_wire(engine::HookExports{{edit}}));
 }
 
-std::vector<HookNews> news_after(const std::string& bytes) {
+std::vector<HookMessage> messages_after(const std::string& bytes) {
   child::Pipe pipe = child::make_pipe();
   ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
   child::say(pipe.in.get(), bytes);
   pipe.in.reset();
-  std::vector<HookNews> news;
-  HookRun run([&news](HookNews one) { news.push_back(std::move(one)); });
+  std::vector<HookMessage> messages;
+  HookRun run([&messages](HookMessage one) { messages.push_back(std::move(one)); });
   run.adopt(1, std::move(pipe.out));
   run.read();
   EXPECT_EQ(run.channel(), -1);
-  return news;
+  return messages;
 }
 
-TEST(HookNews, OfAWorkerThatEndedWithoutAWordIsNone) {
-  EXPECT_THAT(news_after(""), IsEmpty());
+TEST(HookMessage, OfAWorkerThatEndedWithoutAWordIsNone) {
+  EXPECT_THAT(messages_after(""), IsEmpty());
   const std::string whole = message(1, envgen::to_wire(HookFailed{3, "why"}));
-  EXPECT_THAT(news_after(whole.substr(0, whole.size() - 1)), IsEmpty());
+  EXPECT_THAT(messages_after(whole.substr(0, whole.size() - 1)), IsEmpty());
 }
 
-TEST(HookNews, OfADamagedMessageIsAFailure) {
+TEST(HookMessage, OfADamagedMessageIsAFailure) {
   const std::string long_one = std::string("\2\0\0\0\377\377\377\377", 8);
   for (const std::string& bytes :
        {message(0, ""), message(3, ""), long_one, message(1, ""),
@@ -407,16 +410,16 @@ TEST(HookNews, OfADamagedMessageIsAFailure) {
         exported({.name = ""}), exported({.name = "A=B"}),
         exported({.name = "A", .value = std::string(1, '\0')}),
         exported({.kind = envgen::EnvEdit::Kind::kUnset, .name = "A"})}) {
-    EXPECT_THAT(news_after(bytes), ElementsAre(VariantWith<HookFailed>(HookFailed{
-                                       125, "the worker for hooks sent a damaged message"})));
+    EXPECT_THAT(messages_after(bytes), ElementsAre(VariantWith<HookFailed>(HookFailed{
+                                           125, "the worker for hooks sent a damaged message"})));
   }
 }
 
-TEST(HookNews, AreReadUpToAFailure) {
+TEST(HookMessage, AreReadUpToAFailure) {
   const engine::HookExports some{{{.name = "A", .value = "1"}, {.name = "B", .value = "="}}};
   const HookFailed failed{3, "why"};
   const std::string exports = message(2, envgen::to_wire(some));
-  EXPECT_THAT(news_after(exports + message(1, envgen::to_wire(failed)) + exports),
+  EXPECT_THAT(messages_after(exports + message(1, envgen::to_wire(failed)) + exports),
               ElementsAre(some, failed));
 }
 

@@ -38,7 +38,7 @@ bool make_read_only(const char* directory) {
 TEST_F(Hooks, NoneIsASuccess) {
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.news + outcome.log, IsEmpty());
+  EXPECT_THAT(outcome.message + outcome.log, IsEmpty());
 }
 
 TEST_F(Hooks, RunOneAfterTheOtherInTheGivenOrder) {
@@ -113,7 +113,7 @@ TEST_F(Hooks, WhatOneExportsIsToldAndSeenByTheNext) {
   script("c", "echo \"$A $B\"; cat \"$TRAINIT_ENV\"");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.news, "export A=1\nexport B=1\nexport B=2\n");
+  EXPECT_EQ(outcome.message, "export A=1\nexport B=1\nexport B=2\n");
   EXPECT_EQ(outcome.log, "trainit: hook b: 1 1\ntrainit: hook c: 1 2\n");
 }
 
@@ -121,7 +121,7 @@ TEST_F(Hooks, ExportAValueOfSeveralLines) {
   script("a", "printf 'A<<END\\nx=1\\n\\ny\\nEND\\n' >> \"$TRAINIT_ENV\"");
   script("b", "[ \"$A\" = 'x=1\n\ny' ] && echo same");
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.news, "export A=x=1\n\ny\n");
+  EXPECT_EQ(outcome.message, "export A=x=1\n\ny\n");
   EXPECT_EQ(outcome.log, "trainit: hook b: same\n");
 }
 
@@ -130,12 +130,12 @@ TEST_F(Hooks, MayReplaceTheFileOrRemoveIt) {
   script("b", "rm \"$TRAINIT_ENV\"");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.news, "export A=1\n");
+  EXPECT_EQ(outcome.message, "export A=1\n");
 }
 
 TEST_F(Hooks, LeaveNoFileBehind) {
   script("a", "echo A=1 >> \"$TRAINIT_ENV\"");
-  EXPECT_EQ(run().news, "export A=1\n");
+  EXPECT_EQ(run().message, "export A=1\n");
   EXPECT_TRUE(fs::is_empty(run_dir_));
 }
 
@@ -146,7 +146,7 @@ TEST_F(Hooks, ABadLineIsAFailureOfTheHookByTheLinesNumber) {
   script("c", "echo not reached");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 125);
-  EXPECT_THAT(outcome.news,
+  EXPECT_THAT(outcome.message,
               AllOf(StartsWith("export A=1\nfailed 125: "), Not(HasSubstr("export B")),
                     HasSubstr("reading what the pre-start hook b exports: $TRAINIT_ENV: line 2: "
                               "found a line without '='")));
@@ -156,23 +156,25 @@ TEST_F(Hooks, ABadLineIsAFailureOfTheHookByTheLinesNumber) {
 TEST_F(Hooks, ANulInTheFileIsAFailure) {
   group_.fatal = true;
   script("a", "printf 'A=\\000' >> \"$TRAINIT_ENV\"");
-  EXPECT_THAT(run().news, AllOf(StartsWith("failed 125: "), HasSubstr("line 1: found a NUL byte")));
+  EXPECT_THAT(run().message,
+              AllOf(StartsWith("failed 125: "), HasSubstr("line 1: found a NUL byte")));
 }
 
 TEST_F(Hooks, ExportAMegabyteAtMostAlone) {
   group_.fatal = true;
   script("a", "head -c 200000000 /dev/zero | tr '\\0' '#' >> \"$TRAINIT_ENV\"");
-  EXPECT_THAT(run().news, AllOf(StartsWith("failed 125: "), HasSubstr("more than 1048576 bytes")));
+  EXPECT_THAT(run().message,
+              AllOf(StartsWith("failed 125: "), HasSubstr("more than 1048576 bytes")));
 }
 
 // "A=" and its line's end: nothing that can be exported is shorter.
 TEST_F(Hooks, ExportAsManyVariablesAsAMegabyteHolds) {
-  constexpr long kMost = (1L << 20) / 3;
+  constexpr long kMax = (1L << 20) / 3;
   group_.fatal = true;
-  script("a", "yes A= | head -n " + std::to_string(kMost) + " >> \"$TRAINIT_ENV\"");
+  script("a", "yes A= | head -n " + std::to_string(kMax) + " >> \"$TRAINIT_ENV\"");
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.code, 0) << outcome.news.substr(0, 300);
-  EXPECT_EQ(std::ranges::count(outcome.news, '\n'), kMost);
+  EXPECT_EQ(outcome.code, 0) << outcome.message.substr(0, 300);
+  EXPECT_EQ(std::ranges::count(outcome.message, '\n'), kMax);
 }
 
 TEST_F(Hooks, ExportAMegabyteAtMostTogether) {
@@ -184,15 +186,15 @@ TEST_F(Hooks, ExportAMegabyteAtMostTogether) {
   script("b", "set B\n" + lines);
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 125);
-  EXPECT_THAT(outcome.news, AllOf(StartsWith("export A1=xxx"), HasSubstr("hook b exports"),
-                                  HasSubstr("with the hooks before it 12000")));
+  EXPECT_THAT(outcome.message, AllOf(StartsWith("export A1=xxx"), HasSubstr("hook b exports"),
+                                     HasSubstr("with the hooks before it 12000")));
 }
 
 TEST_F(Hooks, WhatAFailedOneExportedDoesNotCount) {
   script("a", "echo A=1 >> \"$TRAINIT_ENV\"; exit 1");
   script("b", "echo \"A is '$A'\"");
   const Outcome outcome = run();
-  EXPECT_THAT(outcome.news, IsEmpty());
+  EXPECT_THAT(outcome.message, IsEmpty());
   EXPECT_THAT(outcome.log, HasSubstr("hook b: A is ''\n"));
 }
 
@@ -202,7 +204,7 @@ TEST_F(Hooks, DoNotChangeWhatThePlanSetsForEachProcess) {
   script("b", "echo \"RANK is '$RANK', $TRAINIT_HOOK\"");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.news, "export NAME=1\n");
+  EXPECT_EQ(outcome.message, "export NAME=1\n");
   EXPECT_THAT(outcome.log, AllOf(HasSubstr("hook b: RANK is '', pre-start\n"),
                                  HasSubstr("warning: the pre-start hook a exports RANK, "),
                                  HasSubstr("hook a exports TRAINIT_ENV, ")));
@@ -211,7 +213,7 @@ TEST_F(Hooks, DoNotChangeWhatThePlanSetsForEachProcess) {
 TEST_F(Hooks, DoNotReadAFifoInTheFilesPlace) {
   group_.fatal = true;
   script("a", "rm \"$TRAINIT_ENV\"; mkfifo \"$TRAINIT_ENV\"");
-  EXPECT_THAT(run().news, AllOf(StartsWith("failed 125: "), HasSubstr("no regular file")));
+  EXPECT_THAT(run().message, AllOf(StartsWith("failed 125: "), HasSubstr("no regular file")));
 }
 
 TEST_F(Hooks, ALinkThatOneLeavesIsNotTheNextOnesFile) {
@@ -220,7 +222,7 @@ TEST_F(Hooks, ALinkThatOneLeavesIsNotTheNextOnesFile) {
   script("a", "echo \"A${OLD}=1\" >> \"$TRAINIT_ENV\"");
   script("b", "ln -sf " + victim + " \"$TRAINIT_ENV\"");
   script("c", "echo C=1 >> \"$TRAINIT_ENV\"");
-  EXPECT_EQ(run().news, "export A=1\nexport C=1\n");
+  EXPECT_EQ(run().message, "export A=1\nexport C=1\n");
   EXPECT_EQ(read(victim), "untouched");
 }
 
@@ -239,18 +241,18 @@ class HooksWithoutRunDir : public Hooks {
 
 TEST_F(HooksWithoutRunDir, ExportByAFileInMemory) {
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.news, kNews);
+  EXPECT_EQ(outcome.message, kNews);
   EXPECT_THAT(outcome.log, HasSubstr("hook a: /proc/"));
 }
 
 TEST_F(HooksWithoutRunDir, ExportByAFileInMemoryAlsoWhereItTakesNone) {
   run_dir_ = path("no/such/directory");
-  EXPECT_EQ(run().news, kNews);
+  EXPECT_EQ(run().message, kNews);
 }
 
 TEST_F(HooksWithoutRunDir, ExportByAFileInTmpWhereThereIsNoMemfd) {
   const Outcome outcome = run({}, [] { return refuse::calls({SYS_memfd_create}, ENOSYS); });
-  EXPECT_EQ(outcome.news, kNews);
+  EXPECT_EQ(outcome.message, kNews);
   EXPECT_THAT(outcome.log, HasSubstr("hook a: /tmp/trainit-hook-"));
   const std::size_t at = outcome.log.find("/tmp/trainit-hook-");
   EXPECT_FALSE(fs::exists(outcome.log.substr(at, outcome.log.find('\n', at) - at)));
@@ -286,8 +288,8 @@ TEST_F(Hooks, AFullRunDirIsTheHooksFailureAndNoCutExport) {
   });
   if (outcome.code == 99) GTEST_SKIP() << "no mounts here";
   EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.news, AllOf(StartsWith("failed "), HasSubstr("No space left on device"),
-                                  Not(HasSubstr("export"))));
+  EXPECT_THAT(outcome.message, AllOf(StartsWith("failed "), HasSubstr("No space left on device"),
+                                     Not(HasSubstr("export"))));
 }
 
 }  // namespace

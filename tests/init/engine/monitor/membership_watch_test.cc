@@ -145,7 +145,7 @@ class MembershipWatch : public child::Scratch {
     return said;
   }
 
-  std::string news() {
+  std::string message() {
     pollfd ready{watcher_.channel(), POLLIN, 0};
     while (news_.empty() && ::poll(&ready, 1, kLimitMs) == 1) watcher_.read();
     if (!news_.empty()) {
@@ -180,7 +180,7 @@ TEST_F(MembershipWatch, TellsOfAFileThatIsRewrittenInPlace) {
   start({"a", "b", "c"});
   await_look();
   put("a\nb\n");
-  EXPECT_EQ(news(), "membership changed: 3 nodes -> 2 (gone: c)");
+  EXPECT_EQ(message(), "membership changed: 3 nodes -> 2 (gone: c)");
 }
 
 TEST_F(MembershipWatch, TellsOfAListWithoutThisNode) {
@@ -188,7 +188,7 @@ TEST_F(MembershipWatch, TellsOfAListWithoutThisNode) {
   start({"a", "b", "c"});
   await_look();
   put("others\n");
-  EXPECT_EQ(news(), "membership changed: this node is in the list no longer");
+  EXPECT_EQ(message(), "membership changed: this node is in the list no longer");
 }
 
 TEST_F(MembershipWatch, TellsOfAFileThatIsRenamedOverIt) {
@@ -196,7 +196,7 @@ TEST_F(MembershipWatch, TellsOfAFileThatIsRenamedOverIt) {
   start({"a", "b"});
   await_look();
   rename_over("a\nb\nc\nd\n");
-  EXPECT_EQ(news(), "membership changed: 2 nodes -> 4 (new: c, d)");
+  EXPECT_EQ(message(), "membership changed: 2 nodes -> 4 (new: c, d)");
 }
 
 TEST_F(MembershipWatch, TellsOfAConfigMapWhoseLinkIsSwapped) {
@@ -212,13 +212,13 @@ TEST_F(MembershipWatch, TellsOfAConfigMapWhoseLinkIsSwapped) {
   await_look();
   publish("..2", "a\nc\n");
   fs::remove_all(path("config/..1"));
-  EXPECT_EQ(news(), "membership changed: 2 nodes (gone: b; new: c)");
+  EXPECT_EQ(message(), "membership changed: 2 nodes (gone: b; new: c)");
 }
 
 TEST_F(MembershipWatch, TellsWhatChangedBeforeItWasStarted) {
   put("a\n");
   start({"a", "b"});
-  EXPECT_EQ(news(), "membership changed: now 1 node");
+  EXPECT_EQ(message(), "membership changed: now 1 node");
 }
 
 TEST_F(MembershipWatch, WithoutAListToCompareWithTakesTheFirstForIt) {
@@ -226,7 +226,7 @@ TEST_F(MembershipWatch, WithoutAListToCompareWithTakesTheFirstForIt) {
   start(0);
   await_look();
   put("a\n");
-  EXPECT_EQ(news(), "membership changed: 2 nodes -> 1 (gone: b)");
+  EXPECT_EQ(message(), "membership changed: 2 nodes -> 1 (gone: b)");
 }
 
 // The change counts from its last one on, and as it is then.
@@ -240,12 +240,12 @@ TEST_F(MembershipWatch, WaitsUntilTheListStaysAsItIs) {
     put(i % 2 == 0 ? "a\n" : "a\nb\n");
     if (next_look_or_news() == 'n' || next_look_or_news() == 'n') {
       // This process stood still for longer than the list has to be stable, on a busy machine.
-      EXPECT_THAT(news(), testing::AnyOf("membership changed: 3 nodes -> 1 (gone: b, c)",
-                                         "membership changed: 3 nodes -> 2 (gone: c)"));
+      EXPECT_THAT(message(), testing::AnyOf("membership changed: 3 nodes -> 1 (gone: b, c)",
+                                            "membership changed: 3 nodes -> 2 (gone: c)"));
       return;
     }
   }
-  EXPECT_EQ(news(), "membership changed: 3 nodes -> 2 (gone: c)");
+  EXPECT_EQ(message(), "membership changed: 3 nodes -> 2 (gone: c)");
   EXPECT_GE(sys::monotonic_ms() - last_ms, times_.stable_ms);
 }
 
@@ -294,7 +294,7 @@ TEST_F(MembershipWatch, AFileThatIsGoneIsNoChangeAndBeginsTheTimeAnew) {
   expect_silence();
   const std::int64_t back_ms = sys::monotonic_ms();
   put("a\n");
-  EXPECT_EQ(news(), "membership changed: 2 nodes -> 1 (gone: b)");
+  EXPECT_EQ(message(), "membership changed: 2 nodes -> 1 (gone: b)");
   EXPECT_GE(sys::monotonic_ms() - back_ms, times_.stable_ms);
 }
 

@@ -8,24 +8,25 @@
 
 namespace {
 
-using engine::decode_news;
-using engine::encode_news;
-using engine::MonitorNews;
+using engine::decode_message;
+using engine::encode_message;
+using engine::MonitorMessage;
 using testing::SizeIs;
-using Kind = MonitorNews::Kind;
+using Kind = MonitorMessage::Kind;
 
-TEST(MonitorNews, ComesAsItWasSent) {
-  const MonitorNews news{
+TEST(MonitorMessage, ComesAsItWasSent) {
+  const MonitorMessage message{
       .kind = Kind::kStalled, .process = 7, .count = 1ULL << 40, .value = -3, .text = "rank-7"};
-  EXPECT_EQ(decode_news(static_cast<std::uint32_t>(Kind::kStalled), encode_news(news)), news);
+  EXPECT_EQ(decode_message(static_cast<std::uint32_t>(Kind::kStalled), encode_message(message)),
+            message);
 }
 
-TEST(MonitorNews, OfAnyOtherFormIsNone) {
-  const std::string bytes = encode_news({.kind = Kind::kMoves});
-  EXPECT_TRUE(decode_news(1, bytes));
-  EXPECT_FALSE(decode_news(0, bytes));
-  EXPECT_FALSE(decode_news(8, bytes));
-  EXPECT_FALSE(decode_news(1, bytes.substr(1)));
+TEST(MonitorMessage, OfAnyOtherFormIsNone) {
+  const std::string bytes = encode_message({.kind = Kind::kMoves});
+  EXPECT_TRUE(decode_message(1, bytes));
+  EXPECT_FALSE(decode_message(0, bytes));
+  EXPECT_FALSE(decode_message(8, bytes));
+  EXPECT_FALSE(decode_message(1, bytes.substr(1)));
 }
 
 TEST(WatchHooks, AreNoTasksOfTheMachine) {

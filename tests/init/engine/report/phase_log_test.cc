@@ -9,7 +9,7 @@
 namespace {
 
 using engine::Job;
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::Machine;
 using lifecycle::TaskKind;
 namespace event = lifecycle::event;
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // What the log says when main tasks end in one turn, and QUIT had come from outside before.
-std::string said_of(const std::vector<Ending>& endings) {
+std::string said_of(const std::vector<ExitStatus>& endings) {
   return child::run([&endings] {
            sys::log::open(sys::log::Level::kInfo, sys::log::Format::kHuman, false);
            Job job;
@@ -46,13 +46,13 @@ std::string said_of(const std::vector<Ending>& endings) {
 }
 
 TEST(ForwardedSignal, IsSaidOfWhomItEnded) {
-  const Ending well;
-  const Ending quit{Ending::How::kSignaled, SIGQUIT};
-  const Ending shell_says{Ending::How::kExited, 128 + SIGQUIT};
+  const ExitStatus well;
+  const ExitStatus quit{ExitStatus::How::kSignaled, SIGQUIT};
+  const ExitStatus shell_says{ExitStatus::How::kExited, 128 + SIGQUIT};
   EXPECT_THAT(said_of({well, quit, well}), HasSubstr("SIGQUIT came from outside and has ended "
                                                      "rank-1: the job is stopped"));
   EXPECT_THAT(said_of({well, quit, shell_says}), HasSubstr("has ended rank-1, rank-2: the job"));
-  EXPECT_THAT(said_of({{Ending::How::kExited, 3}, quit}),
+  EXPECT_THAT(said_of({{ExitStatus::How::kExited, 3}, quit}),
               AllOf(HasSubstr("has ended rank-1:"), Not(HasSubstr("rank-0"))));
 }
 

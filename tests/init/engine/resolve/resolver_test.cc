@@ -21,7 +21,7 @@ namespace {
 
 using engine::Resolver;
 using engine::ResolverFailed;
-using engine::ResolverNews;
+using engine::ResolverMessage;
 using engine::ResolverWaits;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -77,14 +77,14 @@ class Resolve : public child::Scratch {
   // Runs it; `on_wait` is told each reason, and may change the files.
   int run(const std::function<void(const std::string& reason)>& on_wait = {},
           const engine::Planner& planner = {}) {
-    auto take = [&](const ResolverNews& news) {
-      if (const auto* waits = std::get_if<ResolverWaits>(&news)) {
+    auto take = [&](const ResolverMessage& message) {
+      if (const auto* waits = std::get_if<ResolverWaits>(&message)) {
         reasons_.push_back(waits->reason);
         if (on_wait) on_wait(waits->reason);
-      } else if (const auto* failed = std::get_if<ResolverFailed>(&news)) {
+      } else if (const auto* failed = std::get_if<ResolverFailed>(&message)) {
         failed_ = *failed;
       } else {
-        plan_ = std::get<envgen::Plan>(news);
+        plan_ = std::get<envgen::Plan>(message);
       }
       return true;
     };
@@ -517,23 +517,23 @@ TEST_F(Resolve, EndsWith69WhenTooFewNodesCome) {
 
 // A resolver and what it has told.
 struct Told {
-  std::vector<ResolverNews> news;
-  Resolver resolver{[this](ResolverNews one) { news.push_back(std::move(one)); }};
+  std::vector<ResolverMessage> messages;
+  Resolver resolver{[this](ResolverMessage one) { messages.push_back(std::move(one)); }};
 
   // What one look finds.
-  std::vector<ResolverNews> look() {
-    news.clear();
+  std::vector<ResolverMessage> look() {
+    messages.clear();
     resolver.read();
-    return std::move(news);
+    return std::move(messages);
   }
   bool await() const {
     pollfd ready{resolver.channel(), POLLIN, 0};
     return ::poll(&ready, 1, 180'000) == 1;
   }
-  std::vector<ResolverNews> all() {
-    news.clear();
+  std::vector<ResolverMessage> all() {
+    messages.clear();
     while (resolver.channel() >= 0 && await()) resolver.read();
-    return std::move(news);
+    return std::move(messages);
   }
 };
 
@@ -544,14 +544,14 @@ TEST_F(Resolve, InAChildTellsTheSameByThePipe) {
   Told told;
   ASSERT_TRUE(told.resolver.start(snapshot_, request_, {}));
   ASSERT_TRUE(told.await());
-  auto news = told.look();
-  ASSERT_EQ(news.size(), 1U);
-  EXPECT_THAT(std::get<ResolverWaits>(news[0]).reason, HasSubstr("initializing"));
+  auto messages = told.look();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_THAT(std::get<ResolverWaits>(messages[0]).reason, HasSubstr("initializing"));
   EXPECT_TRUE(told.look().empty());  // and does not block
   rename_table(table_of(8));
-  news = told.all();
-  ASSERT_EQ(news.size(), 1U);
-  EXPECT_EQ(std::get<envgen::Plan>(news[0]).processes.size(), 8U);
+  messages = told.all();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(std::get<envgen::Plan>(messages[0]).processes.size(), 8U);
   EXPECT_EQ(child::wait_for(told.resolver.pid()), 0);
 }
 
@@ -563,9 +563,9 @@ TEST_F(Resolve, InAChildThatRunsOutOfMemorySaysSo) {
     ::setrlimit(RLIMIT_AS, &small);
     Told told;
     if (!told.resolver.start(snapshot_, request_, {})) return 1;
-    auto news = told.all();
-    if (news.size() != 1) return 2;
-    child::say(STDOUT_FILENO, std::get<ResolverFailed>(news[0]).message);
+    auto messages = told.all();
+    if (messages.size() != 1) return 2;
+    child::say(STDOUT_FILENO, std::get<ResolverFailed>(messages[0]).message);
     return child::wait_for(told.resolver.pid());
   });
   EXPECT_EQ(outcome.code, 125);
@@ -574,9 +574,9 @@ TEST_F(Resolve, InAChildThatRunsOutOfMemorySaysSo) {
 
 // --- The wire ---
 
-class News : public testing::Test {
+class ResolverMessages : public testing::Test {
  protected:
-  News() : pipe_(child::make_pipe()) {
+  ResolverMessages() : pipe_(child::make_pipe()) {
     ::fcntl(pipe_.out.get(), F_SETFL, O_NONBLOCK);
     told_.resolver.adopt(0, std::move(pipe_.out));
   }
@@ -591,15 +591,16 @@ class News : public testing::Test {
   static std::string waits(const std::string& reason) {
     return message(1, envgen::to_wire(ResolverWaits{reason}));
   }
-  std::vector<ResolverNews> after(const std::string& bytes) {
+  std::vector<ResolverMessage> after(const std::string& bytes) {
     child::say(pipe_.in.get(), bytes);
     return told_.look();
   }
-  void expect_failure(const std::vector<ResolverNews>& news, int code, const std::string& text) {
-    ASSERT_EQ(news.size(), 1U);
-    ASSERT_TRUE(std::holds_alternative<ResolverFailed>(news[0]));
-    EXPECT_EQ(std::get<ResolverFailed>(news[0]).exit_code, code);
-    EXPECT_THAT(std::get<ResolverFailed>(news[0]).message, HasSubstr(text));
+  void expect_failure(const std::vector<ResolverMessage>& messages, int code,
+                      const std::string& text) {
+    ASSERT_EQ(messages.size(), 1U);
+    ASSERT_TRUE(std::holds_alternative<ResolverFailed>(messages[0]));
+    EXPECT_EQ(std::get<ResolverFailed>(messages[0]).exit_code, code);
+    EXPECT_THAT(std::get<ResolverFailed>(messages[0]).message, HasSubstr(text));
     EXPECT_EQ(told_.resolver.channel(), -1);
   }
 
@@ -607,46 +608,46 @@ class News : public testing::Test {
   Told told_;
 };
 
-TEST_F(News, ComeWhenTheyAreWhole) {
+TEST_F(ResolverMessages, ComeWhenTheyAreWhole) {
   const std::string bytes = waits("reason");
   for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
     EXPECT_TRUE(after(bytes.substr(i, 1)).empty()) << i;
   }
-  auto news = after(bytes.substr(bytes.size() - 1));
-  ASSERT_EQ(news.size(), 1U);
-  EXPECT_EQ(std::get<ResolverWaits>(news[0]).reason, "reason");
+  auto messages = after(bytes.substr(bytes.size() - 1));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(std::get<ResolverWaits>(messages[0]).reason, "reason");
 }
 
-TEST_F(News, ComeInOrderAndSeveralAtATime) {
-  auto news =
+TEST_F(ResolverMessages, ComeInOrderAndSeveralAtATime) {
+  auto messages =
       after(waits("a") + waits("") + message(2, envgen::to_wire(ResolverFailed{69, "late"})));
-  ASSERT_EQ(news.size(), 3U);
-  EXPECT_EQ(std::get<ResolverWaits>(news[1]).reason, "");
-  EXPECT_EQ(std::get<ResolverFailed>(news[2]).exit_code, 69);
-  EXPECT_EQ(std::get<ResolverFailed>(news[2]).message, "late");
+  ASSERT_EQ(messages.size(), 3U);
+  EXPECT_EQ(std::get<ResolverWaits>(messages[1]).reason, "");
+  EXPECT_EQ(std::get<ResolverFailed>(messages[2]).exit_code, 69);
+  EXPECT_EQ(std::get<ResolverFailed>(messages[2]).message, "late");
 }
 
-TEST_F(News, OfAnUnknownKindAreADamagedMessage) {
+TEST_F(ResolverMessages, OfAnUnknownKindAreADamagedMessage) {
   expect_failure(after(message(0, "x")), 125, "damaged");
 }
 
-TEST_F(News, OfAKindTooHighAreADamagedMessage) {
+TEST_F(ResolverMessages, OfAKindTooHighAreADamagedMessage) {
   expect_failure(after(message(4, "")), 125, "damaged");
 }
 
-TEST_F(News, ThatClaimToBeHugeAreADamagedMessageAtOnce) {
+TEST_F(ResolverMessages, ThatClaimToBeHugeAreADamagedMessageAtOnce) {
   expect_failure(after(number(3) + number(0xffffffff)), 125, "damaged");
 }
 
-TEST_F(News, WithADamagedPlanAreAFailure) {
+TEST_F(ResolverMessages, WithADamagedPlanAreAFailure) {
   expect_failure(after(message(3, "no plan")), 125, "damaged plan");
 }
 
-TEST_F(News, OfAFailureWithoutACodeAreOursToAnswerFor) {
+TEST_F(ResolverMessages, OfAFailureWithoutACodeAreOursToAnswerFor) {
   expect_failure(after(message(2, "")), 125, "damaged");
 }
 
-TEST_F(News, EndWithTheAnswer) {
+TEST_F(ResolverMessages, EndWithTheAnswer) {
   envgen::Plan plan;
   envgen::Process process;
   process.argv = {"x"};
@@ -657,7 +658,7 @@ TEST_F(News, EndWithTheAnswer) {
   EXPECT_TRUE(after(answer).empty());
 }
 
-TEST_F(News, EndWithThePipe) {
+TEST_F(ResolverMessages, EndWithThePipe) {
   EXPECT_TRUE(after(waits("half").substr(0, 9)).empty());
   pipe_.in.reset();
   EXPECT_TRUE(told_.look().empty());
@@ -665,7 +666,7 @@ TEST_F(News, EndWithThePipe) {
 }
 
 // A writer that never stops must not keep the reader.
-TEST_F(News, AreReadForATurnOnly) {
+TEST_F(ResolverMessages, AreReadForATurnOnly) {
   const pid_t flood = ::fork();
   if (flood == 0) {
     const std::string reason = waits(std::string(30'000, 'x'));
@@ -675,8 +676,8 @@ TEST_F(News, AreReadForATurnOnly) {
   }
   std::size_t bytes = 0;
   ASSERT_TRUE(told_.await());
-  for (const ResolverNews& news : told_.look()) {
-    bytes += std::get<ResolverWaits>(news).reason.size();
+  for (const ResolverMessage& message : told_.look()) {
+    bytes += std::get<ResolverWaits>(message).reason.size();
   }
   EXPECT_LE(bytes, 8U << 20);
   ::kill(flood, SIGKILL);

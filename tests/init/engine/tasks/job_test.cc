@@ -12,15 +12,15 @@ namespace {
 
 using engine::Job;
 using engine::TaskRecord;
-using lifecycle::Ending;
+using lifecycle::ExitStatus;
 using lifecycle::Machine;
 using lifecycle::TaskKind;
 using testing::HasSubstr;
 using testing::Not;
 namespace event = lifecycle::event;
 
-constexpr Ending kExit3{Ending::How::kExited, 3};
-constexpr Ending kKilled{Ending::How::kSignaled, SIGKILL};
+constexpr ExitStatus kExit3{ExitStatus::How::kExited, 3};
+constexpr ExitStatus kKilled{ExitStatus::How::kSignaled, SIGKILL};
 
 // A node with ranks 8, 9, ... whose first one has our stdout, as the engine keeps it.
 class Failure : public testing::Test {
@@ -56,16 +56,18 @@ class Failure : public testing::Test {
     job_.plan.processes.push_back(std::move(process));
   }
 
-  void resolver_ends(Ending ending) { machine_.step(event::TasksEnded{{{{0, 1}, ending}}}, 1); }
+  void resolver_ends(ExitStatus exit_status) {
+    machine_.step(event::TasksEnded{{{{0, 1}, exit_status}}}, 1);
+  }
   void start() {
     resolver_ends({});
     for (std::uint32_t i = 1; i < job_.records.size(); ++i) {
       machine_.step(event::TaskStarted{{i, 1}}, 1);
     }
   }
-  void end(const std::vector<std::pair<std::uint32_t, Ending>>& deaths) {
+  void end(const std::vector<std::pair<std::uint32_t, ExitStatus>>& deaths) {
     event::TasksEnded ended;
-    for (const auto& [task, ending] : deaths) ended.ends.push_back({{task, 1}, ending});
+    for (const auto& [task, exit_status] : deaths) ended.ends.push_back({{task, 1}, exit_status});
     machine_.step(ended, 2);
   }
   [[nodiscard]] std::string text(std::optional<std::uint64_t> oom_kills = std::nullopt) const {
@@ -117,7 +119,7 @@ TEST_F(Failure, OfTheRankOnStdoutNamesNoLog) {
 TEST_F(Failure, NamesTheSignalAndTheCoreDump) {
   start();
   job_.records[1].core = true;
-  end({{1, {Ending::How::kSignaled, SIGSEGV}}});
+  end({{1, {ExitStatus::How::kSignaled, SIGSEGV}}});
   EXPECT_THAT(text(), HasSubstr("was killed by SIGSEGV (core dumped) after"));
 }
 
@@ -145,7 +147,7 @@ TEST_F(Failure, IsCalledOutOfMemoryOnlyWhereTheKernelCountedOne) {
 TEST_F(Failure, ByAnotherSignalIsNotCalledOutOfMemory) {
   start();
   job_.oom_kills_before = 4;
-  end({{1, {Ending::How::kSignaled, SIGABRT}}});
+  end({{1, {ExitStatus::How::kSignaled, SIGABRT}}});
   EXPECT_THAT(text(5), Not(HasSubstr("out of memory")));
   EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
 }
@@ -171,7 +173,7 @@ TEST_F(Failure, IsNotNeededToTellOfAProcessKilledForItsMemory) {
 TEST_F(Failure, ToStartSaysWhyAndNoTime) {
   start();
   job_.records[2].failure = {127, {"starting python", "PATH=/bin", "no such program there", "fix"}};
-  end({{2, {Ending::How::kNotStarted, 127}}});
+  end({{2, {ExitStatus::How::kNotStarted, 127}}});
   EXPECT_THAT(text(), HasSubstr("rank-9 (node 1 worker-b, device 1) could not start: fix; starting "
                                 "python: PATH=/bin: found no such program there"));
   EXPECT_THAT(text(), Not(HasSubstr("after")));
@@ -181,7 +183,7 @@ TEST_F(Failure, NamesNobodyAsStoppedWhoNeverStarted) {
   start();
   // A pids limit stops the ranks behind it as well, and their ends are told later.
   job_.records[3].pid = 0;
-  end({{2, {Ending::How::kNotStarted, 125}}});
+  end({{2, {ExitStatus::How::kNotStarted, 125}}});
   EXPECT_THAT(text(), HasSubstr("stopped because of it: rank-8"));
   EXPECT_THAT(text(), Not(HasSubstr("rank-10")));
 }
@@ -192,7 +194,7 @@ TEST_F(Failure, OfTheResolverIsWhatItSaid) {
   machine_.step(event::Begin{}, 0);
   machine_.step(event::ResolveFailed{125}, 0);
   job_.resolver_message = "reading the rank table: /t: found x; do y";
-  resolver_ends({Ending::How::kExited, 125});
+  resolver_ends({ExitStatus::How::kExited, 125});
   EXPECT_EQ(text(), "node 1 (worker-b): reading the rank table: /t: found x; do y")
       << "the other nodes print it too";
   job_.plan.node_count = 1;
@@ -202,7 +204,7 @@ TEST_F(Failure, OfTheResolverIsWhatItSaid) {
 TEST_F(Failure, OfAResolverThatSaidNothingAsksForAReport) {
   machine_ = Machine{{}, {TaskKind::kResolve}};
   machine_.step(event::Begin{}, 0);
-  resolver_ends({Ending::How::kSignaled, SIGSEGV});
+  resolver_ends({ExitStatus::How::kSignaled, SIGSEGV});
   EXPECT_THAT(text(), HasSubstr("the resolver was killed by SIGSEGV"));
   EXPECT_THAT(text(), HasSubstr("trainit snapshot"));
 }
@@ -242,7 +244,7 @@ TEST_F(FailureOfMany, StaysReadable) {
 
 TEST_F(FailureOfMany, AtOnceStaysReadable) {
   start();
-  std::vector<std::pair<std::uint32_t, Ending>> all;
+  std::vector<std::pair<std::uint32_t, ExitStatus>> all;
   for (std::uint32_t i = 1; i <= 64; ++i) all.emplace_back(i, kExit3);
   end(all);
   EXPECT_THAT(text(), HasSubstr("and 55 more"));
@@ -284,7 +286,7 @@ TEST_F(Failure, OfAWaitIsAnErrorInTheReport) {
   machine_ = Machine{{}, {TaskKind::kResolve}};
   machine_.step(event::Begin{}, 0);
   machine_.step(event::ResolveFailed{69}, 0);
-  resolver_ends({Ending::How::kExited, 69});
+  resolver_ends({ExitStatus::How::kExited, 69});
   EXPECT_EQ(report().state, "error");
 }
 

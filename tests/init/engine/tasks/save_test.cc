@@ -25,11 +25,11 @@ class Family {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     own_letter = letter;
-    news = pipe_.in.get();
+    message = pipe_.in.get();
     ::signal(SIGUSR1,
-             catches ? [](int) { child::say(news, std::string(1, own_letter)); } : SIG_DFL);
+             catches ? [](int) { child::say(message, std::string(1, own_letter)); } : SIG_DFL);
     children();
-    child::say(news, "+");
+    child::say(message, "+");
     while (true) ::pause();
   }
 
@@ -49,7 +49,7 @@ class Family {
 
  private:
   static inline char own_letter = 0;
-  static inline int news = -1;
+  static inline int message = -1;
   child::Pipe pipe_ = child::make_pipe();
   int count_ = 0;
 };

@@ -47,14 +47,15 @@ TEST(SignalRules, QuitAndTheRealTimeSignalOfSystemdStop) {
 }
 
 TEST(SignalRules, AnEndByASignalFromOutsideIsToldFromOthers) {
-  using lifecycle::Ending;
+  using lifecycle::ExitStatus;
   const std::uint64_t came = lifecycle::signal_bit(SIGHUP) | lifecycle::signal_bit(SIGUSR2);
-  EXPECT_EQ(forwarded_end({Ending::How::kSignaled, SIGHUP}, came), SIGHUP);
-  EXPECT_EQ(forwarded_end({Ending::How::kExited, 128 + SIGUSR2}, came), SIGUSR2);
-  for (const Ending& other :
-       {Ending{Ending::How::kSignaled, SIGSEGV}, Ending{Ending::How::kExited, SIGHUP},
-        Ending{Ending::How::kExited, 0}, Ending{Ending::How::kExited, 255},
-        Ending{Ending::How::kExited, 128}, Ending{Ending::How::kNotStarted, 128 + SIGHUP}}) {
+  EXPECT_EQ(forwarded_end({ExitStatus::How::kSignaled, SIGHUP}, came), SIGHUP);
+  EXPECT_EQ(forwarded_end({ExitStatus::How::kExited, 128 + SIGUSR2}, came), SIGUSR2);
+  for (const ExitStatus& other :
+       {ExitStatus{ExitStatus::How::kSignaled, SIGSEGV},
+        ExitStatus{ExitStatus::How::kExited, SIGHUP}, ExitStatus{ExitStatus::How::kExited, 0},
+        ExitStatus{ExitStatus::How::kExited, 255}, ExitStatus{ExitStatus::How::kExited, 128},
+        ExitStatus{ExitStatus::How::kNotStarted, 128 + SIGHUP}}) {
     EXPECT_EQ(forwarded_end(other, came), 0);
   }
 }

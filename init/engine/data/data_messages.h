@@ -13,7 +13,7 @@
 
 namespace engine {
 
-struct DataNews {
+struct DataMessage {
   enum class Kind : std::uint32_t {
     kProgress = 1,
     kWarning,  // `text`
@@ -27,21 +27,21 @@ struct DataNews {
   std::string path = {};
   std::string text = {};
 
-  bool operator==(const DataNews&) const = default;
+  bool operator==(const DataMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, DataNews& news) {
-  v("kind", news.kind, DataNews::Kind::kMissing, DataNews::Kind::kProgress);
-  v("progress", news.progress);
-  v("exit_code", news.exit_code, {.least = 0, .most = 255});
-  v("path", news.path);
-  v("text", news.text);
+inline void fields(envgen::FieldVisitor& v, DataMessage& message) {
+  v("kind", message.kind, DataMessage::Kind::kMissing, DataMessage::Kind::kProgress);
+  v("progress", message.progress);
+  v("exit_code", message.exit_code, {.least = 0, .most = 255});
+  v("path", message.path);
+  v("text", message.text);
 }
 
-// Texts are cut so that a packet has at most kMostPacketBytes.
-std::string encode_data_news(const DataNews& news);
-// nullopt: not what encode_data_news makes.
-std::optional<DataNews> decode_data_news(std::string_view packet);
-inline constexpr std::size_t kMostPacketBytes = 16UL << 10;
+// Texts are cut so that a packet has at most kMaxPacketBytes.
+std::string encode_data_message(const DataMessage& message);
+// nullopt: not what encode_data_message makes.
+std::optional<DataMessage> decode_data_message(std::string_view packet);
+inline constexpr std::size_t kMaxPacketBytes = 16UL << 10;
 
 // Both ends close on exec.
 struct DataSocket {
@@ -51,14 +51,14 @@ struct DataSocket {
 std::optional<DataSocket> make_data_socket();
 
 // Waits until there is room, but for kProgress, which may be lost. `lease`: -1 = none.
-void send_data_news(int socket, const DataNews& news, int lease = -1);
+void send_data_message(int socket, const DataMessage& message, int lease = -1);
 
 // What one look at the socket finds; never blocks.
-struct DataMail {
-  std::optional<DataNews> news;  // nothing: none is there now
+struct ReceivedData {
+  std::optional<DataMessage> message;  // nothing: none is there now
   sys::Fd lease;
   bool damaged = false;  // by a child gone mad: read no further
 };
-DataMail receive_data_news(int socket);
+ReceivedData receive_data_message(int socket);
 
 }  // namespace engine

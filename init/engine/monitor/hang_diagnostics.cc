@@ -1,4 +1,4 @@
-#include "init/engine/monitor/hang_notes.h"
+#include "init/engine/monitor/hang_diagnostics.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMostAnswerBytes = 256U << 10;
-constexpr std::size_t kMostLineBytes = 256;
+constexpr std::size_t kMaxAnswerBytes = 256U << 10;
+constexpr std::size_t kMaxLineBytes = 256;
 constexpr std::int64_t kConnectMs = 500;
 constexpr std::int64_t kShortestMs = 1200;  // RAS counts in seconds
 constexpr std::int64_t kLongestMs = 4000;
@@ -31,7 +31,7 @@ constexpr std::int64_t kDumpMs = 3000;  // its thread looks at the FIFO once a s
 constexpr std::int64_t kReadMs = 1500;  // for the dumps that are there
 constexpr std::int64_t kWholeMs = 500;  // for a rank to write the rest of its dump
 constexpr int kLookMs = 50;
-constexpr int kMostRanks = 1024;
+constexpr int kMaxRanks = 1024;
 constexpr int kUncountedRanks = 64;  // a launcher's
 
 bool await(int fd, short events, std::int64_t until_ms) {
@@ -75,14 +75,14 @@ std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_m
 
 std::string status_of(int fd, std::int64_t until_ms) {
   if (!say(fd, "CLIENT PROTOCOL 2\n")) return "";
-  if (!hear(fd, kMostLineBytes, true, until_ms).starts_with("SERVER PROTOCOL ")) return "";
+  if (!hear(fd, kMaxLineBytes, true, until_ms).starts_with("SERVER PROTOCOL ")) return "";
   // So long it waits for other ranks, of which one may be stopped.
   const std::int64_t wait_s =
       std::max<std::int64_t>((until_ms - kSpareMs - sys::monotonic_ms()) / 1000, 1);
   if (!say(fd, "TIMEOUT " + std::to_string(wait_s) + "\n")) return "";
-  if (!hear(fd, kMostLineBytes, true, until_ms).starts_with("OK")) return "";
+  if (!hear(fd, kMaxLineBytes, true, until_ms).starts_with("OK")) return "";
   if (!say(fd, "VERBOSE STATUS\n")) return "";
-  return hear(fd, kMostAnswerBytes, false, until_ms);
+  return hear(fd, kMaxAnswerBytes, false, until_ms);
 }
 
 // A FIFO that one of the job's processes reads: nothing else is written to.
@@ -134,7 +134,7 @@ AskedDumps ask_for_dumps(const StackOrder& order) {
   std::optional<sys::AsUser> as_job;
   if (!sys::take_rights(order.job, as_job)) return {};
   AskedDumps asked{.at_ms = sys::wall_ms()};
-  const int ranks = order.world_size > 0 ? std::min(order.world_size, kMostRanks) : kUncountedRanks;
+  const int ranks = order.world_size > 0 ? std::min(order.world_size, kMaxRanks) : kUncountedRanks;
   for (const std::string& stem : order.trace_pipes) {
     for (int rank = 0; rank < ranks; ++rank) {
       if (ask_for_dump(stem + std::to_string(rank) + ".pipe")) ++asked.count;

@@ -1,4 +1,4 @@
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_names.h"
 
 #include "base/text.h"
 

@@ -10,7 +10,7 @@
 
 namespace engine {
 
-struct MonitorNews {
+struct MonitorMessage {
   enum class Kind : std::uint32_t {
     kSample = 1,  // what the ranks' lines tell has changed: it stands on the board
     kAbove,       // the threshold
@@ -28,21 +28,21 @@ struct MonitorNews {
   std::string places = {};  // kHang: of this node's ranks, for node 0
   std::string notes = {};   // kHang: the part of `text` that RAS knows
 
-  bool operator==(const MonitorNews&) const = default;
+  bool operator==(const MonitorMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, MonitorNews& news) {
-  v("process", news.process);
-  v("count", news.count);
-  v("value", news.value);
-  v("text", news.text);
-  v("places", news.places);
-  v("notes", news.notes);
+inline void fields(envgen::FieldVisitor& v, MonitorMessage& message) {
+  v("process", message.process);
+  v("count", message.count);
+  v("value", message.value);
+  v("text", message.text);
+  v("places", message.places);
+  v("notes", message.notes);
 }
 // Without the kind, which is the message's.
-std::string encode_news(const MonitorNews& news);
-// nullopt: not what encode_news makes.
-std::optional<MonitorNews> decode_news(std::uint32_t kind, std::string_view bytes);
+std::string encode_message(const MonitorMessage& message);
+// nullopt: not what encode_message makes.
+std::optional<MonitorMessage> decode_message(std::uint32_t kind, std::string_view bytes);
 
-inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorNews::Kind::kHang);
+inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorMessage::Kind::kHang);
 
 }  // namespace engine

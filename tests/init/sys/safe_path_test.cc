@@ -1,4 +1,4 @@
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-using sys::reach;
+using sys::resolve_safely;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -42,7 +42,7 @@ class Reach : public child::Scratch {
     ASSERT_EQ(::lchown(path(name).c_str(), owner, owner), 0);
   }
   // The name of the file that is reached, from the directory that is held.
-  static bool leads_to(const envgen::Result<sys::Reached>& reached, const std::string& file) {
+  static bool leads_to(const envgen::Result<sys::SafePath>& reached, const std::string& file) {
     struct stat left{};
     struct stat right{};
     return reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &left, 0) == 0 &&
@@ -53,14 +53,14 @@ class Reach : public child::Scratch {
 TEST_F(Reach, GoesThroughDirectoriesOfOurs) {
   for (const char* name :
        {"ours/file", "ours//./file", "ours/../ours/file", "theirs/../ours/file"}) {
-    EXPECT_TRUE(leads_to(reach(path(name)), path("ours/file"))) << name;
+    EXPECT_TRUE(leads_to(resolve_safely(path(name)), path("ours/file"))) << name;
   }
-  EXPECT_THAT(reach(path("ours/file"))->weakness, IsEmpty());
-  EXPECT_EQ(reach("/")->name, ".");
-  EXPECT_EQ(reach("/")->weakness, "");
-  EXPECT_EQ(reach(path("ours/absent/x")).error().found.substr(0, 9), "No such f");
-  EXPECT_FALSE(reach(path("ours/file/x")));
-  EXPECT_FALSE(reach(""));
+  EXPECT_THAT(resolve_safely(path("ours/file"))->untrusted_directory, IsEmpty());
+  EXPECT_EQ(resolve_safely("/")->name, ".");
+  EXPECT_EQ(resolve_safely("/")->untrusted_directory, "");
+  EXPECT_EQ(resolve_safely(path("ours/absent/x")).error().found.substr(0, 9), "No such f");
+  EXPECT_FALSE(resolve_safely(path("ours/file/x")));
+  EXPECT_FALSE(resolve_safely(""));
 }
 
 TEST_F(Reach, TellsWhoMayChangeWhatAPathMeans) {
@@ -69,14 +69,14 @@ TEST_F(Reach, TellsWhoMayChangeWhatAPathMeans) {
   make("sticky/theirs", kOther, 0755);
   make("group", 0, 0775);
   ASSERT_EQ(::chown(path("group").c_str(), 0, kOther), 0);
-  EXPECT_THAT(reach(path("theirs/x"))->weakness,
+  EXPECT_THAT(resolve_safely(path("theirs/x"))->untrusted_directory,
               AllOf(HasSubstr("theirs (owner 2000"), HasSubstr("mode 0755")));
-  EXPECT_THAT(reach(path("theirs/below/x"))->weakness, HasSubstr("theirs ("));
-  EXPECT_THAT(reach(path("all/x"))->weakness, HasSubstr("all ("));
-  EXPECT_THAT(reach(path("sticky/x"))->weakness, HasSubstr("sticky ("));
-  EXPECT_THAT(reach(path("sticky/ours/x"))->weakness, IsEmpty());
-  EXPECT_THAT(reach(path("sticky/theirs/x"))->weakness, HasSubstr("sticky ("));
-  EXPECT_THAT(reach(path("group/x"))->weakness, HasSubstr("group ("));
+  EXPECT_THAT(resolve_safely(path("theirs/below/x"))->untrusted_directory, HasSubstr("theirs ("));
+  EXPECT_THAT(resolve_safely(path("all/x"))->untrusted_directory, HasSubstr("all ("));
+  EXPECT_THAT(resolve_safely(path("sticky/x"))->untrusted_directory, HasSubstr("sticky ("));
+  EXPECT_THAT(resolve_safely(path("sticky/ours/x"))->untrusted_directory, IsEmpty());
+  EXPECT_THAT(resolve_safely(path("sticky/theirs/x"))->untrusted_directory, HasSubstr("sticky ("));
+  EXPECT_THAT(resolve_safely(path("group/x"))->untrusted_directory, HasSubstr("group ("));
 }
 
 TEST_F(Reach, GoesOnFromADirectoryThatItCameToBefore) {
@@ -85,58 +85,64 @@ TEST_F(Reach, GoesOnFromADirectoryThatItCameToBefore) {
   make("ours/below", 0, 0755);
   link(path("ours"), "sticky/link", kOther);
   link("../ours", "ours/link", 0);
-  const auto ours = reach(path("ours/file"));
+  const auto ours = resolve_safely(path("ours/file"));
   for (const char* name : {"ours//below/../file", "ours/link/file", "ours/./file"}) {
-    EXPECT_TRUE(leads_to(reach_from(*ours, path("ours"), path(name)), path("ours/file"))) << name;
+    EXPECT_TRUE(leads_to(resolve_safely_from(*ours, path("ours"), path(name)), path("ours/file")))
+        << name;
   }
   const auto made =
-      reach_from(*ours, path("ours"), path("ours/new/deep/x"), {.make_parents = 0750});
+      resolve_safely_from(*ours, path("ours"), path("ours/new/deep/x"), {.make_parents = 0750});
   EXPECT_EQ(made->name, "x");
   EXPECT_TRUE(std::filesystem::is_directory(path("ours/new/deep")));
   // What one entry may be trusted with says nothing of another.
-  const auto sticky = reach(path("sticky/ours"));
-  ASSERT_THAT(sticky->weakness, IsEmpty());
-  EXPECT_THAT(reach_from(*sticky, path("sticky"), path("sticky/ours/x"))->weakness, IsEmpty());
-  EXPECT_THAT(reach_from(*sticky, path("sticky"), path("sticky/theirs/x"))->weakness,
-              HasSubstr("sticky ("));
-  const auto refused = reach_from(*sticky, path("sticky"), path("sticky/link/file"));
+  const auto sticky = resolve_safely(path("sticky/ours"));
+  ASSERT_THAT(sticky->untrusted_directory, IsEmpty());
+  EXPECT_THAT(
+      resolve_safely_from(*sticky, path("sticky"), path("sticky/ours/x"))->untrusted_directory,
+      IsEmpty());
+  EXPECT_THAT(
+      resolve_safely_from(*sticky, path("sticky"), path("sticky/theirs/x"))->untrusted_directory,
+      HasSubstr("sticky ("));
+  const auto refused = resolve_safely_from(*sticky, path("sticky"), path("sticky/link/file"));
   EXPECT_TRUE(!refused && sys::is_foreign_link(refused.error()));
   // Below what others may change a link is followed as little as from the root.
   make("all/x", 0, 0755);
   link(path("ours"), "all/x/roots", 0);
-  const auto weak = reach(path("all/x/file"));
-  ASSERT_THAT(weak->weakness, HasSubstr("all ("));
-  const auto below = reach_from(*weak, path("all/x"), path("all/x/roots/file"));
+  const auto weak = resolve_safely(path("all/x/file"));
+  ASSERT_THAT(weak->untrusted_directory, HasSubstr("all ("));
+  const auto below = resolve_safely_from(*weak, path("all/x"), path("all/x/roots/file"));
   EXPECT_TRUE(!below && sys::is_foreign_link(below.error()));
 }
 
 TEST_F(Reach, DoesNotGoOnFromADirectoryThatWasRemoved) {
   make("gone", 0, 0755);
-  const auto known = reach(path("gone/x"));
+  const auto known = resolve_safely(path("gone/x"));
   std::filesystem::remove(path("gone"));
   make("gone", 0, 0755);
   write("gone/file", "another");
-  EXPECT_TRUE(leads_to(reach_from(*known, path("gone"), path("gone/file")), path("gone/file")));
+  EXPECT_TRUE(
+      leads_to(resolve_safely_from(*known, path("gone"), path("gone/file")), path("gone/file")));
 }
 
 // As images have it that were built with umask 002, until the job has root's group.
 TEST_F(Reach, TrustsRootsGroupWhereTheJobIsNotInIt) {
   make("roots", 0, 0775);
-  EXPECT_THAT(reach(path("roots/x"))->weakness, IsEmpty());
+  EXPECT_THAT(resolve_safely(path("roots/x"))->untrusted_directory, IsEmpty());
   const envgen::Identity job_user{
       .uid = 1000, .gid = 1000, .groups = {1000, 0}, .name = "", .home = "/"};
-  EXPECT_THAT(reach(path("roots/x"), {.job_user = &job_user})->weakness, HasSubstr("roots ("));
+  EXPECT_THAT(resolve_safely(path("roots/x"), {.job_user = &job_user})->untrusted_directory,
+              HasSubstr("roots ("));
 }
 
 TEST_F(Reach, FollowsLinksThatOnlyRootCouldMake) {
   link(path("ours"), "link", 0);
   link("../ours", "sticky/link", 0);
   link("ours/file", "file", 0);
-  EXPECT_TRUE(leads_to(reach(path("link/file")), path("ours/file")));
-  EXPECT_TRUE(leads_to(reach(path("sticky/link/file")), path("ours/file")));
-  EXPECT_TRUE(leads_to(reach(path("file"), {.follow_last = true}), path("ours/file")));
+  EXPECT_TRUE(leads_to(resolve_safely(path("link/file")), path("ours/file")));
+  EXPECT_TRUE(leads_to(resolve_safely(path("sticky/link/file")), path("ours/file")));
+  EXPECT_TRUE(leads_to(resolve_safely(path("file"), {.follow_last = true}), path("ours/file")));
   // Where it is not followed it is what is reached.
-  EXPECT_EQ(reach(path("file"))->name, "file");
+  EXPECT_EQ(resolve_safely(path("file"))->name, "file");
 }
 
 TEST_F(Reach, RefusesLinksThatOthersCouldMake) {
@@ -146,23 +152,24 @@ TEST_F(Reach, RefusesLinksThatOthersCouldMake) {
   link(path("ours"), "all/roots", 0);
   for (const char* name : {"theirs/link/file", "theirs/roots/file", "sticky/theirs/file",
                            "all/roots/file", "ours/../theirs/link/file"}) {
-    const auto reached = reach(path(name));
+    const auto reached = resolve_safely(path(name));
     ASSERT_FALSE(reached) << name;
     EXPECT_THAT(reached.error().found, HasSubstr("the link")) << name;
     EXPECT_THAT(reached.error().where, path(name));
   }
-  EXPECT_FALSE(reach(path("theirs/link"), {.follow_last = true}));
-  EXPECT_TRUE(reach(path("theirs/link")));
+  EXPECT_FALSE(resolve_safely(path("theirs/link"), {.follow_last = true}));
+  EXPECT_TRUE(resolve_safely(path("theirs/link")));
 }
 
 TEST_F(Reach, EndsInARingOfLinks) {
   link("ring", "ring", 0);
-  EXPECT_THAT(reach(path("ring/x")).error().found, HasSubstr("ELOOP"));
-  EXPECT_THAT(reach(path("ring"), {.follow_last = true}).error().found, HasSubstr("ELOOP"));
+  EXPECT_THAT(resolve_safely(path("ring/x")).error().found, HasSubstr("ELOOP"));
+  EXPECT_THAT(resolve_safely(path("ring"), {.follow_last = true}).error().found,
+              HasSubstr("ELOOP"));
 }
 
 TEST_F(Reach, MakesTheDirectoriesOnTheWay) {
-  EXPECT_TRUE(reach(path("ours/a/b/c"), {.make_parents = 0750}));
+  EXPECT_TRUE(resolve_safely(path("ours/a/b/c"), {.make_parents = 0750}));
   struct stat status{};
   ASSERT_EQ(::stat(path("ours/a/b").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0750U);
@@ -174,12 +181,12 @@ TEST_F(Reach, AsAUserGoesWhereThatOneMayWrite) {
   make("theirs/real", kOther, 0755);
   link("real", "theirs/link", kOther);
   link(path("ours"), "theirs/out", kOther);
-  const auto inside = sys::reach_as(other, path("theirs/link/x"));
+  const auto inside = sys::resolve_safely_as(other, path("theirs/link/x"));
   ASSERT_TRUE(inside);
-  EXPECT_THAT(inside->weakness, HasSubstr("owner 2000"));
-  EXPECT_FALSE(sys::reach_as(other, path("theirs/out/x")));
+  EXPECT_THAT(inside->untrusted_directory, HasSubstr("owner 2000"));
+  EXPECT_FALSE(sys::resolve_safely_as(other, path("theirs/out/x")));
   // What root gave to nobody is reached by root.
-  EXPECT_TRUE(sys::reach_as(other, path("ours/x")));
+  EXPECT_TRUE(sys::resolve_safely_as(other, path("ours/x")));
   EXPECT_EQ(::geteuid(), 0U);
   EXPECT_EQ(::getegid(), 0U);
 }

@@ -13,9 +13,9 @@
 
 namespace engine {
 
-class LauncherNews : public ChildWorker {
+class LauncherNotifier : public ChildWorker {
  public:
-  explicit LauncherNews(const WorkerContext& context) : context_(context) {}
+  explicit LauncherNotifier(const WorkerContext& context) : context_(context) {}
 
   // It has said farewell: the sshd ends with its code. Nothing else is told from then on.
   void ended(int exit_code);

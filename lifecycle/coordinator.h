@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "lifecycle/node_records.h"
-#include "lifecycle/node_words.h"
+#include "lifecycle/node_messages.h"
+#include "lifecycle/node_names.h"
 
 namespace lifecycle {
 
@@ -24,7 +24,7 @@ inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made
 
 inline constexpr TimeMs kLookMs = 10'000;  // for all nodes to say where their ranks are
 
-inline constexpr std::size_t kMostMissingNamed = 8;   // the others are counted
+inline constexpr std::size_t kMaxMissingNamed = 8;    // the others are counted
 inline constexpr std::size_t kMaxOtherFailures = 16;  // compared with the first one
 
 // Places of one node's ranks, as that node has told them.
@@ -73,7 +73,7 @@ class Coordinator {
   void tick(TimeMs now);
   [[nodiscard]] std::optional<TimeMs> next_tick() const;  // at most a second after the last one
 
-  [[nodiscard]] Verdict verdict_for(std::uint32_t node, TimeMs now) const;
+  [[nodiscard]] NodeVerdict verdict_for(std::uint32_t node, TimeMs now) const;
   // Counts up when any verdict is another one than before, age_ms aside.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
@@ -183,8 +183,8 @@ class Coordinator {
     return node_text(node, settings_.names);
   }
   [[nodiscard]] std::string why_missing(std::uint32_t node) const;
-  [[nodiscard]] Verdict of_past(std::uint32_t node, TimeMs now) const;
-  [[nodiscard]] Verdict::State shown(std::uint32_t node) const;
+  [[nodiscard]] NodeVerdict of_past(std::uint32_t node, TimeMs now) const;
+  [[nodiscard]] NodeVerdict::State shown(std::uint32_t node) const;
   void count(const Node& node, int by);
   void changed() { ++version_; }
 
@@ -207,7 +207,7 @@ class Coordinator {
 
   std::optional<std::uint32_t> start_;  // node 0 alone says which
   bool begun_ = false;                  // some node runs it
-  Verdict::State state_ = Verdict::State::kFine;
+  NodeVerdict::State state_ = NodeVerdict::State::kFine;
   std::optional<Failing> failing_;  // unless all is fine
   std::optional<Past> past_;
 

@@ -5,15 +5,15 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "init/engine/data/data_news.h"
+#include "init/engine/data/data_messages.h"
 #include "tests/fuzz/fuzzer.h"
 
 TRAINIT_FUZZER(data_news) {
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
-  const auto news = engine::decode_data_news(packet);
-  if (!news) return 0;
-  if (engine::decode_data_news(engine::encode_data_news(*news)) != news &&
-      size <= engine::kMostPacketBytes / 4) {
+  const auto message = engine::decode_data_message(packet);
+  if (!message) return 0;
+  if (engine::decode_data_message(engine::encode_data_message(*message)) != message &&
+      size <= engine::kMaxPacketBytes / 4) {
     std::abort();
   }
   return 0;

@@ -21,15 +21,16 @@
 namespace sys {
 
 // The directory that holds the last component of a path, open, so that nobody can swap it.
-struct Reached {
-  Fd directory;          // O_PATH
-  std::string name;      // "." for a directory without a name in another: "/", "x/..", "x/."
-  std::string weakness;  // the directory by which others may change what the path means, with owner
-                         // and mode: "/home/job (owner 1000, mode 0755)"; "" = there is none
-  bool magic = false;    // the name is a link of /proc, as /dev/stdout leads to: open follows it
+struct SafePath {
+  Fd directory;      // O_PATH
+  std::string name;  // "." for a directory without a name in another: "/", "x/..", "x/."
+  std::string untrusted_directory;  // the directory by which others may change what the path means,
+                                    // with owner and mode: "/home/job (owner 1000, mode 0755)"; ""
+                                    // = there is none
+  bool magic = false;  // the name is a link of /proc, as /dev/stdout leads to: open follows it
 };
 
-struct ReachRule {
+struct SafePathRule {
   // Of a job that has root's group, what that group may write is foreign too.
   const envgen::Identity* job_user = nullptr;
   bool follow_last = false;                        // the last component, where it is a link
@@ -40,14 +41,17 @@ struct ReachRule {
 // group or others may write; to an ordinary user: what another one but root owns, or everybody may
 // write. A read-only file system is written by nobody; in a sticky directory an entry belongs to
 // its owner. An Error names the link, and whose it is; or the component that is not there.
-envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule = {});
-// The same of a path below `directory`, with whose name it begins, by what reach() has found of
-// another path in it with the same `job_user`: without a walk to there, where that has no weakness
-// and the directory was not removed since, as far as the kernel tells (overlayfs does not).
-envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
-                                   const std::string& path, const ReachRule& rule = {});
+envgen::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule = {});
+// The same of a path below `directory`, with whose name it begins, by what resolve_safely() has
+// found of another path in it with the same `job_user`: without a walk to there, where that has no
+// weakness and the directory was not removed since, as far as the kernel tells (overlayfs does
+// not).
+envgen::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
+                                             const std::string& path,
+                                             const SafePathRule& rule = {});
 
-// What an error of reach() is: a link that others could have made; that something is not there.
+// What an error of resolve_safely() is: a link that others could have made; that something is not
+// there.
 bool is_foreign_link(const envgen::Error& error);
 bool is_absent(const envgen::Error& error);
 

@@ -1,4 +1,4 @@
-#include "envgen/platform/told_ranks.h"
+#include "envgen/platform/platform_ranks.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kFinding = "finding this task's rank";
 
 // What the master's variables say, unless options say it.
-Status take_master(const Inputs& inputs, ToldMaster master, int node_rank, Cluster& cluster) {
+Status take_master(const Inputs& inputs, GivenMaster master, int node_rank, Cluster& cluster) {
   if (inputs.request().master_addr.empty() && !master.address.empty()) {
     TRY(check_given_master(master.address, master.source, node_rank, cluster.nodes.size()));
   }
@@ -26,18 +26,18 @@ Status take_master(const Inputs& inputs, ToldMaster master, int node_rank, Clust
 
 }  // namespace
 
-Result<ToldMaster> told_master(const Inputs& inputs) {
-  ToldMaster master{std::string(inputs.variable("MASTER_ADDR")), "MASTER_ADDR", 0};
+Result<GivenMaster> given_master(const Inputs& inputs) {
+  GivenMaster master{std::string(inputs.variable("MASTER_ADDR")), "MASTER_ADDR", 0};
   TRY_ASSIGN(auto port, number_in(inputs, "MASTER_PORT", kPorts));
   master.port = port.value_or(0);
   return master;
 }
 
-Location locate_node(Inputs& inputs, std::vector<Node> nodes, const ToldNode& own,
-                     ToldMaster master, PlatformFacts platform, int told_slots) {
+Location locate_node(Inputs& inputs, std::vector<Node> nodes, const GivenNode& own,
+                     GivenMaster master, PlatformFacts platform, int given_slots) {
   const auto asks = [](const Node& node) { return node.slots == 0 && tf_ranks(node.role) > 0; };
   const bool asked = std::ranges::any_of(nodes, asks);
-  const auto slots = asked ? slots_of_node(inputs, told_slots) : 0;
+  const auto slots = asked ? slots_of_node(inputs, given_slots) : 0;
   if (!slots) return NeedsPaths{};
   auto local_node = local_node_by_index(nodes.size(), inputs.request(), own.rank, own.source);
   if (!local_node) return local_node.error();
@@ -52,7 +52,7 @@ Location locate_node(Inputs& inputs, std::vector<Node> nodes, const ToldNode& ow
                                inputs);
 }
 
-Location locate_task(const Inputs& inputs, const ToldTask& task, ToldMaster master,
+Location locate_task(const Inputs& inputs, const GivenTask& task, GivenMaster master,
                      PlatformFacts platform) {
   auto count =
       node_count_of({"the number of tasks", task.world}, {"the tasks of a node", task.each});

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace lifecycle {
 namespace {
@@ -47,7 +47,7 @@ bool Coordinator::astray(const Node& node) const {
   if (report.restarts < *start_) return met || report.failure;
   if (&node == nodes_.data() || !met) return false;
   if (report.restarts > *start_) return true;
-  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   return fine && report.meeting != running_meeting();
 }
 
@@ -71,7 +71,7 @@ std::uint64_t Coordinator::running_meeting() const {
 // It meets for the next start, or was stopped on the way there, and what runs cannot go on without
 // it.
 bool Coordinator::has_left(const Node& node) const {
-  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   const Node& zero = nodes_[0];
   if (!numbered() || !fine || !begun_ || !node.reported || node.report.restarts <= *start_) {
     return false;
@@ -85,7 +85,7 @@ bool Coordinator::has_left(const Node& node) const {
 // It was given go with all others, and looked at its list of nodes again before it heard that: what
 // runs is without it.
 bool Coordinator::missed_go(const Node& node) const {
-  const bool fine = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (!numbered() || !fine || !begun_ || !node.reported || &node == nodes_.data()) return false;
   const bool is_this = meeting_ != 0 && running_meeting() == meeting_ && given_start_ == *start_;
   return is_this && node.report.restarts == *start_ &&
@@ -99,7 +99,7 @@ bool Coordinator::arrived(const Node& node) const {
 void Coordinator::hold(const std::string& why) {
   count(nodes_[0], -1);
   held_ = why;
-  cut_text(held_, kMostTextBytes / 4);
+  cut_text(held_, kMaxTextBytes / 4);
   count(nodes_[0], 1);
 }
 
@@ -132,10 +132,10 @@ void Coordinator::count(const Node& node, int by) {
 // What fails is not started any more: first it is known whether all start again, and node 0, which
 // counts the starts, lets go of it.
 void Coordinator::give_go() {
-  const bool failing =
-      state_ == Verdict::State::kFailing || (state_ == Verdict::State::kFailed && !failing_->again);
+  const bool failing = state_ == NodeVerdict::State::kFailing ||
+                       (state_ == NodeVerdict::State::kFailed && !failing_->again);
   if (ready_ != nodes_.size() || failing || !start_) return;
-  state_ = Verdict::State::kFine;
+  state_ = NodeVerdict::State::kFine;
   failing_.reset();
   for (Node& node : nodes_) {
     node.go = node.report.arrival;
@@ -204,18 +204,18 @@ void Coordinator::describe_missing() {
   std::uint32_t missing = 0;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (ready(nodes_[i])) continue;
-    if (missing++ >= kMostMissingNamed) continue;
+    if (missing++ >= kMaxMissingNamed) continue;
     std::string one = called(i);
-    cut_text(one, kMostTextBytes / kMostMissingNamed / 2);
+    cut_text(one, kMaxTextBytes / kMaxMissingNamed / 2);
     std::string why = why_missing(i);
     if (!text.empty()) text += (why == reason ? "" : ": " + reason) + ", ";
     text += one;
     reason = std::move(why);
   }
   if (!text.empty()) text += ": " + reason;
-  if (missing > kMostMissingNamed)
-    text += " and " + std::to_string(missing - kMostMissingNamed) + " more";
-  cut_text(text, kMostTextBytes);
+  if (missing > kMaxMissingNamed)
+    text += " and " + std::to_string(missing - kMaxMissingNamed) + " more";
+  cut_text(text, kMaxTextBytes);
   bool new_to_some = text != waits_for_ || missing != missing_;
   for (Node& node : nodes_) {
     if (!arrived(node)) continue;

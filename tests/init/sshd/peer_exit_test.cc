@@ -1,30 +1,31 @@
 // The end of a peer: when it comes, and with which code.
 
+#include "init/sshd/peer_exit.h"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
 
-#include "init/sshd/ending.h"
 #include "init/sshd/session.h"
 
 namespace {
 
-using sshd::Ending;
-using sshd::Verdict;
+using sshd::PeerExit;
+using sshd::PeerExitRule;
 using sshd::Why;
 
 constexpr std::int64_t kTimeout = 60'000;
 constexpr std::int64_t kLong = 1'000'000'000;
 
 TEST(PeerEnding, AWorkerExpiresWhenNoSessionComes) {
-  const Ending ending(kTimeout, 100);
+  const PeerExitRule ending(kTimeout, 100);
   EXPECT_EQ(ending.deadline_ms(), 100 + kTimeout);
   EXPECT_EQ(ending.verdict(99 + kTimeout), std::nullopt);
-  EXPECT_EQ(ending.verdict(100 + kTimeout), (Verdict{69, Why::kNoLauncher}));
+  EXPECT_EQ(ending.verdict(100 + kTimeout), (PeerExit{69, Why::kNoLauncher}));
 }
 
 TEST(PeerEnding, TheTimeoutCountsAgainFromTheEndOfTheLastSession) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.set_open(2, 1000);
   EXPECT_EQ(ending.deadline_ms(), std::nullopt);
   EXPECT_EQ(ending.verdict(kLong), std::nullopt);
@@ -36,7 +37,7 @@ TEST(PeerEnding, TheTimeoutCountsAgainFromTheEndOfTheLastSession) {
 
 TEST(PeerEnding, AServiceAndAWorkerWithoutTimeoutNeverExpire) {
   for (const auto& timeout : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
-    const Ending ending(timeout, 0);
+    const PeerExitRule ending(timeout, 0);
     EXPECT_EQ(ending.deadline_ms(), std::nullopt);
     EXPECT_EQ(ending.verdict(kLong), std::nullopt);
   }
@@ -44,17 +45,17 @@ TEST(PeerEnding, AServiceAndAWorkerWithoutTimeoutNeverExpire) {
 
 TEST(PeerEnding, AWorkerWhoseLauncherIsGoneWaitsAMinute) {
   constexpr std::int64_t kHour = 3'600'000;
-  Ending ending(kHour, 0);
+  PeerExitRule ending(kHour, 0);
   ending.set_open(1, 1000);
   ending.set_launcher_gone(true, 5000);
   EXPECT_EQ(ending.deadline_ms(), std::nullopt) << "a session is the launcher's";
   ending.set_open(0, 9000);
   EXPECT_EQ(ending.verdict(9000 + 59'999), std::nullopt);
-  EXPECT_EQ(ending.verdict(9000 + 60'000), (Verdict{69, Why::kLauncherGone}));
+  EXPECT_EQ(ending.verdict(9000 + 60'000), (PeerExit{69, Why::kLauncherGone}));
 }
 
 TEST(PeerEnding, TheMinuteCountsFromTheLossOfTheLauncher) {
-  Ending ending(kLong, 0);
+  PeerExitRule ending(kLong, 0);
   ending.set_launcher_gone(true, 500'000);
   ending.set_launcher_gone(true, 510'000);
   EXPECT_EQ(ending.deadline_ms(), 560'000);
@@ -62,7 +63,7 @@ TEST(PeerEnding, TheMinuteCountsFromTheLossOfTheLauncher) {
 }
 
 TEST(PeerEnding, ALauncherThatIsBackHasAllItsTime) {
-  Ending ending(kLong, 0);
+  PeerExitRule ending(kLong, 0);
   ending.set_launcher_gone(true, 500'000);
   ending.set_launcher_gone(false, 520'000);
   EXPECT_EQ(ending.deadline_ms(), kLong);
@@ -71,63 +72,63 @@ TEST(PeerEnding, ALauncherThatIsBackHasAllItsTime) {
 }
 
 TEST(PeerEnding, AShorterTimeoutStaysAndNoneIsForEver) {
-  Ending shorter(2000, 0);
+  PeerExitRule shorter(2000, 0);
   shorter.set_launcher_gone(true, 1000);
-  EXPECT_EQ(shorter.verdict(2000), (Verdict{69, Why::kNoLauncher}));
-  Ending none(0, 0);
+  EXPECT_EQ(shorter.verdict(2000), (PeerExit{69, Why::kNoLauncher}));
+  PeerExitRule none(0, 0);
   none.set_launcher_gone(true, 1000);
   EXPECT_EQ(none.deadline_ms(), std::nullopt);
 }
 
 TEST(PeerEnding, AfterTheMessageItEndsWithTheSessionsOrWithoutThem) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.set_open(1, 0);
   ending.notify(3, 1000);
   EXPECT_EQ(ending.verdict(1999), std::nullopt);
-  EXPECT_EQ(ending.verdict(2000), (Verdict{3, Why::kNotified}));
+  EXPECT_EQ(ending.verdict(2000), (PeerExit{3, Why::kNotified}));
   ending.set_open(0, 1100);
-  EXPECT_EQ(ending.verdict(1100), (Verdict{3, Why::kNotified}));
+  EXPECT_EQ(ending.verdict(1100), (PeerExit{3, Why::kNotified}));
 }
 
 TEST(PeerEnding, TheFirstMessageCounts) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.notify(3, 0);
   ending.notify(0, 0);
-  EXPECT_EQ(ending.verdict(0), (Verdict{3, Why::kNotified}));
+  EXPECT_EQ(ending.verdict(0), (PeerExit{3, Why::kNotified}));
 }
 
 TEST(PeerEnding, ASignalEndsItAtOnceWhenNothingIsOpen) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.stop(SIGTERM, 50);
-  EXPECT_EQ(ending.verdict(50), (Verdict{128 + SIGTERM, Why::kStopped}));
+  EXPECT_EQ(ending.verdict(50), (PeerExit{128 + SIGTERM, Why::kStopped}));
 }
 
 TEST(PeerEnding, ASignalWaitsForOpenSessionsAndThenForTheMessage) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.set_open(1, 0);
   ending.stop(SIGINT, 50);
   EXPECT_EQ(ending.verdict(kLong), std::nullopt);
   ending.set_open(0, 7000);
   EXPECT_EQ(ending.verdict(7999), std::nullopt);
-  EXPECT_EQ(ending.verdict(8000), (Verdict{128 + SIGINT, Why::kStopped}));
+  EXPECT_EQ(ending.verdict(8000), (PeerExit{128 + SIGINT, Why::kStopped}));
   ending.notify(1, 7500);
-  EXPECT_EQ(ending.verdict(7500), (Verdict{1, Why::kNotified}));
+  EXPECT_EQ(ending.verdict(7500), (PeerExit{1, Why::kNotified}));
 }
 
 TEST(PeerEnding, TheFirstSignalCounts) {
-  Ending ending(kTimeout, 0);
+  PeerExitRule ending(kTimeout, 0);
   ending.set_open(1, 0);
   ending.stop(SIGTERM, 0);
   ending.stop(SIGINT, 1);
   ending.set_open(0, 2);
-  EXPECT_EQ(ending.verdict(2 + sshd::kLingerMs), (Verdict{128 + SIGTERM, Why::kStopped}));
+  EXPECT_EQ(ending.verdict(2 + sshd::kLingerMs), (PeerExit{128 + SIGTERM, Why::kStopped}));
 }
 
 TEST(PeerEnding, AServiceWaitsForNobody) {
-  Ending ending(std::nullopt, 0);
+  PeerExitRule ending(std::nullopt, 0);
   ending.set_open(1, 0);
   ending.stop(SIGTERM, 0);
-  EXPECT_EQ(ending.verdict(0), (Verdict{128 + SIGTERM, Why::kStopped}));
+  EXPECT_EQ(ending.verdict(0), (PeerExit{128 + SIGTERM, Why::kStopped}));
 }
 
 using Kind = sshd::SessionCommand::Kind;

@@ -14,11 +14,11 @@
 
 namespace lifecycle {
 
-inline constexpr std::uint32_t kMostTextBytes = 1024;
-inline constexpr std::uint32_t kMostDetailBytes = 8192;
-inline constexpr std::uint32_t kMostPlacesBytes = 4096;
-inline constexpr std::uint32_t kMostSuspects = 16;
-inline constexpr std::uint32_t kMostHangBytes = 1536;
+inline constexpr std::uint32_t kMaxTextBytes = 1024;
+inline constexpr std::uint32_t kMaxDetailBytes = 8192;
+inline constexpr std::uint32_t kMaxPlacesBytes = 4096;
+inline constexpr std::uint32_t kMaxSuspects = 16;
+inline constexpr std::uint32_t kMaxHangBytes = 1536;
 
 // What ended a node's part of the job, as that node says or as its silence shows. In a report it is
 // the node's own; or, of kind kClosed or kSilent, node 0's loss as its LinkWatch has it.
@@ -47,9 +47,9 @@ struct NodeFailure {
   TimeMs ran_ms = -1;        // how long its start had run well; -1: not known
   bool restarts = false;     // it is to be answered by a restart, as far as its node is concerned
   bool complete = true;      // nothing will be added: false while its last lines are being read
-  std::string message = {};  // a sentence for people; at most kMostTextBytes
+  std::string message = {};  // a sentence for people; at most kMaxTextBytes
   std::string detail =
-      {};  // engine::FailureDetail on the wire; opaque here; at most kMostDetailBytes
+      {};  // engine::FailureDetail on the wire; opaque here; at most kMaxDetailBytes
 
   bool operator==(const NodeFailure&) const = default;
 };
@@ -73,8 +73,8 @@ struct HangVerdict {
     bool operator==(const Suspect&) const = default;
   };
   std::uint32_t look = 0;              // NodeReport::look of the places
-  std::vector<Suspect> suspects = {};  // at most kMostSuspects; none: the cause is not known
-  std::string text = {};               // for people; at most kMostHangBytes
+  std::vector<Suspect> suspects = {};  // at most kMaxSuspects; none: the cause is not known
+  std::string text = {};               // for people; at most kMaxHangBytes
 
   bool operator==(const HangVerdict&) const = default;
 };
@@ -84,7 +84,7 @@ inline void fields(envgen::FieldVisitor& v, HangVerdict::Suspect& suspect) {
 }
 inline void fields(envgen::FieldVisitor& v, HangVerdict& hang) {
   v("look", hang.look);
-  v("suspects", hang.suspects, {.most_items = kMostSuspects});
+  v("suspects", hang.suspects, {.most_items = kMaxSuspects});
   v("text", hang.text);
 }
 
@@ -113,7 +113,7 @@ struct NodeReport {
   // Number of the last look at the ranks' places that this node knows of; as with `saves`, one
   // more asks for another. `places` is the answer, opaque here; empty: still being taken.
   std::uint32_t look = 0;
-  std::string places = {};   // at most kMostPlacesBytes
+  std::string places = {};   // at most kMaxPlacesBytes
   std::uint32_t judged = 0;  // the last look whose verdict has come, or whose hang is over
   int exit_code = 0;         // kEnded
   // For `trainit status --cluster` alone.
@@ -145,7 +145,7 @@ inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
 }
 
 // What node 0 says to one node.
-struct Verdict {
+struct NodeVerdict {
   enum class State : std::uint8_t {
     kFine,
     kTold,     // a node has failed, and the others go on
@@ -159,7 +159,7 @@ struct Verdict {
   std::uint32_t go = 0;                     // this arrival of the receiver's may start; 0: none
   std::uint64_t meeting = 0;                // with go: a digest of who was given it, to be reported
   std::uint32_t missing = 0;                // nodes that have not arrived
-  std::string waits_for = {};               // which, in words; at most kMostTextBytes
+  std::string waits_for = {};               // which, in words; at most kMaxTextBytes
   std::uint32_t saves = 0;     // the number of the last checkpoint; falls at most at first
   bool keeps_running = false;  // after the last of them
   // The last one that all nodes know of, where none had failed before: a failure comes after it.
@@ -171,10 +171,10 @@ struct Verdict {
   int exit_code = 0;                     // ... with this code
   bool by_itself = false;  // node 0's loss, as the receiver has noticed it: not said by node 0
 
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const NodeVerdict&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, Verdict& verdict) {
-  v("state", verdict.state, Verdict::State::kFailed);
+inline void fields(envgen::FieldVisitor& v, NodeVerdict& verdict) {
+  v("state", verdict.state, NodeVerdict::State::kFailed);
   v("restarts", verdict.restarts);
   v("again", verdict.again);
   v("failure", verdict.failure);

@@ -1,4 +1,4 @@
-#include "lifecycle/node_side.h"
+#include "lifecycle/node_agent.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace lifecycle {
 namespace {
 
 using Stage = NodeReport::Stage;
-using State = Verdict::State;
+using State = NodeVerdict::State;
 using Kind = NodeFailure::Kind;
 
 constexpr std::uint64_t kCluster = 7;
@@ -24,12 +24,12 @@ class NodeSideTest : public testing::Test {
     policy_.restart_delay_ms = 0;
     policy_.rendezvous_ms = rendezvous_ms;
     machine_ = Machine(policy_, {TaskKind::kResolve});
-    side_ = NodeSide(1, rendezvous_ms > 0);
+    side_ = NodeAgent(1, rendezvous_ms > 0);
   }
   void give(const Event& event) { machine_.step(event, now_); }
   void end(std::uint32_t task, int code) {
     const std::uint32_t incarnation = machine_.tasks()[task].incarnation;
-    give(event::TasksEnded{{{{task, incarnation}, {Ending::How::kExited, code}}}});
+    give(event::TasksEnded{{{{task, incarnation}, {ExitStatus::How::kExited, code}}}});
   }
   void resolve() {
     give(event::ClusterReady{.tasks = {TaskKind::kMain}, .policy = policy_});
@@ -43,9 +43,11 @@ class NodeSideTest : public testing::Test {
     give(event::TaskStarted{{1, 1}});
   }
   NodeReport report() { return side_.report(machine_, kCluster, now_); }
-  std::vector<Event> heed(const Verdict& verdict) { return side_.heed(verdict, machine_, now_); }
-  static Verdict failed(std::uint32_t node, Kind kind = Kind::kFailed, bool again = false) {
-    Verdict verdict{.state = State::kFailed, .again = again};
+  std::vector<Event> apply_verdict(const NodeVerdict& verdict) {
+    return side_.apply_verdict(verdict, machine_, now_);
+  }
+  static NodeVerdict failed(std::uint32_t node, Kind kind = Kind::kFailed, bool again = false) {
+    NodeVerdict verdict{.state = State::kFailed, .again = again};
     verdict.failure.emplace();
     verdict.failure->node = node;
     verdict.failure->kind = kind;
@@ -55,7 +57,7 @@ class NodeSideTest : public testing::Test {
   TimeMs now_ = 100;
   Policy policy_;
   Machine machine_{{}, {}};
-  NodeSide side_;
+  NodeAgent side_;
 };
 
 TEST_F(NodeSideTest, SaysWhereItsNodeIs) {
@@ -74,7 +76,7 @@ TEST_F(NodeSideTest, TakesPartInAGrantedStartWhileItsHooksRun) {
   give(event::ClusterReady{.tasks = {TaskKind::kMain, TaskKind::kPreStart}, .policy = policy_});
   end(0, 0);
   EXPECT_EQ(report().stage, Stage::kArrived);
-  for (const Event& event : heed({.go = 1, .meeting = 5})) give(event);
+  for (const Event& event : apply_verdict({.go = 1, .meeting = 5})) give(event);
   EXPECT_EQ(machine_.phase(), Phase::kPreparing);
   EXPECT_EQ(report().stage, Stage::kRunning);
   EXPECT_EQ(report().meeting, 5U);
@@ -102,7 +104,7 @@ TEST_F(NodeSideTest, CountsOnWithAnotherLink) {
   report();
   give(event::NodesReady{0});
   give(event::TaskStarted{{1, 1}});
-  heed({.saves = 0});
+  apply_verdict({.saves = 0});
   give(event::CheckpointRequested{.keep_running = true});
   ASSERT_EQ(report().saves, 1U);
   const std::uint32_t before = report().arrival;
@@ -114,7 +116,7 @@ TEST_F(NodeSideTest, CountsOnWithAnotherLink) {
   side_.relink(2, true);
   EXPECT_EQ(report().arrival, before + 1);
   EXPECT_EQ(report().saves, 0U) << "nobody is asked again to save";
-  EXPECT_TRUE(heed({.go = before, .saves = 5}).empty()) << "of the last start";
+  EXPECT_TRUE(apply_verdict({.go = before, .saves = 5}).empty()) << "of the last start";
 }
 
 TEST_F(NodeSideTest, GoesWhenThisArrivalMay) {
@@ -122,14 +124,14 @@ TEST_F(NodeSideTest, GoesWhenThisArrivalMay) {
   give(event::Begin{});
   resolve();
   report();
-  EXPECT_TRUE(heed({.go = 0}).empty());
-  EXPECT_TRUE(heed({.go = 2}).empty()) << "of another life";
-  const auto events = heed({.restarts = 3, .go = 1});
+  EXPECT_TRUE(apply_verdict({.go = 0}).empty());
+  EXPECT_TRUE(apply_verdict({.go = 2}).empty()) << "of another life";
+  const auto events = apply_verdict({.restarts = 3, .go = 1});
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(std::get<event::NodesReady>(events[0]).restarts, 3U);
   give(events[0]);
   report();
-  EXPECT_TRUE(heed({.restarts = 3, .go = 1}).empty()) << "it has gone";
+  EXPECT_TRUE(apply_verdict({.restarts = 3, .go = 1}).empty()) << "it has gone";
 }
 
 TEST_F(NodeSideTest, GoesAndStopsWhereTheStartHasFailedMeanwhile) {
@@ -137,7 +139,7 @@ TEST_F(NodeSideTest, GoesAndStopsWhereTheStartHasFailedMeanwhile) {
   give(event::Begin{});
   resolve();
   report();
-  for (const Event& event : heed({.go = 1, .meeting = 9})) give(event);
+  for (const Event& event : apply_verdict({.go = 1, .meeting = 9})) give(event);
   give(event::TaskStarted{{1, 1}});
   EXPECT_EQ(report().meeting, 9U);
   end(1, 3);
@@ -147,9 +149,9 @@ TEST_F(NodeSideTest, GoesAndStopsWhereTheStartHasFailedMeanwhile) {
   EXPECT_EQ(report().meeting, 0U) << "of the start before";
   resolve();
   ASSERT_EQ(report().arrival, 2U);
-  Verdict verdict = failed(2, Kind::kFailed, true);
+  NodeVerdict verdict = failed(2, Kind::kFailed, true);
   verdict.go = 2;
-  const auto events = heed(verdict);
+  const auto events = apply_verdict(verdict);
   ASSERT_EQ(events.size(), 2U) << "of start 0, by a node 0 that counts anew";
   EXPECT_TRUE(std::holds_alternative<event::NodesReady>(events[0]));
   EXPECT_TRUE(std::get<event::JobFailed>(events[1]).again);
@@ -201,7 +203,7 @@ TEST_F(NodeSideTest, KeepsItToItselfWhileItWaitsForItsLastRestart) {
 
 TEST_F(NodeSideTest, TellsNoFailureThatIsAnothersConsequence) {
   run();
-  for (const Event& event : heed({.state = State::kFailing})) give(event);
+  for (const Event& event : apply_verdict({.state = State::kFailing})) give(event);
   EXPECT_EQ(report().stage, Stage::kStopping);
   EXPECT_FALSE(report().failure);
 }
@@ -216,22 +218,23 @@ TEST_F(NodeSideTest, TellsItsStopAndTheEndOfItsTime) {
 
 TEST_F(NodeSideTest, TurnsAVerdictIntoWhatItIsHere) {
   run();
-  auto events = heed({.state = State::kFailing});
+  auto events = apply_verdict({.state = State::kFailing});
   ASSERT_EQ(events.size(), 1U);
   EXPECT_FALSE(std::get<event::JobFailed>(events[0]).known);
-  events = heed(failed(2, Kind::kClosed, true));
+  events = apply_verdict(failed(2, Kind::kClosed, true));
   ASSERT_EQ(events.size(), 1U);
   const auto there = std::get<event::JobFailed>(events[0]);
   EXPECT_TRUE(there.known && there.again && !there.here && !there.stopped && !there.expired);
-  const auto here = std::get<event::JobFailed>(heed(failed(1))[0]);
+  const auto here = std::get<event::JobFailed>(apply_verdict(failed(1))[0]);
   EXPECT_TRUE(here.known && here.here && !here.again);
-  EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kStopped))[0]).stopped);
-  EXPECT_FALSE(std::get<event::JobFailed>(heed(failed(2, Kind::kUnfit))[0]).here);
-  EXPECT_TRUE(std::holds_alternative<event::Unfit>(heed(failed(1, Kind::kUnfit))[0]));
+  EXPECT_TRUE(std::get<event::JobFailed>(apply_verdict(failed(2, Kind::kStopped))[0]).stopped);
+  EXPECT_FALSE(std::get<event::JobFailed>(apply_verdict(failed(2, Kind::kUnfit))[0]).here);
+  EXPECT_TRUE(std::holds_alternative<event::Unfit>(apply_verdict(failed(1, Kind::kUnfit))[0]));
   for (const std::uint32_t node : {1U, 2U}) {
-    EXPECT_TRUE(std::holds_alternative<event::Unfit>(heed(failed(node, Kind::kDiffers))[0]));
+    EXPECT_TRUE(
+        std::holds_alternative<event::Unfit>(apply_verdict(failed(node, Kind::kDiffers))[0]));
   }
-  EXPECT_TRUE(std::get<event::JobFailed>(heed(failed(2, Kind::kExpired))[0]).expired);
+  EXPECT_TRUE(std::get<event::JobFailed>(apply_verdict(failed(2, Kind::kExpired))[0]).expired);
 }
 
 TEST_F(NodeSideTest, LeavesWhatIsToldOrOfAnEarlierStart) {
@@ -239,13 +242,13 @@ TEST_F(NodeSideTest, LeavesWhatIsToldOrOfAnEarlierStart) {
   give(event::Begin{});
   resolve();
   give(event::NodesReady{2});
-  Verdict verdict = failed(2);
+  NodeVerdict verdict = failed(2);
   verdict.restarts = 1;
-  EXPECT_TRUE(heed(verdict).empty());
+  EXPECT_TRUE(apply_verdict(verdict).empty());
   verdict.restarts = 2;
-  EXPECT_EQ(heed(verdict).size(), 1U);
+  EXPECT_EQ(apply_verdict(verdict).size(), 1U);
   verdict.state = State::kTold;
-  EXPECT_TRUE(heed(verdict).empty());
+  EXPECT_TRUE(apply_verdict(verdict).empty());
 }
 
 TEST_F(NodeSideTest, TellsThatItsNodesAreOthers) {
@@ -262,61 +265,61 @@ TEST_F(NodeSideTest, TellsThatItsNodesAreOthers) {
   EXPECT_EQ(report().failure->kind, Kind::kReplanned);
   EXPECT_TRUE(report().failure->restarts);
   EXPECT_EQ(report().failure->age_ms, 10) << "since it was first said";
-  EXPECT_TRUE(heed(failed(1, Kind::kReplanned, true)).empty()) << "its own";
+  EXPECT_TRUE(apply_verdict(failed(1, Kind::kReplanned, true)).empty()) << "its own";
   end(1, 0);
   give(event::NothingAdopted{});
   give(event::TimerFired{Timer::kRestart, 1});
   EXPECT_FALSE(report().failure);
-  const auto events = heed(failed(2, Kind::kReplanned, true));
+  const auto events = apply_verdict(failed(2, Kind::kReplanned, true));
   EXPECT_TRUE(events.empty()) << "of the start before";
 }
 
 TEST_F(NodeSideTest, HearsThatTheNodesAreOthers) {
   run();
-  const auto events = heed(failed(2, Kind::kReplanned, true));
+  const auto events = apply_verdict(failed(2, Kind::kReplanned, true));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_TRUE(std::get<event::MembershipChanged>(events[0]).elsewhere);
 }
 
 TEST_F(NodeSideTest, SavesWhatAnotherNodeAskedFor) {
   run();
-  EXPECT_TRUE(heed({.saves = 0}).empty());
-  const auto events = heed({.saves = 1, .keeps_running = true});
+  EXPECT_TRUE(apply_verdict({.saves = 0}).empty());
+  const auto events = apply_verdict({.saves = 1, .keeps_running = true});
   ASSERT_EQ(events.size(), 1U);
   const auto save = std::get<event::CheckpointRequested>(events[0]);
   EXPECT_TRUE(save.keep_running && save.elsewhere);
-  EXPECT_TRUE(heed({.saves = 1, .keeps_running = true}).empty()) << "once";
+  EXPECT_TRUE(apply_verdict({.saves = 1, .keeps_running = true}).empty()) << "once";
   give(save);
   EXPECT_EQ(report().saves, 1U) << "it knows of it, and asks for none";
 }
 
 TEST_F(NodeSideTest, HearsOnceThatAllNodesKnowOfTheCheckpoint) {
   run();
-  heed({.saves = 0});
+  apply_verdict({.saves = 0});
   give(event::CheckpointRequested{});
-  EXPECT_TRUE(heed({.saves = 1, .saves_known = 0}).empty());
-  const auto events = heed({.saves = 1, .saves_known = 1});
+  EXPECT_TRUE(apply_verdict({.saves = 1, .saves_known = 0}).empty());
+  const auto events = apply_verdict({.saves = 1, .saves_known = 1});
   ASSERT_EQ(events.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<event::SaveKnown>(events[0]));
-  EXPECT_TRUE(heed({.saves = 1, .saves_known = 1}).empty()) << "said again";
+  EXPECT_TRUE(apply_verdict({.saves = 1, .saves_known = 1}).empty()) << "said again";
 }
 
 TEST_F(NodeSideTest, SavesOnceWhatWasAskedForHere) {
   run();
-  heed({.saves = 0});
+  apply_verdict({.saves = 0});
   give(event::CheckpointRequested{.keep_running = true});
   EXPECT_EQ(report().saves, 1U);
   EXPECT_TRUE(report().keeps_running);
-  EXPECT_TRUE(heed({.saves = 1}).empty());
-  EXPECT_EQ(heed({.saves = 2}).size(), 1U);
+  EXPECT_TRUE(apply_verdict({.saves = 1}).empty());
+  EXPECT_EQ(apply_verdict({.saves = 2}).size(), 1U);
 }
 
 // Node 0 may have ended and come again as another one, which has seen nothing of it.
 TEST_F(NodeSideTest, TellsOfTheLossOfNode0WhenItIsBack) {
   run();
-  Verdict lost = failed(0, Kind::kClosed);
+  NodeVerdict lost = failed(0, Kind::kClosed);
   lost.failure->age_ms = 10;
-  for (const Event& event : heed(lost)) give(event);
+  for (const Event& event : apply_verdict(lost)) give(event);
   now_ += 5;
   ASSERT_TRUE(report().failure);
   EXPECT_EQ(report().failure->kind, Kind::kClosed);
@@ -328,17 +331,18 @@ TEST_F(NodeSideTest, TellsOfTheLossOfNode0WhenItIsBack) {
 TEST_F(NodeSideTest, TellsOfNoLossOfBeforeItsPresentStart) {
   restarts(2, 1000);
   run();
-  for (const Event& event : heed(failed(0, Kind::kClosed, true))) give(event);
+  for (const Event& event : apply_verdict(failed(0, Kind::kClosed, true))) give(event);
   ASSERT_TRUE(report().failure);
   end(1, 0);
   give(event::NothingAdopted{});
   give(event::TimerFired{Timer::kRestart, 1});
   resolve();
   const std::uint32_t arrival = report().arrival;
-  for (const Event& event : heed({.restarts = 0, .go = arrival, .meeting = 9})) give(event);
+  for (const Event& event : apply_verdict({.restarts = 0, .go = arrival, .meeting = 9}))
+    give(event);
   give(event::TaskStarted{{1, 2}});
   ASSERT_EQ(report().stage, Stage::kRunning);
-  for (const Event& event : heed({.state = State::kFailing})) give(event);
+  for (const Event& event : apply_verdict({.state = State::kFailing})) give(event);
   EXPECT_EQ(report().stage, Stage::kStopping);
   EXPECT_FALSE(report().failure);
 }
@@ -347,24 +351,24 @@ TEST_F(NodeSideTest, HoldsWhatFailedHereBeforeForNoConsequenceOfThatLoss) {
   run();
   end(1, 3);
   now_ += 1000;
-  Verdict lost = failed(0, Kind::kClosed);
+  NodeVerdict lost = failed(0, Kind::kClosed);
   lost.by_itself = true;
   lost.failure->age_ms = 600;
-  EXPECT_TRUE(std::get<event::JobFailed>(heed(lost)[0]).here);
+  EXPECT_TRUE(std::get<event::JobFailed>(apply_verdict(lost)[0]).here);
   lost.failure->age_ms = 800;
-  EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here)
+  EXPECT_FALSE(std::get<event::JobFailed>(apply_verdict(lost)[0]).here)
       << "at about the same time: its ranks saw the loss first";
   lost.failure->age_ms = 1200;
-  EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here) << "it came behind";
+  EXPECT_FALSE(std::get<event::JobFailed>(apply_verdict(lost)[0]).here) << "it came behind";
   lost.failure->age_ms = 600;
   lost.by_itself = false;
-  EXPECT_FALSE(std::get<event::JobFailed>(heed(lost)[0]).here) << "node 0 knows better";
+  EXPECT_FALSE(std::get<event::JobFailed>(apply_verdict(lost)[0]).here) << "node 0 knows better";
 }
 
 TEST_F(NodeSideTest, OfNode0ReportsNoLossOfItself) {
   run();
   side_.relink(0, true);
-  const std::vector<Event> events = heed(failed(0, Kind::kSilent));
+  const std::vector<Event> events = apply_verdict(failed(0, Kind::kSilent));
   EXPECT_FALSE(std::get<event::JobFailed>(events[0]).here) << "nothing failed on it";
   give(events[0]);
   EXPECT_FALSE(report().failure) << "it has found that itself";
@@ -372,30 +376,30 @@ TEST_F(NodeSideTest, OfNode0ReportsNoLossOfItself) {
 
 TEST_F(NodeSideTest, SavesNothingThatWasAskedForBeforeItCame) {
   run();
-  EXPECT_TRUE(heed({.saves = 5}).empty());
-  EXPECT_EQ(heed({.saves = 6}).size(), 1U);
+  EXPECT_TRUE(apply_verdict({.saves = 5}).empty());
+  EXPECT_EQ(apply_verdict({.saves = 6}).size(), 1U);
 }
 
 TEST_F(NodeSideTest, AsksForACheckpointThatComesAfterThoseOfBefore) {
   run();
   give(event::CheckpointRequested{.keep_running = true});
-  EXPECT_TRUE(heed({.saves = 5}).empty());
+  EXPECT_TRUE(apply_verdict({.saves = 5}).empty());
   EXPECT_EQ(report().saves, 6U);
-  EXPECT_TRUE(heed({.saves = 6}).empty());
+  EXPECT_TRUE(apply_verdict({.saves = 6}).empty());
 }
 
 TEST_F(NodeSideTest, SavesNothingTwiceThatACoordinatorHasToLearn) {
   run();
-  heed({.saves = 5});
-  EXPECT_TRUE(heed({.saves = 0}).empty());
-  EXPECT_TRUE(heed({.saves = 5}).empty());
-  EXPECT_EQ(heed({.saves = 6}).size(), 1U);
+  apply_verdict({.saves = 5});
+  EXPECT_TRUE(apply_verdict({.saves = 0}).empty());
+  EXPECT_TRUE(apply_verdict({.saves = 5}).empty());
+  EXPECT_EQ(apply_verdict({.saves = 6}).size(), 1U);
 }
 
 TEST_F(NodeSideTest, StopsWhereItsOwnLossHasStoppedTheOthers) {
   run();
   for (const Kind kind : {Kind::kClosed, Kind::kSilent}) {
-    EXPECT_FALSE(std::get<event::JobFailed>(heed(failed(1, kind))[0]).here);
+    EXPECT_FALSE(std::get<event::JobFailed>(apply_verdict(failed(1, kind))[0]).here);
   }
 }
 

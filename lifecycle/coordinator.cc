@@ -1,4 +1,4 @@
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +16,8 @@ using Stage = NodeReport::Stage;
 
 constexpr TimeMs kScanMs = 1000;   // between two looks at all nodes
 constexpr TimeMs kPauseMs = 2500;  // without any call: this process has not run
-constexpr std::size_t kMostPhaseBytes = 64;
-constexpr TimeMs kMostRanMs = 1'000'000'000'000;  // 31 years; what a peer says may be any number
+constexpr std::size_t kMaxPhaseBytes = 64;
+constexpr TimeMs kMaxRanMs = 1'000'000'000'000;  // 31 years; what a peer says may be any number
 
 bool is_stop(Kind kind) { return kind == Kind::kStopped || kind == Kind::kExpired; }
 bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent; }
@@ -103,14 +103,14 @@ void Coordinator::come_back(std::uint32_t node) {
 void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good) {
   const bool second = node == 0 && for_good;  // node 0 itself is always connected
   if (node >= nodes_.size() || (nodes_[node].connected && !second)) return;
-  if (differing_.size() >= kMostMissingNamed && !differing_.contains(node)) return;
+  if (differing_.size() >= kMaxMissingNamed && !differing_.contains(node)) return;
   Difference& kept = differing_[node];
   if (!for_good || now - kept.last >= kDiffersMs) kept.since.reset();
   if (for_good && !kept.since) kept.since = now;
   kept.last = now;
   kept.how = how;
-  cut_text(kept.how, kMostTextBytes / 4);
-  const bool runs = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  cut_text(kept.how, kMaxTextBytes / 4);
+  const bool runs = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (!for_good || !runs || now - *kept.since < kDiffersMs) return;
   failed({.kind = Kind::kDiffers,
           .node = node,
@@ -121,7 +121,7 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
 }
 
 bool Coordinator::ended_by_difference() const {
-  return state_ == Verdict::State::kFailed && failing_ &&
+  return state_ == NodeVerdict::State::kFailed && failing_ &&
          failing_->first.failure.kind == Kind::kDiffers;
 }
 
@@ -148,7 +148,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   Node& from = nodes_[node];
   const bool was_astray = astray(from);
   const bool was_to_go = may_go(from);
-  const Verdict::State saw = shown(node);
+  const NodeVerdict::State saw = shown(node);
   const NodeReport before = from.report;
   const bool saw_missing = from.sees_missing;
   take(node, report, now);
@@ -176,7 +176,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
            now, now);
   }
   std::string detail = report.failure ? report.failure->detail : "";
-  if (detail.size() > kMostDetailBytes) detail.clear();  // a part of it says nothing
+  if (detail.size() > kMaxDetailBytes) detail.clear();  // a part of it says nothing
   weigh(node, detail, now);
   if (from.gone) weigh_farewell(node, now);
   if (from.gone || node == 0) weigh_absent(now);
@@ -213,16 +213,16 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   }
   take_look(report, now);
   from.report = report;
-  if (from.report.places.size() > kMostPlacesBytes) from.report.places.clear();
-  from.report.ran_ms = std::min(report.ran_ms, kMostRanMs);
-  if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, kMostRanMs);
+  if (from.report.places.size() > kMaxPlacesBytes) from.report.places.clear();
+  from.report.ran_ms = std::min(report.ran_ms, kMaxRanMs);
+  if (auto& failure = from.report.failure) failure->ran_ms = std::min(failure->ran_ms, kMaxRanMs);
   if (report.ran_ms >= 0) from.began_at = now - from.report.ran_ms;
   from.reported = true;
   from.heard_at = now;
   from.gone = report.stage == Stage::kEnded;
-  cut_text(from.report.phase, kMostPhaseBytes);
+  cut_text(from.report.phase, kMaxPhaseBytes);
   if (auto& failure = from.report.failure; failure) {
-    cut_text(failure->message, kMostTextBytes);
+    cut_text(failure->message, kMaxTextBytes);
     failure->detail = {};
     // A report takes its time to come, never less: the one that took least knows best.
     const TimeMs at = now - std::max<TimeMs>(failure->age_ms, 0);
@@ -240,7 +240,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
 // that has not come yet to a young coordinator, which may have been made again. If the failure of a
 // node stops no other node, no node is waited for.
 void Coordinator::look_who_saves(TimeMs now) {
-  const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  const bool failing =
+      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
   if (saves_known_ == saves_ || failing) return;
   const bool fresh = now - made_at_ < kReconnectMs;
   const auto counts = [this, fresh](const Node& of) {
@@ -263,11 +264,12 @@ void Coordinator::look_who_saves(TimeMs now) {
 void Coordinator::follow(TimeMs now) {
   const std::uint32_t restarts = nodes_[0].report.restarts;
   if (start_ == restarts) return;
-  const bool failing = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  const bool failing =
+      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
   if (start_) past_ = Past{*start_, failing ? std::move(failing_) : std::nullopt};
   start_ = restarts;
   begun_ = false;
-  state_ = Verdict::State::kFine;
+  state_ = NodeVerdict::State::kFine;
   failing_.reset();
   changed();
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -315,7 +317,8 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
 // hear of one as well.
 void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
   const Node& from = nodes_[node];
-  const bool known = state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed;
+  const bool known =
+      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
   if (known || from.report.failure || !in_start(from)) return;
   if (from.report.exit_code != exit_code::kElsewhere) return;
   failed({.kind = Kind::kFailed,
@@ -329,7 +332,7 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
 // A node has ended, by a stop perhaps, before the start that the others wait for: that start
 // cannot come. In an elastic job the list of nodes changes instead.
 void Coordinator::weigh_absent(TimeMs now) {
-  const bool waits = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (!numbered() || !settings_.stop_counts || !waits || !start_ || begun_) return;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
     const Node& of = nodes_[i];
@@ -348,7 +351,7 @@ void Coordinator::weigh_absent(TimeMs now) {
 
 // Node options differ: some nodes wait for one that starts alone, so their start cannot come.
 void Coordinator::weigh_unfit(TimeMs now) {
-  const bool waits = state_ == Verdict::State::kFine || state_ == Verdict::State::kTold;
+  const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (unfit_ == 0 || waiting_ == 0 || !waits) return;
   const auto unfit = std::ranges::find_if(nodes_, [this](const Node& of) { return is_unfit(of); });
   const auto waiter = std::ranges::find_if(nodes_, [this](const Node& of) { return arrived(of); });
@@ -444,15 +447,15 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
     told(std::move(failure), at, now);
     return;
   }
-  if (state_ != Verdict::State::kFailing && state_ != Verdict::State::kFailed) {
-    state_ = Verdict::State::kFailing;
+  if (state_ != NodeVerdict::State::kFailing && state_ != NodeVerdict::State::kFailed) {
+    state_ = NodeVerdict::State::kFailing;
     const bool stops = is_stop(failure.kind);
     failing_ = Failing{.first = {std::move(failure), at}, .since = now, .stops = stops};
     changed();
     return;
   }
   const bool known = add_to(failure, at);
-  if (state_ == Verdict::State::kFailed) return;
+  if (state_ == NodeVerdict::State::kFailed) return;
   failing_->stops = failing_->stops || is_stop(failure.kind);
   if (!known) add_other({std::move(failure), at});
   choose_first();
@@ -511,10 +514,10 @@ void Coordinator::choose_first() {
 
 // A node's own matter: each is told once in a start, and the last one shows.
 void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
-  if (state_ == Verdict::State::kFailing || state_ == Verdict::State::kFailed) return;
+  if (state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed) return;
   if (failing_ && add_to(failure, at)) return;
   if (std::exchange(nodes_[failure.node].told, true)) return;
-  state_ = Verdict::State::kTold;
+  state_ = NodeVerdict::State::kTold;
   failing_ = Failing{.first = {std::move(failure), at}, .since = now};
   changed();
 }
@@ -536,7 +539,7 @@ bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
 
 void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at) {
   NodeFailure& of = known.failure;
-  if (state_ == Verdict::State::kFailing) {
+  if (state_ == NodeVerdict::State::kFailing) {
     known.at = std::min(known.at, at);
     of.ran_ms = failure.ran_ms;
     of.restarts = failure.restarts;
@@ -546,12 +549,12 @@ void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at
   of.role = failure.role;
   if (!failure.detail.empty()) of.detail = failure.detail;
   of.complete = failure.complete;
-  if (state_ != Verdict::State::kFailing) changed();
+  if (state_ != NodeVerdict::State::kFailing) changed();
 }
 
 // Once nobody can say any more that something came before, the first failure is known.
 void Coordinator::settle(TimeMs now) {
-  if (state_ != Verdict::State::kFailing) return;
+  if (state_ != NodeVerdict::State::kFailing) return;
   const NodeFailure& first = failing_->first.failure;
   const TimeMs waited = now - failing_->since;
   // A victim has a cause, which a slower node may still report.
@@ -560,7 +563,7 @@ void Coordinator::settle(TimeMs now) {
   const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
   const bool is_sure = replanned || first.kind == Kind::kUnfit || first.kind == Kind::kDiffers;
   if (gathers && !is_sure && !ended_) return;  // with node 0 goes who could still say it
-  state_ = Verdict::State::kFailed;
+  state_ = NodeVerdict::State::kFailed;
   failing_->others.clear();
   failing_->again =
       numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart(first));
@@ -633,7 +636,7 @@ std::optional<TimeMs> Coordinator::next_tick() const {
   TimeMs next = scanned_at_ + kScanMs;
   for (const std::uint32_t node : away_) next = std::min(next, nodes_[node].back_by);
   if (look_open_) next = std::min(next, look_since_ + kLookMs);
-  if (state_ == Verdict::State::kFailing) {
+  if (state_ == NodeVerdict::State::kFailing) {
     for (const TimeMs wait : {kGatherMs, kDetailMs}) {
       const TimeMs at = failing_->since + wait;
       if (at > awake_at_) next = std::min(next, at);
@@ -646,22 +649,22 @@ std::optional<TimeMs> Coordinator::next_tick() const {
 
 // A node that has not begun, as one that takes the place of a lost one, has nothing to stop: it
 // goes on to where all meet again. But node 0, which has to count the starts.
-Verdict::State Coordinator::shown(std::uint32_t node) const {
+NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   const Node& to = nodes_[node];
-  if (astray(to)) return Verdict::State::kFailed;
+  if (astray(to)) return NodeVerdict::State::kFailed;
   const bool inside = !numbered() || (to.reported && start_ && to.report.restarts >= *start_);
-  const bool meets =
-      state_ == Verdict::State::kFailing || (state_ == Verdict::State::kFailed && failing_->again);
+  const bool meets = state_ == NodeVerdict::State::kFailing ||
+                     (state_ == NodeVerdict::State::kFailed && failing_->again);
   const bool begins = to.report.stage == Stage::kPreparing || arrived(to);
   const bool spared = meets && (!inside || (node != 0 && begins && !to.report.failure));
-  return spared ? Verdict::State::kFine : state_;
+  return spared ? NodeVerdict::State::kFine : state_;
 }
 
 // For a node that is astray.
-Verdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
+NodeVerdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   const NodeReport& report = nodes_[node].report;
-  Verdict verdict;
-  verdict.state = Verdict::State::kFailed;
+  NodeVerdict verdict;
+  verdict.state = NodeVerdict::State::kFailed;
   verdict.restarts = may_go(nodes_[node]) ? given_start_ : report.restarts;
   verdict.again = true;
   TimeMs at = now;
@@ -686,8 +689,8 @@ Verdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   return verdict;
 }
 
-Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
-  Verdict verdict;
+NodeVerdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
+  NodeVerdict verdict;
   if (node >= nodes_.size()) return verdict;
   const Node& to = nodes_[node];
   if (astray(to)) {
@@ -695,7 +698,8 @@ Verdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   } else {
     verdict.restarts = numbered() ? start_.value_or(to.report.restarts) : to.report.restarts;
     verdict.state = shown(node);
-    if (verdict.state == Verdict::State::kTold || verdict.state == Verdict::State::kFailed) {
+    if (verdict.state == NodeVerdict::State::kTold ||
+        verdict.state == NodeVerdict::State::kFailed) {
       verdict.again = failing_->again;
       verdict.failure = failing_->first.failure;
       verdict.failure->age_ms = std::max<TimeMs>(0, now - failing_->first.at);

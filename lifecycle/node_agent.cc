@@ -1,4 +1,4 @@
-#include "lifecycle/node_side.h"
+#include "lifecycle/node_agent.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +24,7 @@ NodeReport::Stage stage_of(const Machine& machine) {
 
 }  // namespace
 
-std::optional<NodeFailure> NodeSide::failure(const Machine& machine, TimeMs now) {
+std::optional<NodeFailure> NodeAgent::failure(const Machine& machine, TimeMs now) {
   using Kind = NodeFailure::Kind;
   NodeFailure failure;
   failure.node = node_;
@@ -57,14 +57,14 @@ std::optional<NodeFailure> NodeSide::failure(const Machine& machine, TimeMs now)
   return failure;
 }
 
-void NodeSide::relink(std::uint32_t node, bool together) {
-  NodeSide next(node, together);
+void NodeAgent::relink(std::uint32_t node, bool together) {
+  NodeAgent next(node, together);
   next.arrival_ = arrival_;
   next.own_saves_ = own_saves_;
   *this = next;
 }
 
-NodeReport NodeSide::report(const Machine& machine, std::uint64_t cluster, TimeMs now) {
+NodeReport NodeAgent::report(const Machine& machine, std::uint64_t cluster, TimeMs now) {
   count_own_saves(machine);
   NodeReport report{.stage = stage_of(machine),
                     .restarts = machine.restarts(),
@@ -88,7 +88,7 @@ NodeReport NodeSide::report(const Machine& machine, std::uint64_t cluster, TimeM
   return report;
 }
 
-void NodeSide::count_own_saves(const Machine& machine) {
+void NodeAgent::count_own_saves(const Machine& machine) {
   if (machine.saves_asked() == own_saves_) return;
   saves_ += machine.saves_asked() - std::exchange(own_saves_, machine.saves_asked());
   keeps_running_ = machine.save_keeps_running();
@@ -96,8 +96,8 @@ void NodeSide::count_own_saves(const Machine& machine) {
 
 // Those of before this node came are answered by others. Those that were asked for here meanwhile
 // come after them.
-void NodeSide::heed_saves(const Verdict& verdict, const Machine& machine,
-                          std::vector<Event>& events) {
+void NodeAgent::apply_saves(const NodeVerdict& verdict, const Machine& machine,
+                            std::vector<Event>& events) {
   count_own_saves(machine);
   if (!std::exchange(heard_, true)) {
     saves_ += verdict.saves;
@@ -114,9 +114,10 @@ void NodeSide::heed_saves(const Verdict& verdict, const Machine& machine,
       event::CheckpointRequested{.keep_running = verdict.keeps_running, .elsewhere = true});
 }
 
-std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine, TimeMs now) {
+std::vector<Event> NodeAgent::apply_verdict(const NodeVerdict& verdict, const Machine& machine,
+                                            TimeMs now) {
   std::vector<Event> events;
-  heed_saves(verdict, machine, events);
+  apply_saves(verdict, machine, events);
   std::uint32_t start = machine.restarts();
   if (verdict.go != 0 && verdict.go == arrival_ && machine.awaits_nodes()) {
     meeting_ = verdict.meeting;
@@ -125,8 +126,8 @@ std::vector<Event> NodeSide::heed(const Verdict& verdict, const Machine& machine
     start = verdict.restarts;  // which may have failed meanwhile
     events.emplace_back(event::NodesReady{verdict.restarts});
   }
-  const bool failing = verdict.state == Verdict::State::kFailing;
-  const bool known = verdict.state == Verdict::State::kFailed && verdict.failure;
+  const bool failing = verdict.state == NodeVerdict::State::kFailing;
+  const bool known = verdict.state == NodeVerdict::State::kFailed && verdict.failure;
   if ((!failing && !known) || verdict.restarts < start) return events;
   using Kind = NodeFailure::Kind;
   if (known && verdict.failure->kind == Kind::kReplanned) {

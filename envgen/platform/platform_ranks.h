@@ -13,26 +13,26 @@
 namespace envgen {
 
 // Where the ranks meet, as a variable says it.
-struct ToldMaster {
+struct GivenMaster {
   std::string address;  // "" = the first node's host
   std::string source;   // "MASTER_ADDR", for errors
   int port = 0;         // 0 = not told
 };
 
 // MASTER_ADDR and MASTER_PORT.
-Result<ToldMaster> told_master(const Inputs& inputs);
+Result<GivenMaster> given_master(const Inputs& inputs);
 
-struct ToldNode {
+struct GivenNode {
   int rank = 0;
   std::string source;  // "NODE_RANK", for the reason and for errors
 };
 
-// This is node `own` of `nodes`. One of them without slots has --slots, else `told_slots`, else as
+// This is node `own` of `nodes`. One of them without slots has --slots, else `given_slots`, else as
 // many as this container has devices.
-Location locate_node(Inputs& inputs, std::vector<Node> nodes, const ToldNode& own,
-                     ToldMaster master, PlatformFacts platform, int told_slots);
+Location locate_node(Inputs& inputs, std::vector<Node> nodes, const GivenNode& own,
+                     GivenMaster master, PlatformFacts platform, int given_slots);
 
-struct ToldTask {
+struct GivenTask {
   int rank = 0;
   int world = 1;
   int local_rank = 0;
@@ -41,7 +41,7 @@ struct ToldTask {
 };
 
 // This container is one rank of `world`: the tasks of a node follow one another.
-Location locate_task(const Inputs& inputs, const ToldTask& task, ToldMaster master,
+Location locate_task(const Inputs& inputs, const GivenTask& task, GivenMaster master,
                      PlatformFacts platform);
 
 // The hosts of a batch system's list, which has each once for each of its slots: a node for each,

@@ -1,4 +1,4 @@
-#include "envgen/plan/typed_launcher.h"
+#include "envgen/plan/user_launcher.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "lifecycle/hang_side.h"
+#include "lifecycle/hang_agent.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace lifecycle {
 
-bool HangSide::stalled(TimeMs silent_ms, TimeMs now) {
+bool HangAgent::stalled(TimeMs silent_ms, TimeMs now) {
   if (!linked_) return false;
   if (fails_at_) return true;
   fails_at_ = now + kHangWaitMs;
@@ -22,20 +22,20 @@ bool HangSide::stalled(TimeMs silent_ms, TimeMs now) {
 }
 
 // Ranks that a look finds at work again are what node 0 has to know.
-void HangSide::forget() {
+void HangAgent::forget() {
   fails_at_.reset();
   places_.clear();
   owes_ = look_ > std::max(verdict_.look, forgotten_) && linked_;
   forgotten_ = look_;
 }
 
-void HangSide::looked(std::string places) {
-  if (places.size() > kMostPlacesBytes) places.clear();
+void HangAgent::looked(std::string places) {
+  if (places.size() > kMaxPlacesBytes) places.clear();
   places_ = std::move(places);
   owes_ = false;
 }
 
-void HangSide::heed(const Verdict& verdict, TimeMs now) {
+void HangAgent::apply_verdict(const NodeVerdict& verdict, TimeMs now) {
   const bool first = !std::exchange(heard_, true);
   if (verdict.look > look_) {
     look_ = verdict.look;
@@ -52,18 +52,18 @@ void HangSide::heed(const Verdict& verdict, TimeMs now) {
   if (fails_at_ && verdict_.suspects.empty()) fails_at_ = now;
 }
 
-void HangSide::add_to(NodeReport& report) const {
+void HangAgent::add_to(NodeReport& report) const {
   report.look = look_;
   report.places = places_;
   report.judged = std::max(verdict_.look, forgotten_);
 }
 
-std::optional<TimeMs> HangSide::next_at() const {
+std::optional<TimeMs> HangAgent::next_at() const {
   if (!told_) return verdict_at_;
   return fails_at_ && !linked_ ? verdict_at_ : fails_at_;
 }
 
-HangSide::Next HangSide::next(TimeMs now) {
+HangAgent::Next HangAgent::next(TimeMs now) {
   if (!std::exchange(told_, true)) return Next::kLog;
   if (!fails_at_ || (linked_ && now < *fails_at_)) return Next::kNothing;
   fails_at_.reset();

@@ -1,8 +1,8 @@
-#include "init/engine/cluster/launcher_news.h"
+#include "init/engine/cluster/launcher_notifier.h"
 
 #include <utility>
 
-#include "base/peer_words.h"
+#include "base/peer_protocol.h"
 #include "init/proc/spawn.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
@@ -16,23 +16,23 @@ constexpr int kFailuresThatAreSaid = 10;    // before that it may be starting
 
 }  // namespace
 
-void LauncherNews::ended(int exit_code) {
+void LauncherNotifier::ended(int exit_code) {
   if (std::exchange(ended_, true)) return;
   want(envgen::kPeerEnd, std::to_string(exit_code));
 }
 
-void LauncherNews::lost(bool is_lost) {
+void LauncherNotifier::lost(bool is_lost) {
   if (ended_ || (!is_lost && wanted_.empty())) return;
   want(envgen::kPeerLauncher, is_lost ? "gone" : "back");
 }
 
-void LauncherNews::want(std::string_view word, const std::string& argument) {
+void LauncherNotifier::want(std::string_view word, const std::string& argument) {
   wanted_ = std::string(word) + " " + argument;
   if (!deadline_ms_) tell();
 }
 
 // Not before there is somebody to be told, nor after.
-void LauncherNews::tell() {
+void LauncherNotifier::tell() {
   if (pid_ != 0 || wanted_ == told_ || !context_.job.plan.link) return;
   if (context_.machine.phase() == lifecycle::Phase::kExited) return;
   if (main_pids(context_.job).empty()) return try_later();
@@ -55,16 +55,16 @@ void LauncherNews::tell() {
   deadline_ms_ = sys::monotonic_ms() + kAnswerMs;
 }
 
-void LauncherNews::try_later() { deadline_ms_ = sys::monotonic_ms() + kPauseMs; }
+void LauncherNotifier::try_later() { deadline_ms_ = sys::monotonic_ms() + kPauseMs; }
 
-void LauncherNews::tend(std::int64_t now_ms) {
+void LauncherNotifier::tend(std::int64_t now_ms) {
   if (pid_ != 0) return ChildWorker::tend(now_ms);
   if (!deadline_ms_ || now_ms < *deadline_ms_) return;
   deadline_ms_.reset();
   tell();
 }
 
-void LauncherNews::on_exit(const proc::Death& death) {
+void LauncherNotifier::on_exit(const proc::Death& death) {
   start_pipe_.reset();
   if (!death.signaled && death.value == 0) {
     told_ = telling_;

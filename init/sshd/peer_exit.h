@@ -19,18 +19,18 @@ enum class Why : unsigned char {
   kLauncherGone,  // and none within a minute of its end
 };
 
-struct Verdict {
+struct PeerExit {
   int exit_code = 0;
   Why why = Why::kNotified;
 
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const PeerExit&) const = default;
 };
 
-class Ending {
+class PeerExitRule {
  public:
   // `launcher_timeout_ms`: nothing for the peer on the launcher's own node, a service, which nobody
   // will tell an end: a signal ends it at once. 0: a worker that waits for ever, whatever it hears.
-  Ending(std::optional<std::int64_t> launcher_timeout_ms, std::int64_t now_ms);
+  PeerExitRule(std::optional<std::int64_t> launcher_timeout_ms, std::int64_t now_ms);
 
   // How many sessions are open now. Counts again from the end of the last one.
   void set_open(int open, std::int64_t now_ms);
@@ -45,7 +45,7 @@ class Ending {
 
   [[nodiscard]] bool notified() const { return notified_code_.has_value(); }
   // Nothing while it goes on.
-  [[nodiscard]] std::optional<Verdict> verdict(std::int64_t now_ms) const;
+  [[nodiscard]] std::optional<PeerExit> verdict(std::int64_t now_ms) const;
   // When verdict() is to be asked again if nothing happens; nothing: not at all.
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const;
 

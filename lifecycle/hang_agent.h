@@ -1,20 +1,20 @@
 #pragma once
 // A node of a job that may hang, between its own watch and node 0, which compares where the ranks
-// of all nodes are (nodes.h): when this node looks at its ranks, how long its stalled ranks wait
-// for the verdict, and who fails here. Pure.
+// of all nodes are (coordinator.h): when this node looks at its ranks, how long its stalled ranks
+// wait for the verdict, and who fails here. Pure.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "lifecycle/node_records.h"
+#include "lifecycle/node_messages.h"
 #include "lifecycle/task.h"
 
 namespace lifecycle {
 
 inline constexpr TimeMs kHangWaitMs = 15'000;  // for node 0's verdict, and for another node to fail
 
-class HangSide {
+class HangAgent {
  public:
   // Tells whether the connection to node 0 is up.
   void linked(bool up) { linked_ = up; }
@@ -28,7 +28,7 @@ class HangSide {
   void forget();
   // Takes the places of this node's ranks, as bytes for node 0.
   void looked(std::string places);
-  void heed(const Verdict& verdict, TimeMs now);
+  void apply_verdict(const NodeVerdict& verdict, TimeMs now);
 
   // Node 0 has asked for the places, and this node has not taken them.
   [[nodiscard]] bool owes_places() const { return owes_; }

@@ -1,4 +1,4 @@
-#include "init/sys/reach.h"
+#include "init/sys/safe_path.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ namespace {
 constexpr std::string_view kForeignLink = "the link ";  // is_foreign_link() goes by it
 
 constexpr const char* kWhat = "following a path";
-constexpr int kMostLinks = 40;  // as the kernel's MAXSYMLINKS
+constexpr int kMaxLinks = 40;  // as the kernel's MAXSYMLINKS
 constexpr int kOpenPath = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 
 // What stands for every user that a user namespace does not know (fs.overflowuid).
@@ -115,12 +115,12 @@ Fd open_root() {
 
 class Walk {
  public:
-  Walk(const std::string& path, const ReachRule& rule) : path_(path), rule_(rule) {}
-  envgen::Result<Reached> run();
-  envgen::Result<Reached> go_on(const Fd& from, std::string at);
+  Walk(const std::string& path, const SafePathRule& rule) : path_(path), rule_(rule) {}
+  envgen::Result<SafePath> run();
+  envgen::Result<SafePath> go_on(const Fd& from, std::string at);
 
  private:
-  envgen::Result<Reached> walk();
+  envgen::Result<SafePath> walk();
   [[nodiscard]] std::unexpected<envgen::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
   // Directory and its status at once; false with errno. `known`: the status, where it was asked
@@ -135,7 +135,7 @@ class Walk {
   envgen::Status last(const std::string& name, bool* done);
 
   const std::string& path_;
-  const ReachRule& rule_;
+  const SafePathRule& rule_;
   Fd directory_;
   struct stat status_{};
   std::string at_;  // where directory_ is, for messages
@@ -204,7 +204,7 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
                         "name the place itself instead of a link to it, or put the link where "
                         "only root may write");
   }
-  if (++links_ > kMostLinks) return fail(ELOOP);
+  if (++links_ > kMaxLinks) return fail(ELOOP);
   struct statfs system{};
   if (name != "self" && ::fstatfs(link.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
     // A link below /proc/PID may stand for a file that its text does not lead to: /dev/stdout is
@@ -277,13 +277,13 @@ envgen::Status Walk::last(const std::string& name, bool* done) {
     // Swapped meanwhile: the next look decides.
     if (S_ISLNK(status.st_mode)) return follow(link, name, status);
     rest_.push_front(name);
-    return ++links_ > kMostLinks ? envgen::Status(fail(ELOOP)) : envgen::Status();
+    return ++links_ > kMaxLinks ? envgen::Status(fail(ELOOP)) : envgen::Status();
   }
   note_weakness(there ? &status : nullptr);
   return {};
 }
 
-envgen::Result<Reached> Walk::run() {
+envgen::Result<SafePath> Walk::run() {
   const bool absolute = path_.starts_with('/');
   if (path_.empty()) return fail(ENOENT);
   at_ = absolute ? "" : ".";
@@ -294,7 +294,7 @@ envgen::Result<Reached> Walk::run() {
   return walk();
 }
 
-envgen::Result<Reached> Walk::go_on(const Fd& from, std::string at) {
+envgen::Result<SafePath> Walk::go_on(const Fd& from, std::string at) {
   if (!stand_in(Fd(::fcntl(from.get(), F_DUPFD_CLOEXEC, 0)))) return fail(errno);
   if (status_.st_nlink == 0) return fail(ENOENT);
   at_ = std::move(at);
@@ -302,33 +302,33 @@ envgen::Result<Reached> Walk::go_on(const Fd& from, std::string at) {
   return walk();
 }
 
-envgen::Result<Reached> Walk::walk() {
+envgen::Result<SafePath> Walk::walk() {
   while (!rest_.empty()) {
     const std::string name = std::move(rest_.front());
     rest_.pop_front();
     if (rest_.empty() && name != "..") {
       bool done = false;
       TRY(last(name, &done));
-      if (done) return Reached{std::move(directory_), name, std::move(weakness_), magic_};
+      if (done) return SafePath{std::move(directory_), name, std::move(weakness_), magic_};
       continue;
     }
     TRY(enter(name));
   }
   note_weakness(nullptr);
-  return Reached{std::move(directory_), ".", std::move(weakness_), false};
+  return SafePath{std::move(directory_), ".", std::move(weakness_), false};
 }
 
 }  // namespace
 
-envgen::Result<Reached> reach(const std::string& path, const ReachRule& rule) {
+envgen::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule) {
   return Walk(path, rule).run();
 }
 
-envgen::Result<Reached> reach_from(const Reached& known, const std::string& directory,
-                                   const std::string& path, const ReachRule& rule) {
-  if (!known.weakness.empty()) return reach(path, rule);
+envgen::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
+                                             const std::string& path, const SafePathRule& rule) {
+  if (!known.untrusted_directory.empty()) return resolve_safely(path, rule);
   auto reached = Walk(path, rule).go_on(known.directory, directory);
-  return reached ? std::move(reached) : reach(path, rule);
+  return reached ? std::move(reached) : resolve_safely(path, rule);
 }
 
 namespace {
@@ -358,17 +358,17 @@ bool names_absolute_paths(std::string_view word) {
 // `search`, and each path in the arguments, as env has other names and takes PATH= there. nullopt:
 // `search` is given, and a quote, a backslash, a variable, which env expands, a relative path or
 // the length of the line hides some.
-std::optional<std::vector<std::string>> interpreters_of(const Reached& reached,
+std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
                                                         std::string_view search) {
-  constexpr std::size_t kMostBytes = 255;  // of the kernel's BINPRM_BUF_SIZE, with a NUL
+  constexpr std::size_t kMaxBytes = 255;  // of the kernel's BINPRM_BUF_SIZE, with a NUL
   std::vector<std::string> found;
   const Fd file(::openat(reached.directory.get(), reached.name.c_str(),
                          O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  std::array<char, kMostBytes> bytes;
+  std::array<char, kMaxBytes> bytes;
   const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
   std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   if (!text.starts_with("#!")) return found;
-  const bool is_cut = text.size() == kMostBytes && text.find('\n') == text.npos;
+  const bool is_cut = text.size() == kMaxBytes && text.find('\n') == text.npos;
   text = text.substr(2, text.find('\n') - 2);
   if (!search.empty() && (is_cut || text.find_first_of("$\\'\"") != text.npos)) return {};
   found.emplace_back(envgen::take_word(text));
@@ -414,20 +414,21 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
   constexpr const char* kMend =
       "let only root own and write it and every directory on the way (chown root:root, chmod "
       "go-w), or run it as part of the job";
-  constexpr std::size_t kMostPrograms = 64;
+  constexpr std::size_t kMaxPrograms = 64;
   std::vector<std::string> programs{path};
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const std::string program = programs[i];
-    if (i == kMostPrograms) return envgen::fail(kRefused, path, "too many interpreters", kMend);
-    auto reached = reach(program, {.job_user = job_user, .follow_last = true});
+    if (i == kMaxPrograms) return envgen::fail(kRefused, path, "too many interpreters", kMend);
+    auto reached = resolve_safely(program, {.job_user = job_user, .follow_last = true});
     // Whoever runs a missing program says so. A missing directory of PATH= can be made by others.
     if (!reached && is_absent(reached.error())) {
       if (i > 0 && program.size() > 1) programs.push_back(parent_of(program));
       continue;
     }
     if (!reached) return std::unexpected(std::move(reached.error()));
-    if (!reached->weakness.empty()) {
-      return envgen::fail(kRefused, program, "others may change it by " + reached->weakness, kMend);
+    if (!reached->untrusted_directory.empty()) {
+      return envgen::fail(kRefused, program,
+                          "others may change it by " + reached->untrusted_directory, kMend);
     }
     const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
     struct stat status{};

@@ -6,7 +6,7 @@
 #include "tests/init/engine/cluster/link_node.h"
 #include "tests/init/engine/supervise.h"
 
-namespace launcher_news_test {
+namespace launcher_notifier_test {
 
 using link_node::Node;
 using testing::HasSubstr;
@@ -21,9 +21,9 @@ constexpr const char* kSshd = R"(
   done)";
 constexpr const char* kSession = R"([ -p $OUT/sshd ] && echo "$SSH_ORIGINAL_COMMAND" >$OUT/sshd)";
 
-class LauncherNews : public Supervise {
+class LauncherNotifier : public Supervise {
  protected:
-  LauncherNews() {
+  LauncherNotifier() {
     settings_ = link_node::settings_of(link_node::free_port(), 0, 2);
     settings_.socket = path("node-0");
     plan_.framework = "mpi";
@@ -39,7 +39,7 @@ class LauncherNews : public Supervise {
                                   .common = settings_.common,
                                   .names = {"a"}};
   }
-  ~LauncherNews() override {
+  ~LauncherNotifier() override {
     if (pid_ > 0) ::kill(pid_, SIGKILL);
   }
 
@@ -83,7 +83,7 @@ class LauncherNews : public Supervise {
   pid_t pid_ = 0;
 };
 
-TEST_F(LauncherNews, TheFarewellEndsTheSshdWithItsCode) {
+TEST_F(LauncherNotifier, TheFarewellEndsTheSshdWithItsCode) {
   Node launcher(settings_);
   start_worker();
   await_running();
@@ -92,7 +92,7 @@ TEST_F(LauncherNews, TheFarewellEndsTheSshdWithItsCode) {
   EXPECT_EQ(heard(), "trainit-peer-end 3\n");
 }
 
-TEST_F(LauncherNews, IsSaidAgainUntilItIsHeard) {
+TEST_F(LauncherNotifier, IsSaidAgainUntilItIsHeard) {
   plan_.link->tell_sshd.back() = std::string("mkdir $OUT/tried && exit 1; ") + kSession;
   Node launcher(settings_);
   start_worker();
@@ -102,7 +102,7 @@ TEST_F(LauncherNews, IsSaidAgainUntilItIsHeard) {
   EXPECT_EQ(heard(), "trainit-peer-end 0\n");
 }
 
-TEST_F(LauncherNews, ALostLauncherThatTheNodeOutlivesIsGoneUntilItIsBack) {
+TEST_F(LauncherNotifier, ALostLauncherThatTheNodeOutlivesIsGoneUntilItIsBack) {
   settings_.stops = settings_.loss_counts = false;
   start_worker();
   {
@@ -117,7 +117,7 @@ TEST_F(LauncherNews, ALostLauncherThatTheNodeOutlivesIsGoneUntilItIsBack) {
 }
 
 // What stops all is not the sshd's to answer.
-TEST_F(LauncherNews, AFailureOfTheLauncherEndsTheWorkerWith76) {
+TEST_F(LauncherNotifier, AFailureOfTheLauncherEndsTheWorkerWith76) {
   Node launcher(settings_);
   start_worker();
   await_running();
@@ -127,7 +127,7 @@ TEST_F(LauncherNews, AFailureOfTheLauncherEndsTheWorkerWith76) {
   EXPECT_EQ(heard(), "");
 }
 
-TEST_F(LauncherNews, AFailureThatIsToldOnlyLeavesTheEndToTheFarewell) {
+TEST_F(LauncherNotifier, AFailureThatIsToldOnlyLeavesTheEndToTheFarewell) {
   settings_.stops = settings_.loss_counts = false;
   Node launcher(settings_);
   start_worker();
@@ -139,7 +139,7 @@ TEST_F(LauncherNews, AFailureThatIsToldOnlyLeavesTheEndToTheFarewell) {
 }
 
 // A node that may start again by itself has no link to the others, but for a failure of theirs.
-TEST_F(LauncherNews, AFailureOfTheLauncherIsAwaitedThoughTheWorkerMayStartAgain) {
+TEST_F(LauncherNotifier, AFailureOfTheLauncherIsAwaitedThoughTheWorkerMayStartAgain) {
   plan_.policy.max_restarts = 1;
   Node launcher(settings_);
   start_worker();
@@ -150,7 +150,7 @@ TEST_F(LauncherNews, AFailureOfTheLauncherIsAwaitedThoughTheWorkerMayStartAgain)
 }
 
 // Here the launcher is the one that is whole.
-TEST_F(LauncherNews, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
+TEST_F(LauncherNotifier, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
   plan_.processes = {shell("main", R"(
     until [ -e $OUT/go ]; do sleep 0.05; done
     mkdir $OUT/first && exit 3
@@ -170,7 +170,7 @@ TEST_F(LauncherNews, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
   worker.report(link_node::Stage::kRunning);
   write("out/go", "");
   std::vector<link_node::State> states;
-  const auto end = worker.await([&states](const lifecycle::Verdict& verdict) {
+  const auto end = worker.await([&states](const lifecycle::NodeVerdict& verdict) {
     states.push_back(verdict.state);
     return verdict.ended;
   });
@@ -180,4 +180,4 @@ TEST_F(LauncherNews, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
   EXPECT_TRUE(std::filesystem::exists(path("out/first")));
 }
 
-}  // namespace launcher_news_test
+}  // namespace launcher_notifier_test

@@ -1,21 +1,21 @@
 #pragma once
-// One node of a job, between its Machine and what node 0 says (nodes.h): what it reports of itself,
-// and which events follow from a verdict. Pure.
+// One node of a job, between its Machine and what node 0 says (coordinator.h): what it reports of
+// itself, and which events follow from a verdict. Pure.
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "lifecycle/coordinator.h"
 #include "lifecycle/machine.h"
-#include "lifecycle/nodes.h"
 
 namespace lifecycle {
 
-class NodeSide {
+class NodeAgent {
  public:
   // `together`: all nodes start again together, or none does. Otherwise a failure that this node
   // answers by a restart of its own concerns nobody else.
-  explicit NodeSide(std::uint32_t node = 0, bool together = true)
+  explicit NodeAgent(std::uint32_t node = 0, bool together = true)
       : node_(node), together_(together) {}
 
   // The link is made anew: by another list of nodes, perhaps with another place in it. What was
@@ -26,11 +26,11 @@ class NodeSide {
   NodeReport report(const Machine& machine, std::uint64_t cluster, TimeMs now);
   // What follows here from a verdict, in the order in which it is to be posted. Nothing follows
   // from one of an earlier start, or one that has been heeded.
-  std::vector<Event> heed(const Verdict& verdict, const Machine& machine, TimeMs now);
+  std::vector<Event> apply_verdict(const NodeVerdict& verdict, const Machine& machine, TimeMs now);
 
  private:
   void count_own_saves(const Machine& machine);
-  void heed_saves(const Verdict& verdict, const Machine& machine, std::vector<Event>& events);
+  void apply_saves(const NodeVerdict& verdict, const Machine& machine, std::vector<Event>& events);
   [[nodiscard]] std::optional<NodeFailure> failure(const Machine& machine, TimeMs now);
 
   std::uint32_t node_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lifecycle/node_records.h"
+#include "lifecycle/node_messages.h"
 
 namespace lifecycle {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "lifecycle/nodes.h"
+#include "lifecycle/coordinator.h"
 
 namespace lifecycle {
 
@@ -44,8 +44,8 @@ void Coordinator::judge_hang(TimeMs now) {
   }
   hang_ = settings_.judge_hang(looks, look_, looks.size() == nodes_.size());
   hang_->look = look_;
-  if (hang_->suspects.size() > kMostSuspects) hang_->suspects.resize(kMostSuspects);
-  cut_text(hang_->text, kMostHangBytes);
+  if (hang_->suspects.size() > kMaxSuspects) hang_->suspects.resize(kMaxSuspects);
+  cut_text(hang_->text, kMaxHangBytes);
   look_open_ = false;
   changed();
 }
