@@ -28,7 +28,7 @@ struct Root {
 };
 
 bool is_same(const CachedDataset& a, const CachedDataset& b) {
-  return a.key == b.key && a.partial == b.partial && a.cache == b.cache;
+  return a.key == b.key && a.cache == b.cache;
 }
 
 bool holds(const std::vector<CachedDataset>& entries, const CachedDataset& wanted) {

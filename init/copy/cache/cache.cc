@@ -60,6 +60,8 @@ envgen::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock,
                         "let this user read the source's files, or name a --data-root of its own");
   }
   touch(lock);
+  // Also after a kill right behind the publication. The lock of another user's copy stays as it is.
+  let_share(work.cache_entry, true);
   // Begun under another key, and not needed any more.
   if (work.begun_lock.valid()) std::ignore = remove_cache_entry(work.begun);
   work.begun_lock.reset();
@@ -74,6 +76,8 @@ envgen::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock,
 
 envgen::Status wait(DatasetWork& work, int turn) {
   if (is_late(work.options)) return late(work, "another job that still copies it");
+  // Otherwise two jobs could wait for each other: the source of both alternates between two states.
+  work.begun_lock.reset();
   const auto counters = SharedCounters::open(work.cache_entry.progress());
   if (counters) work.waited = true;
   say(work, counters ? &counters->get() : nullptr, true);

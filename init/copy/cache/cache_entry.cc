@@ -1,11 +1,14 @@
 #include "init/copy/cache/cache_entry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <tuple>
+#include <utility>
 
 #include "base/content_hash.h"
 #include "init/copy/publish/filling.h"
@@ -87,13 +90,20 @@ void set_lock_mode(const CacheEntry& cache_entry, mode_t mode) {
       ::open(cache_entry.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   const bool ours = fd.valid() && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-                    status.st_uid == ::geteuid() && status.st_nlink == 1;
+                    status.st_uid == ::geteuid() && status.st_nlink == 1 &&
+                    (status.st_mode & 07777) != mode;
   if (ours) ::fchmod(fd.get(), mode);
 }
 
 envgen::Status unlink_if_there(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
   return fail_at(path, errno);
+}
+
+std::optional<envgen::CopyRecord> read_at(const std::string& path) {
+  auto record = envgen::parse_record(read_kept_file(path).content, path);
+  if (!record) return std::nullopt;
+  return std::move(*record);
 }
 
 bool is_directory(const std::string& path) {
@@ -107,8 +117,9 @@ Destination CacheEntry::destination() const {
   return {.path = data(), .real = data(), .state = directory() + "/" + state_name("data")};
 }
 std::string CacheEntry::record() const { return record_of(destination()); }
-std::string CacheEntry::manifest() const { return destination().state + "/manifest"; }
-std::string CacheEntry::progress() const { return destination().state + "/progress"; }
+std::string CacheEntry::old_record() const { return directory() + "/record.json"; }
+std::string CacheEntry::manifest() const { return manifest_of(destination()); }
+std::string CacheEntry::progress() const { return counters_of(destination()); }
 
 bool may_stand_in_a_key(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -169,67 +180,79 @@ envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& 
   return record;
 }
 
+std::optional<envgen::CopyRecord> read_any_record(const CacheEntry& cache_entry) {
+  auto record = read_at(cache_entry.record());
+  return record ? record : read_at(cache_entry.old_record());
+}
+
 std::string source_of(const CacheEntry& cache_entry) {
-  for (const std::string& path : {cache_entry.record(), cache_entry.was()}) {
-    const envgen::PathState file = read_kept_file(path);
-    auto record = envgen::parse_record(file.content, path);
-    if (record) return std::move(record->source);
-  }
-  return "";
+  auto record = read_any_record(cache_entry);
+  if (!record) record = read_at(cache_entry.was());
+  return record ? std::move(record->source) : "";
 }
-
-namespace {
-
-constexpr const char* kCopyAgain = "trainit copies it again";
-
-envgen::Status settle_there(const Destination& destination, bool directory) {
-  const std::string entry = destination.parent();
-  if (!directory) return envgen::fail(kWhat, entry, "no directory", kCopyAgain);
-  if (!is_directory(destination.state)) return {};
-  // Nothing tells what the trees are. A destination would keep them as a user's data.
-  if (read_journal(destination).torn) {
-    return envgen::fail(kWhat, entry, "an incomplete journal", kCopyAgain);
-  }
-  TRY_ASSIGN(const auto publication, settle(destination));
-  if (publication.replaced.empty()) return {};
-  return envgen::fail(kWhat, entry, "a copy that was changed", kCopyAgain);
-}
-
-}  // namespace
 
 void let_share(const CacheEntry& cache_entry, bool shared) {
   set_lock_mode(cache_entry, shared ? kSharedLock : kPrivateLock);
 }
 
 envgen::Status make_directory(const CacheEntry& cache_entry) {
-  TRY(sys::make_directories(cache_entry.directory(), 0755));
   const std::string state = cache_entry.destination().state;
-  TRY_ASSIGN(std::ignore, open_state(state, state));
+  TRY(sys::make_directories(cache_entry.directory(), 0755));
+  auto opened = open_state(state, state);
+  if (!opened && is_directory(state)) {
+    TRY(sys::remove_tree(cache_entry.directory()));
+    TRY(sys::make_directories(cache_entry.directory(), 0755));
+    opened = open_state(state, state);
+  }
+  if (!opened) return std::unexpected(std::move(opened.error()));
   return {};
 }
 
-envgen::Status settle_entry(const CacheEntry& cache_entry) {
+envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
   const Destination destination = cache_entry.destination();
+  const std::string directory = cache_entry.directory();
   struct stat status{};
-  if (::lstat(cache_entry.directory().c_str(), &status) != 0) return {};
-  const auto settled = settle_there(destination, S_ISDIR(status.st_mode));
-  if (!settled) TRY(sys::remove_tree(cache_entry.directory()));
-  return settled;
+  if (::lstat(directory.c_str(), &status) != 0) return "";
+  std::string damage;
+  if (!S_ISDIR(status.st_mode)) {
+    damage = directory + ": no directory";
+  } else if (::lstat(destination.state.c_str(), &status) != 0) {
+    return "";
+  } else if (!S_ISDIR(status.st_mode)) {
+    damage = destination.state + ": no directory";
+  } else if (const auto files = check_state_files(destination); !files) {
+    damage = files.error().where + ": " + files.error().found;
+  } else if (read_journal(destination).torn) {
+    // Which tree is the copy is unknown. trainit keeps both only at a user's destination.
+    damage = directory + ": an incomplete journal";
+  } else {
+    TRY_ASSIGN(const auto publication, settle(destination));
+    if (publication.replaced.empty()) return "";
+    damage = destination.path + ": changed while it was published";
+  }
+  TRY(sys::remove_tree(directory));
+  return damage;
 }
 
 envgen::Status remove_published(const CacheEntry& cache_entry) {
-  if (!is_directory(cache_entry.directory())) return sys::remove_tree(cache_entry.directory());
-  TRY(sys::remove_tree(cache_entry.record()));
+  const std::string directory = cache_entry.directory();
+  const std::string state = cache_entry.destination().state;
+  // A link is deleted, not what it leads to.
+  if (!is_directory(directory)) return sys::remove_tree(directory);
+  TRY(sys::remove_tree(is_directory(state) ? cache_entry.record() : state));
   return sys::remove_tree(cache_entry.data());
 }
 
 envgen::Status remove_cache_entry(const CacheEntry& cache_entry) {
-  // By a rename: at each instant a file says what the copy was made from.
-  const bool kept = ::rename(cache_entry.record().c_str(), cache_entry.was().c_str()) == 0;
+  // The rename leaves no instant at which no file names the source.
+  const bool ours = is_directory(cache_entry.directory());
+  const bool state = ours && is_directory(cache_entry.destination().state);
+  const std::string record = state ? cache_entry.record() : cache_entry.old_record();
+  const bool kept = ours && ::rename(record.c_str(), cache_entry.was().c_str()) == 0;
   if (kept) ::utimensat(AT_FDCWD, cache_entry.was().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   auto status = remove_published(cache_entry);
   if (status) status = sys::remove_tree(cache_entry.directory());
-  // The unfinished copies of 0.1.0.
+  // An unfinished copy by 0.1.0 lies beside.
   if (status) status = sys::remove_tree(cache_entry.directory() + ".partial");
   if (status) status = unlink_if_there(cache_entry.lock());
   return status;

@@ -31,6 +31,7 @@ struct CacheEntry {
   [[nodiscard]] std::string data() const { return directory() + "/data"; }
   [[nodiscard]] Destination destination() const;
   [[nodiscard]] std::string record() const;
+  [[nodiscard]] std::string old_record() const;  // of a copy by 0.1.0, which has another layout
   [[nodiscard]] std::string manifest() const;
   [[nodiscard]] std::string progress() const;
 };
@@ -58,13 +59,16 @@ std::string source_of(const CacheEntry& cache_entry);
 // Returns the record of the published copy; nullopt: no copy is published. Errors: the record
 // cannot be read, or is not a record.
 envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& cache_entry);
+// Returns the record of a published copy by this version or by 0.1.0; nullopt: none can be read.
+std::optional<envgen::CopyRecord> read_any_record(const CacheEntry& cache_entry);
 
 // The following functions require the exclusive lock.
-// Creates the directory and its state directory.
+// Creates the directory and its state directory. Deletes a state directory that trainit cannot have
+// made, and the copy beside it.
 envgen::Status make_directory(const CacheEntry& cache_entry);
-// Completes what a killed process began to publish. If that fails, or a file or a link is in place
-// of the directory, deletes it and returns the error.
-envgen::Status settle_entry(const CacheEntry& cache_entry);
+// Completes what a killed process began to publish. Deletes an entry that is damaged, and returns a
+// line that says so; "" if it is not.
+envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry);
 // Deletes the published copy. The record is deleted first: after a kill, the rest is no copy.
 envgen::Status remove_published(const CacheEntry& cache_entry);
 // Deletes the entry and its lock, and keeps the record as was().

@@ -1,10 +1,10 @@
 #include "init/copy/cache/dataset_work.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "init/copy/cache/entry_state.h"
 #include "init/copy/cache/eviction.h"
@@ -42,10 +42,8 @@ envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord recor
 // Makes a copy that may have changed an unfinished one, and deletes one of another source. Returns
 // whether the published copy is ready. `compare`: whether fill() must compare contents.
 envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
-  if (const auto settled = settle_entry(work.cache_entry); !settled) {
-    work.warnings.push_back(settled.error().where + ": " + settled.error().found +
-                            ", copying it again");
-  }
+  TRY_ASSIGN(const auto damage, settle_entry(work.cache_entry));
+  if (!damage.empty()) work.warnings.push_back(damage + ", copying it again");
   const EntryState state = check_contents(work.cache_entry, work.wanted, work.options);
   switch (state.found) {
     case Found::kReady:
@@ -131,7 +129,7 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   record.synced = options.durable || compare;
   if (!status) return status;
   TRY_ASSIGN(std::ignore, publish(destination, record));
-  // The directory's own name.
+  // The entry's directory is new, too.
   if (record.synced) status = sync_file_system(cache_entry.cache);
   // The copy is done, and no source needs its earlier record.
   ::unlink(cache_entry.progress().c_str());
@@ -168,7 +166,6 @@ envgen::Status make_ready(DatasetWork& work, sys::Fd lock) {
       return done;
     }
   }
-  if (!work.begun_lock.valid()) let_share(work.cache_entry, true);
   return {};
 }
 

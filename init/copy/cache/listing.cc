@@ -13,10 +13,8 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "base/stable_sort.h"
 #include "init/copy/cache/cache_entry.h"
 #include "init/copy/cache/user_cache.h"
 #include "init/copy/progress.h"
@@ -71,9 +69,10 @@ std::uint64_t credible(std::uint64_t number) {
 
 // Describes an entry. The sizes of an unfinished copy are those that its copier has written.
 envgen::CachedDataset describe(const CacheEntry& cache_entry) {
+  const auto record = read_any_record(cache_entry);
   struct stat status{};
-  const bool partial =
-      ::lstat(cache_entry.record().c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  const bool partial = !record && ::lstat(cache_entry.record().c_str(), &status) != 0 &&
+                       (errno == ENOENT || errno == ENOTDIR);
   envgen::CachedDataset entry;
   entry.cache = cache_entry.cache;
   entry.key = cache_entry.key;
@@ -88,10 +87,10 @@ envgen::CachedDataset describe(const CacheEntry& cache_entry) {
       entry.total_bytes = credible(counters->get().total_bytes);
     }
     entry.source = source_of_filling(cache_entry.destination()).substr(0, PATH_MAX);
-  } else if (const auto record = read_record(cache_entry); record && *record) {
-    entry.source = (*record)->source;
-    entry.entries = (*record)->entries;
-    entry.bytes = (*record)->allocated;
+  } else if (record) {
+    entry.source = record->source;
+    entry.entries = record->entries;
+    entry.bytes = record->allocated;
   }
   return entry;
 }
@@ -228,11 +227,10 @@ std::vector<envgen::CachedDataset> choose_for_room(std::vector<envgen::CachedDat
                                                    const std::vector<envgen::CachedDataset>& chosen,
                                                    const envgen::CacheLimits& limits) {
   // Others may have put any number there.
-  std::set<std::tuple<std::string_view, std::string_view, bool>> names;
-  for (const envgen::CachedDataset& entry : chosen)
-    names.emplace(entry.cache, entry.key, entry.partial);
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (const envgen::CachedDataset& entry : chosen) names.emplace(entry.cache, entry.key);
   std::erase_if(entries, [&names](const envgen::CachedDataset& entry) {
-    return names.contains({entry.cache, entry.key, entry.partial});
+    return names.contains({entry.cache, entry.key});
   });
   return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
 }

@@ -34,7 +34,7 @@ constexpr const char* kWhat = "copying";
 
 void show_waiting(const Destination& destination, const Options& options) {
   if (!options.waiting) return;
-  const auto counters = SharedCounters::open(destination.state + "/progress");
+  const auto counters = SharedCounters::open(counters_of(destination));
   options.waiting(counters ? &counters->get() : nullptr);
 }
 
@@ -91,7 +91,7 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
   auto unmodified = check_published(destination, source.path, options, counters);
   if (unmodified && (options.verify || !can_be_trusted(*record, sys::boot_id()))) {
     unmodified = verify_tree(destination.data() + (destination.mount_point ? "/" : ""),
-                             destination.state + "/manifest", options, counters);
+                             manifest_of(destination), options, counters);
   }
   if (!unmodified) {
     if (options.warn && destination.exists) {
@@ -178,7 +178,7 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
   if (status) status = check_apart(source, destination);
   if (status) status = check_publishable(destination);
   if (!status) return std::unexpected(status.error());
-  TRY_ASSIGN(auto counters, SharedCounters::create(destination.state + "/progress"));
+  TRY_ASSIGN(auto counters, SharedCounters::create(counters_of(destination)));
   counters.get().started_ms = sys::wall_ms();
   Options options = asked;
   options.report = [&](const Counters& now) {

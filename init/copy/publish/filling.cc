@@ -56,6 +56,7 @@ std::string source_of_filling(const Destination& destination) {
 
 envgen::Status reopen(const Source& source, const Destination& destination) {
   const std::string record = record_of(destination);
+  let_move(destination.path);
   if (::unlink(record.c_str()) != 0 && errno != ENOENT) return fail_on(record, errno);
   TRY(remove_tree(tree_of(destination), {}));
   TRY(remove_tree(filling_of(destination), {}));
@@ -67,13 +68,14 @@ envgen::Status reopen(const Source& source, const Destination& destination) {
 envgen::Status take_over(const Destination& from, const Destination& destination) {
   if (!is_there(tree_of(from)) || is_there(tree_of(destination))) return {};
   TRY(remove_tree(filling_of(destination), {}));
-  // A tree without notes proves nothing: after a kill between the renames the copy begins anew.
-  if (::rename(filling_of(from).c_str(), filling_of(destination).c_str()) == 0 &&
-      ::rename(tree_of(from).c_str(), tree_of(destination).c_str()) == 0) {
-    return {};
-  }
-  if (errno == EXDEV || errno == ENOENT) return {};
-  return fail_on(tree_of(destination), errno);
+  let_move(tree_of(from));
+  // A tree without notes proves nothing: after a kill between the renames the copy restarts.
+  const bool notes = ::rename(filling_of(from).c_str(), filling_of(destination).c_str()) == 0;
+  if (notes && ::rename(tree_of(from).c_str(), tree_of(destination).c_str()) == 0) return {};
+  const int error = errno;
+  if (notes) ::rename(filling_of(destination).c_str(), filling_of(from).c_str());
+  if (error == EXDEV || error == ENOENT) return {};
+  return fail_on(tree_of(destination), error);
 }
 
 envgen::CopyRecord record_for(const Source& source, const Destination& destination,

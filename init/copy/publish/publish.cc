@@ -70,13 +70,6 @@ int rename_with(const std::string& from, const std::string& to, unsigned flags) 
 
 bool is_refused(int error) { return error == EINVAL || error == ENOSYS || error == EXDEV; }
 
-// A directory that moves to another parent has its ".." written, which takes the permission.
-void let_move(const std::string& path) {
-  struct stat status{};
-  if (::geteuid() == 0 || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
-  if ((status.st_mode & S_IWUSR) == 0) ::chmod(path.c_str(), (status.st_mode & 07777) | S_IWUSR);
-}
-
 void sync_directory(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.valid()) ::fsync(fd.get());
@@ -123,8 +116,7 @@ envgen::Status check_tree(const Destination& destination, const PublicationJourn
 }
 
 PublishedCopy copy_at(const Destination& destination, const std::string& path) {
-  return {
-      .tree = path, .manifest = destination.state + "/manifest", .record = record_of(destination)};
+  return {.tree = path, .manifest = manifest_of(destination), .record = record_of(destination)};
 }
 
 envgen::Result<std::string> set_aside(const Destination& destination, const std::string& path) {
@@ -205,16 +197,18 @@ envgen::Status finish(const Destination& destination, const PublicationJournal& 
   }
   // What lies in the state directory may be another machine's by now.
   TRY(check_kept(keep));
-  const std::string manifest = destination.state + "/manifest";
-  ::rename((filling_of(destination) + "/manifest").c_str(), manifest.c_str());
+  ::rename((filling_of(destination) + "/manifest").c_str(), manifest_of(destination).c_str());
   const std::string record = record_of(destination);
-  if (::rename(next_record_of(destination).c_str(), record.c_str()) != 0 && errno != ENOENT) {
-    return cannot_publish(record, errno);
+  const bool renamed = ::rename(next_record_of(destination).c_str(), record.c_str()) == 0;
+  if (!renamed && errno != ENOENT) return cannot_publish(record, errno);
+  // A file's ctime is that of its rename, later than the record. Without a rename just now, the
+  // ctime can be that of a later change.
+  if (renamed && !is_directory(data)) {
+    ::utimensat(AT_FDCWD, record.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   }
-  // A file's ctime is that of the rename.
-  if (!is_directory(data)) ::utimensat(AT_FDCWD, record.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   if (durable) sync_directory(destination.state);
-  TRY(write_journal(destination, {.tree = journal.tree}));
+  // Best effort: on a full disk the next run completes the publication once more.
+  std::ignore = write_journal(destination, {.tree = journal.tree});
   discard_gone(destination, keep);
   TRY(check_kept(keep));
   discard(filling_of(destination), keep);
@@ -308,6 +302,15 @@ const char* published_name(Published published) {
 std::string tree_of(const Destination& destination) { return destination.state + "/tree"; }
 std::string filling_of(const Destination& destination) { return destination.state + "/filling"; }
 std::string record_of(const Destination& destination) { return destination.state + "/record.json"; }
+std::string manifest_of(const Destination& destination) { return destination.state + "/manifest"; }
+std::string counters_of(const Destination& destination) { return destination.state + "/progress"; }
+
+// A move to another parent writes the directory's entry "..".
+void let_move(const std::string& path) {
+  struct stat status{};
+  if (::geteuid() == 0 || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+  if ((status.st_mode & S_IWUSR) == 0) ::chmod(path.c_str(), (status.st_mode & 07777) | S_IWUSR);
+}
 
 envgen::Result<Publication> settle(const Destination& destination, const Keep& keep) {
   Publication publication;
@@ -337,7 +340,8 @@ envgen::Result<Publication> settle(const Destination& destination, const Keep& k
   if (journal.publishing) {
     // It has not come so far: what was at the destination then is what was put there before.
     const std::uint64_t before = inode_at(destination) == journal.old ? journal.old : 0;
-    TRY(write_journal(destination, {.tree = before}));
+    // Best effort, as the same follows from the old journal.
+    std::ignore = write_journal(destination, {.tree = before});
   }
   discard_gone(destination, keep);
   TRY(check_kept(keep));
@@ -350,7 +354,9 @@ envgen::Result<Publication> settle(const Destination& destination, const Keep& k
 
 envgen::Status check_published(const Destination& destination, const std::string& source,
                                const Options& options, const SharedCounters& counters) {
-  if (read_journal(destination).publishing || inode_at(destination) == 0) {
+  const PublicationJournal journal = read_journal(destination);
+  const bool unfinished = journal.publishing && !is_brought(destination, journal);
+  if (unfinished || inode_at(destination) == 0) {
     return envgen::fail(kWhat, destination.data(), "no copy that was published", "copy it again");
   }
   const envgen::PathState file = read_kept_file(record_of(destination));

@@ -38,9 +38,15 @@ struct Publication {
   std::string why;       // the change of that content, if it was a copy by trainit; else ""
 };
 
+// Return paths in the state directory.
 std::string tree_of(const Destination& destination);
 std::string filling_of(const Destination& destination);
 std::string record_of(const Destination& destination);
+std::string manifest_of(const Destination& destination);
+std::string counters_of(const Destination& destination);  // of the running copy (progress.h)
+
+// Gives the owner of a directory the permission that a move to another parent takes.
+void let_move(const std::string& path);
 
 // Recovers from a run that was killed during publication: completes the publication and deletes its
 // temporary files, but not `tree`. Publication::replaced is the path of kept previous content.

@@ -478,6 +478,108 @@ TEST_F(CopyCache, CopiesAgainWhereAJournalIsTorn) {
   EXPECT_THAT(names_in(entry), UnorderedElementsAre("data", ".trainit-copy.data"));
 }
 
+TEST_F(CopyCache, ReplacesAStateThatTrainitCannotHaveMade) {
+  const std::string entry = entry_of(prepare());
+  const std::string state = entry + "/.trainit-copy.data";
+  const std::vector<std::function<void()>> damages = {
+      [&] { std::ofstream(state + "/mark") << "another"; },
+      [&] {
+        ASSERT_TRUE(sys::remove_tree(state));
+        ASSERT_EQ(::symlink(path("source").c_str(), state.c_str()), 0);
+      },
+      [&] {
+        ASSERT_TRUE(sys::remove_tree(state));
+        std::ofstream(state) << "x";
+      },
+      [&] {
+        ASSERT_EQ(::unlink((state + "/manifest").c_str()), 0);
+        ASSERT_EQ(::mkdir((state + "/manifest").c_str(), 0755), 0);
+      },
+  };
+  for (const auto& damage : damages) {
+    damage();
+    if (exists(record_of(entry))) ASSERT_EQ(::unlink(record_of(entry).c_str()), 0);
+    const Prepared again = prepare();
+    EXPECT_EQ(again.how, "copied");
+    EXPECT_EQ(copy_job::listing(again.path), copy_job::listing(path("source")));
+    EXPECT_EQ(prepare().how, "found");
+  }
+  EXPECT_TRUE(exists(path("source/a"))) << "no link was followed";
+}
+
+// A move of a directory to another parent takes a permission of its owner.
+TEST_F(CopyCache, RepairsAReadOnlyDirectoryOfAnOrdinaryUser) {
+  if (!child::is_root()) GTEST_SKIP() << "not root";
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  ASSERT_EQ(::chmod(path("source").c_str(), 0555), 0);
+  const child::Outcome outcome = child::run([this] {
+    if (!child::become_nobody()) return 1;
+    const std::string data = prepare().path;
+    if (::chmod(data.c_str(), 0755) != 0) return 2;
+    std::ofstream(data + "/more") << "x";
+    if (::chmod(data.c_str(), 0555) != 0) return 3;
+    const Prepared again = prepare();
+    std::printf("%s %zu %s", again.how.c_str(), again.warnings.size(), prepare().how.c_str());
+    return 0;
+  });
+  EXPECT_EQ(outcome.out, "copied 1 found") << outcome.err;
+}
+
+TEST_F(CopyCache, TakesOverAReadOnlyDirectoryOfAnOrdinaryUser) {
+  if (!child::is_root()) GTEST_SKIP() << "not root";
+  ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);
+  ASSERT_EQ(::chmod(path("source").c_str(), 0555), 0);
+  ASSERT_EQ(::chmod(path("source/a").c_str(), 0666), 0);
+  bool changed = false;
+  order.report = [this, &changed](const Report& report) {
+    if (changed || report.counters == nullptr || report.counters->phase != Phase::kCopying) return;
+    changed = true;
+    std::ofstream(path("source/a")) << "changed";
+  };
+  const child::Outcome outcome = child::run([this] {
+    if (!child::become_nobody()) return 1;
+    std::printf("%s", prepare().how.c_str());
+    std::printf(" %zu", list().size());
+    return 0;
+  });
+  EXPECT_EQ(outcome.out, "copied 1") << outcome.err;
+}
+
+TEST_F(CopyCache, LetsOthersShareACopyWhosePublisherWasKilled) {
+  const std::string lock = entry_of(prepare()) + ".lock";
+  ASSERT_EQ(::chmod(lock.c_str(), 0600), 0);
+  prepare();
+  struct stat status{};
+  ASSERT_EQ(::stat(lock.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0644);
+}
+
+// Copies by 0.1.0 have other keys. They count by their size, and a link to one leads to its source.
+TEST_F(CopyCache, KnowsCopiesOfAnotherLayout) {
+  Prepared made = prepare();
+  made.lease.reset();
+  const std::string entry = entry_of(made);
+  const std::string old = path("cache/trainit-datasets/set-0123456789abcdef");
+  ASSERT_EQ(::rename(record_of(entry).c_str(), (entry + "/record.json").c_str()), 0);
+  ASSERT_TRUE(sys::remove_tree(entry + "/.trainit-copy.data"));
+  ASSERT_EQ(::rename(entry.c_str(), old.c_str()), 0);
+  ASSERT_EQ(::unlink((entry + ".lock").c_str()), 0);
+  ASSERT_THAT(list(), SizeIs(1));
+  EXPECT_FALSE(list()[0].partial);
+  EXPECT_EQ(list()[0].source, path("source"));
+  EXPECT_GE(list()[0].bytes, 100'000);
+  ASSERT_EQ(::symlink((old + "/data").c_str(), path("link").c_str()), 0);
+  order.dataset.source = path("link");
+  const Prepared again = prepare();
+  EXPECT_EQ(again.how, "copied");
+  EXPECT_EQ(read(again.path + "/a"), "one");
+  envgen::CacheLimits all;
+  all.now_ms = std::int64_t{1} << 60;
+  EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
+  EXPECT_FALSE(exists(old));
+  EXPECT_EQ(prepare().how, "found") << "by the record of the deleted copy";
+}
+
 TEST_F(CopyCache, SaysWhatIsWrongWithItsRoot) {
   order.request.root = path("nothing");
   EXPECT_EQ(error(), "looking for local storage: " + path("nothing") +

@@ -6,9 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -222,6 +224,28 @@ TEST_F(CopyPublish, EndsWhatWasKilledBeforeTheRecord) {
   EXPECT_FALSE(exists(copy::tree_of(destination)));
   ASSERT_EQ(::stat(destination.path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0755U);
+}
+
+// A full disk or a kill leaves the last line of the journal unwritten. What changes the file
+// afterwards is no part of the publication.
+TEST_F(CopyPublish, SeesAChangeBehindAPublicationThatIsEndedTwice) {
+  const auto found = copy::find_destination(path("place"));
+  ASSERT_TRUE(found);
+  const copy::Destination& destination = *found;
+  prepare_file(destination, "one");
+  publish(destination);
+  struct stat status{};
+  ASSERT_EQ(::stat(destination.path.c_str(), &status), 0);
+  std::ofstream(destination.state + "/journal")
+      << "publishing " << status.st_ino << " 0 1 " << 0644 << "\n";
+  EXPECT_EQ(changed(destination), "");
+  wait_for_the_clock_of_files();
+  std::ofstream(destination.path) << "two";
+  const std::array times = {status.st_atim, status.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, destination.path.c_str(), times.data(), 0), 0);
+  wait_for_the_clock_of_files();
+  ASSERT_TRUE(copy::settle(destination));
+  EXPECT_NE(changed(destination), "");
 }
 
 TEST_F(CopyPublish, EndsWhatWasKilledBetweenTwoRenames) {
