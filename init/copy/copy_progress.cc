@@ -34,7 +34,7 @@ std::string amount(const std::string& done, const std::string& total, bool known
   return known ? done + " of " + total : done;
 }
 
-// Of what is under way nobody wants to see milliseconds.
+// Milliseconds of a running copy mean nothing to a reader.
 std::string left_text(std::int64_t left_ms) {
   constexpr std::int64_t kSecond = 1000;
   const std::int64_t seconds = (left_ms + kSecond - 1) / kSecond;
@@ -43,7 +43,7 @@ std::string left_text(std::int64_t left_ms) {
 
 struct Detail {
   std::string text;
-  std::size_t width = 0;  // what it is given, so that a bar does not jump when a number grows
+  std::size_t width = 0;  // the given width, so that a bar does not jump when a number grows
 };
 
 Detail detail(std::string text, std::string_view widest) {
@@ -54,7 +54,7 @@ Detail detail(std::string text, std::string_view widest) {
 // How many of them have a place beside a bar that is as short as can be.
 constexpr std::size_t kBeforeTheBar = 2;
 
-// From the most to the least important: the first two are worth more than a bar.
+// The parts, the most important first: the first two are worth more than a bar.
 std::vector<Detail> details_of(const CopyProgress& progress, const Rate& rate) {
   const bool known = progress.total_entries > 0;
   std::vector<Detail> details;
@@ -86,7 +86,7 @@ std::string joined(const std::vector<Detail>& details, std::size_t count) {
   return text;
 }
 
-// With a blank or a comma before each.
+// Each part begins with a blank or a comma.
 std::size_t width_of(const std::vector<Detail>& details, std::size_t count) {
   std::size_t width = 0;
   for (std::size_t i = 0; i < std::min(count, details.size()); ++i) {
@@ -103,7 +103,7 @@ std::string bar_of(int percent, std::size_t width) {
   return " [" + bar + "]";
 }
 
-// Nothing is known of how much there is: what was found up to now.
+// The total is unknown: shows what was found so far.
 std::string so_far(const CopyProgress& progress) {
   return title_of(progress) + ": " + std::to_string(progress.entries) + " entries so far, " +
          size_text(progress.bytes) + (progress.stalled.empty() ? "" : ", " + progress.stalled);

@@ -59,7 +59,7 @@ bool may_be_mtime(std::int64_t wanted_ns, std::int64_t shown_ns) {
 
 bool is_proven(const FileState& wanted, const FileState& copy, const ProofRules& rules) {
   if (!rules.same_boot || !same_attributes(wanted, copy, rules)) return false;
-  // What somebody changed after the copy began may have been read before, whatever its mtime says.
+  // A file that changed after the copy began can have been read before, whatever its mtime is.
   if (wanted.ctime_ns >= rules.begun_ns - kClockTickNs) return false;
   return !could_be_ours(copy.mtime_ns, copy, rules);
 }

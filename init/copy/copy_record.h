@@ -11,14 +11,14 @@
 namespace envgen {
 
 struct CopyRecord {
-  std::string source;           // absolute, links resolved
-  std::string digest;           // of the source's entries, 32 hexadecimal digits; "" with a version
-  std::string version;          // --data-version; "" = none was given
-  std::string options;          // those that change the copy's content: filters, owner
-  std::string path;             // of the copy
-  std::uint64_t entries = 0;    // files, directories, links
-  std::uint64_t bytes = 0;      // of the files' contents
-  std::uint64_t allocated = 0;  // on the disk
+  std::string source;   // absolute, links resolved
+  std::string digest;   // digest of the source's entries, 32 hexadecimal digits; "" with a version
+  std::string version;  // --data-version; "" = none was given
+  std::string options;  // options that change the copy's content: filters, owner
+  std::string path;     // the copy's path
+  std::uint64_t entries = 0;     // files, directories, links
+  std::uint64_t bytes = 0;       // sum of the files' sizes
+  std::uint64_t allocated = 0;   // size on the disk
   std::int64_t finished_ms = 0;  // wall clock, UTC
   std::string boot_id;           // /proc/sys/kernel/random/boot_id when it was published
   bool synced = false;           // the copy is on the disk: a crash of the machine cannot harm it

@@ -17,7 +17,7 @@ constexpr std::int64_t to_ns(const timespec& time) {
 struct TimesOfDevice {
   std::optional<dev_t> device = {};
   bool looked = false;
-  bool looked_young = false;  // at a file whose time is less than a moment old
+  bool looked_young = false;  // a file whose time is less than a moment old
   bool made_up = false;
 };
 

@@ -23,7 +23,7 @@ enum class ManifestType : char { kDirectory = 'd', kFile = 'f', kLink = 'l', kPa
 struct ManifestLine {
   ManifestType type = ManifestType::kFile;
   std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;  // of a part: its offset in the file
+  std::int64_t mtime_ns = 0;  // a part's offset in the file
   std::uint32_t mode = 0;     // permissions only
   std::uint64_t links = 1;
   std::optional<std::uint64_t> hash;

@@ -38,7 +38,7 @@ bool is_in_set(std::string_view set, unsigned char c) {
   return found != inverted;
 }
 
-// Of the tokens that take one character.
+// Tokens that match one character.
 bool takes(std::string_view token, char c) {
   if (token[0] == '?') return c != '/';
   if (token[0] == '[') {
@@ -120,7 +120,8 @@ class Matcher {
   }
 
   std::string_view pattern_;
-  std::array<std::array<bool, kMaxBytes + 1>, 2> sets_;  // of each, as much as the pattern is long
+  std::array<std::array<bool, kMaxBytes + 1>, 2>
+      sets_;  // the bytes of a pattern, each as long as the pattern
   bool* now_ = sets_[0].data();
   bool* next_ = sets_[1].data();
 };
@@ -212,7 +213,7 @@ std::string PathFilter::text() const {
   const auto add = [&lines](char sign, const Pattern& pattern) {
     std::string text = pattern.whole_path ? "/" + pattern.text : pattern.text;
     if (pattern.directories_only) text += '/';
-    // With its length: a pattern may hold any character.
+    // The length is part of the text, as a pattern can contain any character.
     lines.push_back(sign + std::to_string(text.size()) + ":" + text);
   };
   for (const Pattern& pattern : include_) add('+', pattern);

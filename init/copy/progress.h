@@ -28,7 +28,7 @@ struct Counters {
   std::atomic<std::int64_t> started_ms;  // wall clock, UTC
   std::atomic<std::uint64_t> entries;    // finished files, directories and links
   std::atomic<std::uint64_t> bytes;
-  std::atomic<std::uint64_t> kept_entries;  // of `entries`: kept from an earlier run
+  std::atomic<std::uint64_t> kept_entries;  // the part of `entries` that an earlier run has copied
   std::atomic<std::uint64_t> kept_bytes;
   std::atomic<std::uint64_t> total_entries;  // 0 = not known yet
   std::atomic<std::uint64_t> total_bytes;

@@ -46,7 +46,7 @@ class ProgressView {
   bool bar_ = false;
   bool drawn_ = false;
   std::int64_t next_ms_;
-  std::string_view phase_;  // one of phase_name()
+  std::string_view phase_;  // a name of phase_name()
   envgen::RateWindow window_;
 };
 

@@ -11,7 +11,7 @@
 namespace copy {
 
 struct Space {
-  std::uint64_t available_bytes = 0;  // for this user
+  std::uint64_t available_bytes = 0;  // free space that this user can use
   std::uint64_t free_bytes = 0;       // `available_bytes` less the headroom
   std::uint64_t headroom = 0;         // bytes that must stay free
   std::uint64_t free_inodes = 0;      // UINT64_MAX if the file system does not count them

@@ -129,7 +129,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
   constexpr int kMaxCopies = 5;
   int copies = 0;
   int spoiled = 0;
-  int used_turns = 0;  // in a row in which others only used what is there
+  int used_turns = 0;  // consecutive turns in which other jobs only used the copy
   for (int turn = 0;; ++turn) {
     TRY_ASSIGN(auto shared, try_lock(work.cache_entry, Hold::kShared));
     // If there is no copy, a job that looks for one holds the shared lock, as this job does.
@@ -141,7 +141,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
     }
     TRY_ASSIGN(auto exclusive, try_lock(work.cache_entry, Hold::kExclusive));
     if (!exclusive.valid()) {
-      // Those that use it may do so for weeks.
+      // A job can use the copy for weeks.
       constexpr int kMaxTurns = 20;
       work.as_it_is = used_turns > kMaxTurns;
       const bool is_enough = used_turns > kMaxTurns + 1;

@@ -40,8 +40,8 @@ std::string digits_of(std::uint64_t value) {
   return text;
 }
 
-// In a directory with the sticky bit, O_CREAT fails on somebody else's file
-// (fs.protected_regular): it is opened first, and made only where it is not there.
+// O_CREAT fails on another user's file in a directory with the sticky bit (fs.protected_regular).
+// So the lock is opened first, and created only if it does not exist.
 sys::Fd open_lock(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   constexpr int kTries = 100;
@@ -84,7 +84,7 @@ bool is_there(const sys::Fd& fd, const std::string& path) {
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
-// What another one may have put there in the meantime keeps its mode.
+// A file that another user put there keeps its mode.
 void set_lock_mode(const CacheEntry& cache_entry, mode_t mode) {
   const sys::Fd fd(
       ::open(cache_entry.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -223,7 +223,8 @@ envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
   } else if (const auto files = check_state_files(destination); !files) {
     damage = files.error().where + ": " + files.error().found;
   } else if (read_journal(destination).torn) {
-    // Which tree is the copy is unknown. trainit keeps both only at a user's destination.
+    // The journal does not say any more which tree is the copy. trainit keeps both only at a user's
+    // destination.
     damage = directory + ": an incomplete journal";
   } else {
     TRY_ASSIGN(const auto publication, settle(destination));

@@ -31,7 +31,8 @@ struct CacheEntry {
   [[nodiscard]] std::string data() const { return directory() + "/data"; }
   [[nodiscard]] Destination destination() const;
   [[nodiscard]] std::string record() const;
-  [[nodiscard]] std::string old_record() const;  // of a copy by 0.1.0, which has another layout
+  [[nodiscard]] std::string old_record()
+      const;  // the record of a copy by 0.1.0, which has another layout
   [[nodiscard]] std::string manifest() const;
   [[nodiscard]] std::string progress() const;
 };

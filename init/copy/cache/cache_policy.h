@@ -12,8 +12,8 @@ struct CachedDataset {
   std::string key;     // "imagenet-0123456789abcdef"
   std::string source;  // "" where its record cannot be read
   std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;        // on the disk
-  std::uint64_t total_bytes = 0;  // of a partial one: what it will be; 0 = not known
+  std::uint64_t bytes = 0;        // size on the disk
+  std::uint64_t total_bytes = 0;  // size of an unfinished copy when it is complete; 0 = unknown
   std::int64_t used_ms = 0;       // the last use, wall clock, UTC
   bool in_use = false;            // a job holds it
   bool partial = false;           // not finished; `in_use`: somebody is at it
@@ -29,8 +29,8 @@ struct CacheLimits {
   std::int64_t now_ms = 0;
   std::int64_t ttl_ms = 0;
   std::uint64_t max_bytes = 0;   // 0 = no limit
-  std::uint64_t free_bytes = 0;  // of the file system now
-  std::uint64_t want_free = 0;   // what has to be free afterwards
+  std::uint64_t free_bytes = 0;  // free bytes of the file system now
+  std::uint64_t want_free = 0;   // bytes that must be free afterwards
 };
 
 // The entries to remove, in this order: those unused for the time to live, then the least recently

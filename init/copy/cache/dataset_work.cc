@@ -114,7 +114,7 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   options.lock_fd = lock.get();
   TRY_ASSIGN(const auto filled, fill(work.source, destination, options, counters));
   if (work.wanted.version.empty() && to_text(filled.digest) != work.wanted.digest) {
-    // It changed since it was looked at: this is a copy of something else.
+    // The source has changed since the scan: this is a copy of another state of it.
     work.begun = cache_entry;
     work.begun_lock = std::move(lock);
     work.scan = filled;

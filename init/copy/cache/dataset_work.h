@@ -24,27 +24,26 @@ struct DatasetWork {
   std::optional<Scan> scan;
   std::string root;
   CacheEntry cache_entry;
-  int variant = 0;  // of the key, where another entry for the same is not to be had
-  // Of a source that changed while it was copied: the entry that its copy was begun in, and its
-  // lock.
+  int variant = 0;  // variant of the key, if the first entry for this dataset cannot be used
+  // The entry in which a copy was begun before the source changed, and its lock.
   CacheEntry begun;
   sys::Fd begun_lock;
   bool copied = false;
   bool waited = false;
-  bool as_it_is = false;  // what is published is taken, though it was not verified as is asked
-  std::string changed;    // what somebody has changed in what is published; "" = nothing
+  bool as_it_is = false;  // the published copy is used, although it was not verified as requested
+  std::string changed;    // the change of a published copy; "" = unchanged
   std::vector<std::string> warnings;
 };
 
-// To whoever asked.
+// Reports the progress to the caller of prepare_dataset().
 void say(const DatasetWork& work, const Counters* counters, bool waiting);
 bool is_late(const Options& options);
 // Into `work.scan`.
 envgen::Status scan_source(DatasetWork& work);
 
-// With the entry to ourselves: what is published there is as it should be, or is made so. Where the
-// source changed meanwhile it is not: `work.begun_lock` is valid then, and the copy of what it was
-// last is in the entry `work.begun`, unpublished.
+// Makes the entry's published copy equal to the source. Requires the exclusive lock. If the source
+// changed meanwhile, nothing is published: `work.begun` is the entry of the unfinished copy, and
+// `work.begun_lock` is valid.
 envgen::Status make_ready(DatasetWork& work, sys::Fd lock);
 
 }  // namespace copy

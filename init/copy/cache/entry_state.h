@@ -12,15 +12,15 @@ namespace copy {
 enum class Found : unsigned char {
   kNothing,
   kReady,
-  kUnsure,   // it has to be looked at before it is used
-  kChanged,  // it was one, and somebody has changed it since
-  kBroken,   // it is no copy of this source
+  kUnsure,   // the copy must be checked before its use
+  kChanged,  // a copy that was changed after its publication
+  kBroken,   // not a copy of this source
 };
 
 struct EntryState {
   Found found = Found::kNothing;
   envgen::CopyRecord record;
-  std::string why;  // of kBroken, kChanged, kUnsure
+  std::string why;  // reason for kBroken, kChanged, kUnsure
 };
 
 // `wanted`: source, identity, version, options. `verify`: its contents have to be known by hashes.

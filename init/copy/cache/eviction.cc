@@ -20,7 +20,7 @@ envgen::Status no_room(const std::string& root, const Space& space, const Need& 
       "free space there, name a larger --data-root, or lower --data-headroom");
 }
 
-// All that may go, the least recently used first.
+// Returns all copies that can be deleted, the least recently used first.
 std::vector<envgen::CachedDataset> all_unused(const std::vector<envgen::CachedDataset>& entries) {
   return choose_evictions(entries, {.now_ms = sys::wall_ms(), .ttl_ms = 0});
 }
@@ -67,7 +67,7 @@ envgen::Status make_room(const std::string& root, const CacheEntry& own, const N
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
-  // What cannot be removed stays: there may be room all the same.
+  // A copy that cannot be deleted stays. The room can be enough without it.
   for (const envgen::CachedDataset& entry : choose_evictions(std::move(entries), limits)) {
     std::ignore = evict(entry);
   }

@@ -34,7 +34,7 @@ constexpr std::string_view kPartial = ".partial";  // of 0.1.0
 std::int64_t mtime_ms(const std::string& path) {
   constexpr std::int64_t kMsPerSecond = 1000;
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;  // whoever owns it sets it as they like
+  constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;  // the owner of the file can set any time
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return 0;
   const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMaxSeconds);
@@ -61,7 +61,7 @@ bool is_in_use(const CacheEntry& cache_entry) {
   return !lock || !lock->valid();
 }
 
-// What no file system holds is no number.
+// A number that no file system can hold is another user's invention.
 std::uint64_t credible(std::uint64_t number) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 60U;
   return number > kMax ? 0 : number;
@@ -131,7 +131,7 @@ void note_use(const std::vector<envgen::CachedDataset>& entries) {
   }
 }
 
-// Whoever has not asked for a dataset for so long has no link to its copy any more.
+// After a year without a request no link to the copy is left.
 void forget_old_sources(const std::string& cache, std::int64_t now_ms) {
   constexpr std::int64_t kYearMs = 365LL * 24 * 60 * 60 * 1000;
   const sys::Dir directory(::opendir(cache.c_str()));
@@ -226,7 +226,7 @@ std::vector<envgen::CachedDataset> choose_by_cache(
 std::vector<envgen::CachedDataset> choose_for_room(std::vector<envgen::CachedDataset> entries,
                                                    const std::vector<envgen::CachedDataset>& chosen,
                                                    const envgen::CacheLimits& limits) {
-  // Others may have put any number there.
+  // Another user's records can contain any number.
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const envgen::CachedDataset& entry : chosen) names.emplace(entry.cache, entry.key);
   std::erase_if(entries, [&names](const envgen::CachedDataset& entry) {

@@ -9,7 +9,7 @@
 
 namespace copy {
 
-// What `trainit cache ls` shows, by name.
+// Returns what `trainit cache ls` shows, by name.
 envgen::Result<std::vector<envgen::CachedDataset>> list_cache(const std::string& root);
 
 struct Collected {
@@ -18,8 +18,8 @@ struct Collected {
   envgen::Error error;                        // why, of the last one
 };
 
-// Of list_cache() those that we have copied. Of others' copies, sizes and times are what
-// these say.
+// Returns the part of list_cache() that this user has copied. Sizes and times of another user's
+// copies are that user's claims.
 envgen::Result<std::vector<envgen::CachedDataset>> list_own(const std::string& root);
 
 // Removes `entry`; false where it is in use, or was used since it was looked at.

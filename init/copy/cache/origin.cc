@@ -33,7 +33,7 @@ std::string origin_of_link(const std::string& path) {
 envgen::Result<Source> locate_source(const std::string& path, const Options& options) {
   constexpr int kMaxLinks = 8;
   auto source = find_source(path, options);
-  // One that did not answer would hang this process, too.
+  // A source that did not answer would block this process, too.
   const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
   if (!source && !late) {
     const std::string origin = origin_of_link(path);

@@ -23,10 +23,11 @@ struct Prepared {
   std::vector<std::string> warnings;
 };
 
-// What a dataset waits for, and how far that is, several times a second.
+// The state of a preparation, reported several times a second.
 struct Report {
-  const Counters* counters = nullptr;  // of the copy, also of another job's; nullptr: unknown
-  bool waiting = false;                // for another job
+  const Counters* counters =
+      nullptr;           // counters of the copy, also of another job's; nullptr: unknown
+  bool waiting = false;  // this job waits for another one
 };
 
 struct Preparation {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kWhat = "using the cache of datasets";
 constexpr std::string_view kName = "trainit-datasets";
-// What stands for every user that a user namespace, or a server, does not know.
+// The user that stands for all users that a user namespace, or a server, does not know.
 constexpr uid_t kNobody = 65534;
 
 std::optional<UserCache> inspect_cache(const std::string& path) {
@@ -50,7 +50,7 @@ mode_t mode_below(const struct stat& root) {
 // The root's group is the cache's, where we may say so.
 envgen::Status give_mode(const std::string& cache, const struct stat& root) {
   mode_t mode = mode_below(root);
-  // By its descriptor: the root's owner may put something else in its place.
+  // The descriptor stays valid if the root's owner puts another file in its place.
   const sys::Fd made(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!made.valid() || ::fstat(made.get(), &status) != 0) {

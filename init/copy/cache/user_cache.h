@@ -20,18 +20,18 @@ struct UserCache {
   std::string path;
   uid_t owner = 0;
   gid_t group = 0;
-  bool safe = false;  // nobody but its owner may write it
+  bool safe = false;  // only its owner can write it
 
   [[nodiscard]] bool is_ours() const;
 };
 
-// All that are there, links left out; in the order of their names.
+// Returns all caches of a root by name, without symbolic links.
 std::vector<UserCache> user_caches(const std::string& root);
 // Ours, where there is one; else nothing.
 std::optional<UserCache> own_cache(const std::string& root);
 // Made where it is not there. Errors: no directory, not to be written.
 envgen::Result<std::string> make_own_cache(const std::string& root);
-// Whose copies may be used besides ours.
+// Returns the other caches whose copies this user trusts.
 std::vector<std::string> trusted_caches(const std::string& root, uid_t source_owner);
 // The cache that the path of a copy lies in is one of root's or ours.
 bool is_in_trusted_cache(const std::string& cache);

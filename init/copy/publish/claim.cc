@@ -54,7 +54,7 @@ std::unexpected<envgen::Error> cannot_write(const std::string& path, int error) 
 bool write_text(const std::string& path, const std::string& text, int flags) {
   const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
   if (!fd.valid()) return false;
-  errno = ENOSPC;  // of a short write
+  errno = ENOSPC;  // errno of a short write
   return ::write(fd.get(), text.data(), text.size()) == std::ssize(text);
 }
 
@@ -66,7 +66,7 @@ bool make(const std::string& path, const std::string& own, const std::string& te
   if (linked) return true;
   errno = error;
   if (error == EEXIST || error == ENOSPC || error == EDQUOT) return false;
-  return write_text(path, text, O_EXCL);  // its file system has no links
+  return write_text(path, text, O_EXCL);  // the file system has no hard links
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
   std::int64_t since_ms = sys::monotonic_ms();
   for (;;) {
     if (make(path, own, claim.text_)) return claim;
-    // What is there can be found all the same, and nothing be copied.
+    // A published copy can still be found. Nothing can be copied.
     if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
     if (errno != EEXIST) return cannot_write(path, errno);
     const Seen seen = read_claim(path);

@@ -55,7 +55,7 @@ envgen::Result<sys::Fd> lock(const Destination& destination, const Options& opti
       show_waiting(destination, options);
       ::poll(nullptr, 0, kEveryMs);
     }
-    // Somebody may have removed the directory, and another copy made it anew.
+    // Another process can have deleted the directory, and a third one created it again.
     struct stat ours{};
     struct stat there{};
     if (::fstat(fd.get(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
@@ -76,8 +76,8 @@ bool is_of(const envgen::CopyRecord& record, const Source& source, const Destina
          (record.hashed || can_be_trusted(record, sys::boot_id()));
 }
 
-// What is there, when neither it nor the source has changed since. `scan` gets what the source
-// holds, where it was looked at.
+// Returns the published copy if neither the copy nor the source has changed. Sets `scan` if the
+// source was scanned.
 envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
                                                      const Destination& destination,
                                                      const Options& options,
@@ -173,7 +173,7 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
     status = remove_tree(tree_of(destination), keep);
     if (status) status = remove_tree(filling_of(destination), keep);
   }
-  // Others may have been there in the meantime.
+  // Other copies can have been published while this one waited for the lock.
   if (status) status = refresh(held);
   if (status) status = check_apart(source, destination);
   if (status) status = check_publishable(destination);

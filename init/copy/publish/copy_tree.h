@@ -13,7 +13,7 @@
 namespace copy {
 
 struct Copied {
-  std::string path;  // of the data
+  std::string path;  // path of the data
   Published how = Published::kRenamed;
   TreeSize size;
   TreeSize kept;  // the part of `size` that an earlier run had copied
@@ -36,10 +36,10 @@ envgen::Result<Copied> copy_tree(const std::string& source, const std::string& d
 
 // The result of `trainit copy --dry-run`.
 struct Preview {
-  std::string path;  // of the data, after a copy
+  std::string path;  // path of the data after a copy
   TreeSize size;
   bool up_to_date = false;     // a copy of this state of the source is published
-  std::optional<Space> space;  // of the destination's file system; nullopt: unknown
+  std::optional<Space> space;  // space of the destination's file system; nullopt: unknown
 };
 
 // Checks the source and the destination for copy_tree(), and writes nothing. Errors: an unreadable

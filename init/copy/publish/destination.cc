@@ -99,10 +99,10 @@ envgen::Result<std::string> resolve_destination(const std::string& destination_p
   return resolved_by_parents(path);
 }
 
-// What the process that looks tells.
+// The answer of the process that looks at the source.
 struct Answer {
   int error = 0;
-  bool link = false;  // of an error: the path is a symbolic link
+  bool link = false;  // with an error: the path is a symbolic link
   bool directory = false;
   bool refused = false;  // `path` is why
   std::uint64_t device = 0;
@@ -209,7 +209,7 @@ envgen::Status describe_destination(Destination& destination) {
   }
   struct stat status{};
   destination.exists = ::lstat(destination.path.c_str(), &status) == 0;
-  // What is mounted there, held by a descriptor.
+  // A mount point that is held by a descriptor.
   const bool held =
       destination.exists && S_ISLNK(status.st_mode) && destination.path != destination.real;
   if (held && destination.mount_point)

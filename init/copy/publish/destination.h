@@ -26,7 +26,7 @@ struct Destination {
   std::string state;
   // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
   bool mount_point = false;
-  bool exists = false;  // this and the following fields describe the current content
+  bool exists = false;  // describes the current content, as do the following fields
   bool directory = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

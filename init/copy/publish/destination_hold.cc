@@ -34,7 +34,7 @@ std::string link_at(int directory, const std::string& name) {
 
 std::string real_path_of(const sys::Fd& fd) { return link_at(AT_FDCWD, path_of(fd)); }
 
-// Of a mount point it is what is mounted there that is written to.
+// Writes to a mount point go to the mounted file system.
 bool may_be_replaced(const sys::SafePath& destination) {
   const int directory = destination.directory.get();
   if (!sys::may_replace(directory, destination.name)) return false;
@@ -50,7 +50,7 @@ envgen::Result<sys::SafePath> follow_as(const envgen::Identity& job_user, const 
   auto reached = sys::resolve_safely_as(job_user, target, {.make_parents = kParents});
   if (!reached) return reached;
   const sys::AsUser user(job_user);
-  // By its descriptor: what the name leads to may be another directory by now.
+  // The descriptor is used, as the name can lead to another directory by now.
   if (user.switched() && may_be_replaced(*reached)) return reached;
   return envgen::fail(
       kWhat, link,
@@ -102,7 +102,7 @@ envgen::Status refresh(HeldDestination& held) {
   const std::string state = held.destination.state;
   const bool mount_point = held.destination.mount_point;
   TRY(describe_destination(now));
-  // What is mounted there since has another state directory.
+  // A file system that was mounted meanwhile has another state directory.
   if (now.mount_point != mount_point) {
     return envgen::fail(kWhat, now.real, "something that was mounted or unmounted meanwhile",
                         "run it again");

@@ -49,7 +49,7 @@ int lock_patiently(const sys::Fd& lease, int operation) {
   return 0;
 }
 
-// What nobody can have a lease on that counts. Of any other failure nothing is known.
+// Returns whether the error excludes a lease that counts. Any other error says nothing.
 bool is_nothing(int error) { return error == ENOENT || error == EACCES || error == EPERM; }
 
 // A path that leads elsewhere by now, or is longer than one may be, is none as well.
@@ -67,8 +67,8 @@ envgen::Result<bool> counts(int directory, const std::string& name, mode_t type)
   return (status.st_mode & S_IFMT) == type && (status.st_uid == 0 || status.st_uid == ::geteuid());
 }
 
-// Of another destination, whose state directory this is: adds what has to be held to `held`. False:
-// it is in use.
+// Adds the lock of another destination, whose state directory this is, to `held`. Returns false if
+// that destination is in use.
 envgen::Result<bool> hold_other(int directory, const std::string& state,
                                 std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -92,7 +92,8 @@ envgen::Result<bool> hold_other(int directory, const std::string& state,
   return true;
 }
 
-// Of one directory below the destination: the copies in it, and into `left` the directories in it.
+// Adds the locks of the copies in one directory below the destination to `held`, and its
+// subdirectories to `left`.
 envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
                        const std::string& path, std::vector<std::string>& left,
                        std::vector<sys::Fd>& held) {

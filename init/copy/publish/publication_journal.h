@@ -16,7 +16,7 @@ struct PublicationJournal {
   bool publishing = false;
   std::uint64_t tree = 0;  // the inode of the published tree; 0 = nothing was published yet
   std::uint64_t old = 0;   // the inode of the replaced content
-  std::uint64_t mode = 0;  // of the tree's root
+  std::uint64_t mode = 0;  // mode of the tree's root
 };
 
 // Reads the journal; the default value if there is none.

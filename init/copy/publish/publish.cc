@@ -31,9 +31,10 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "bringing a copy to its place";
-constexpr std::string_view kVersions = ".trainit-copy/v-";  // of a mount point
-constexpr unsigned kNoReplace = 1;                          // RENAME_NOREPLACE
-constexpr unsigned kExchange = 2;                           // RENAME_EXCHANGE
+constexpr std::string_view kVersions =
+    ".trainit-copy/v-";             // prefix of the versions at a mount point
+constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
+constexpr unsigned kExchange = 2;   // RENAME_EXCHANGE
 
 std::string old_of(const Destination& destination) { return destination.state + "/old"; }
 std::string next_record_of(const Destination& destination) {
@@ -84,7 +85,7 @@ std::string fresh_name(const Destination& destination, const std::string& prefix
   return path;
 }
 
-// Of the state directory, those that begin so.
+// Returns the paths in the state directory whose names begin with `prefix`.
 std::vector<std::string> names_of(const Destination& destination, std::string_view prefix) {
   std::vector<std::string> names;
   const sys::Dir directory(::opendir(destination.state.c_str()));
@@ -125,8 +126,8 @@ envgen::Result<std::string> set_aside(const Destination& destination, const std:
   return std::unexpected(cannot_publish(path, errno).error());
 }
 
-// What was at the destination goes out of the way, wherever it lies now: to be removed where a walk
-// has just proven that it is the copy whose manifest is there, and nothing besides; else kept.
+// Moves the previous content of the destination aside. Content that a walk has just proven to be
+// the copy of the manifest, and nothing else, is deleted later. Other content is kept.
 envgen::Status put_away(const Destination& destination, const std::string& path,
                         Publication* publication, const Keep& keep) {
   if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
@@ -145,7 +146,7 @@ envgen::Status put_away(const Destination& destination, const std::string& path,
   return {};
 }
 
-// What let_move() has taken from it; the name may be another one's by now.
+// Restores the mode that let_move() has changed. The path can name another directory by now.
 void restore_mode(const std::string& path, const PublicationJournal& journal) {
   const auto mode = static_cast<mode_t>(journal.mode);
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -153,7 +154,7 @@ void restore_mode(const std::string& path, const PublicationJournal& journal) {
   if (fd.valid() && ::fstat(fd.get(), &status) == 0 && status.st_ino == journal.tree) {
     ::fchmod(fd.get(), mode);
   } else if (::geteuid() != 0 && is_directory(path)) {
-    ::chmod(path.c_str(), mode);  // it may not be read
+    ::chmod(path.c_str(), mode);  // this user cannot read it
   }
 }
 
@@ -195,7 +196,7 @@ envgen::Status finish(const Destination& destination, const PublicationJournal& 
     sync_directory(destination.mount_point ? destination.path : destination.parent());
     sync_directory(destination.state);
   }
-  // What lies in the state directory may be another machine's by now.
+  // The state directory can belong to another machine by now.
   TRY(check_kept(keep));
   ::rename((filling_of(destination) + "/manifest").c_str(), manifest_of(destination).c_str());
   const std::string record = record_of(destination);
@@ -245,7 +246,7 @@ envgen::Result<Published> bring(const Destination& destination) {
     ::unlink(tree.c_str());
     return Published::kRenamed;
   } else if (inode_at(destination) == 0 && ::rename(tree.c_str(), destination.path.c_str()) == 0) {
-    return Published::kRenamed;  // its file system has no links either
+    return Published::kRenamed;  // the file system has no hard links either
   }
   if (!by_names && rename_with(tree, destination.path, kExchange) == 0) {
     return Published::kExchanged;
@@ -332,13 +333,13 @@ envgen::Result<Publication> settle(const Destination& destination, const Keep& k
     return publication;
   }
   if (destination.mount_point) take_back_version(destination, journal);
-  // Whatever a killed run has left of what was at the destination, under whatever name.
+  // Previous content that a killed run has left under any name.
   if (journal.publishing && inode_of(tree) != 0 && inode_of(tree) != journal.tree) {
     TRY(put_away(destination, tree, &publication, keep));
   }
   TRY(put_away(destination, old_of(destination), &publication, keep));
   if (journal.publishing) {
-    // It has not come so far: what was at the destination then is what was put there before.
+    // The publication was not reached: the destination has the content of the last one.
     const std::uint64_t before = inode_at(destination) == journal.old ? journal.old : 0;
     // Best effort, as the same follows from the old journal.
     std::ignore = write_journal(destination, {.tree = before});
@@ -419,7 +420,7 @@ envgen::Status check_replaceable(const Destination& destination) {
 
 namespace {
 
-// What is at the destination now, before it is moved, which changes the times of a file.
+// Checks the current content before it is moved, as a move changes the ctime of a file.
 envgen::Status check_present(const Destination& destination, const Keep& keep) {
   const std::uint64_t there = inode_at(destination);
   if (there == 0 || inode_of(record_of(destination)) == 0) return {};
@@ -444,7 +445,7 @@ envgen::Result<Publication> publish(const Destination& destination,
                                    .mode = status.st_mode & 07777};
   Publication publication;
   const envgen::Status unmodified = check_present(destination, keep);
-  // Its error may be that the destination is another machine's.
+  // The error can be that another machine has taken the destination.
   TRY(check_tree(destination, journal, keep));
   if (!unmodified) {
     publication.why = unmodified.error().found;

@@ -24,11 +24,11 @@ namespace copy {
 
 // The means of a publication.
 enum class Published : unsigned char {
-  kRenamed,    // to a path that did not exist
-  kExchanged,  // with the previous content (RENAME_EXCHANGE)
-  kReplaced,   // with the previous content by two renames: the file system cannot exchange
+  kRenamed,    // a rename to a path that did not exist
+  kExchanged,  // an exchange with the previous content (RENAME_EXCHANGE)
+  kReplaced,   // two renames: the file system cannot exchange
   kVersioned,  // as a version of a mount point: <destination>/current is a link to it
-  kUnchanged,  // none: the copy was there already
+  kUnchanged,  // no publication: the copy existed already
 };
 const char* published_name(Published published);  // "renamed"
 
@@ -43,7 +43,8 @@ std::string tree_of(const Destination& destination);
 std::string filling_of(const Destination& destination);
 std::string record_of(const Destination& destination);
 std::string manifest_of(const Destination& destination);
-std::string counters_of(const Destination& destination);  // of the running copy (progress.h)
+std::string counters_of(
+    const Destination& destination);  // counters of the running copy (progress.h)
 
 // Gives the owner of a directory the permission that a move to another parent takes.
 void let_move(const std::string& path);

@@ -22,7 +22,7 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "looking at the place of a copy";
-// Whoever is told of a version, or of what was kept, may go there; nobody may look around.
+// A user that knows the path of a version can use it. No other user can list the directory.
 constexpr mode_t kState = 0711;
 constexpr const char* kMark = "mark";
 
@@ -60,7 +60,7 @@ std::optional<struct stat> look_at_new_file(int directory) {
   return status;
 }
 
-// Nothing is in it yet, or what an earlier version kept.
+// The directory is empty, or has the files of an earlier version.
 bool may_be_marked(int directory, uid_t owner) {
   DirectoryReader reader;
   std::vector<Name> names;
@@ -99,7 +99,7 @@ envgen::Status check_mark(int directory, uid_t owner, const std::string& shown) 
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
   const bool wrote = made.valid() && ::write(made.get(), mark.data(), mark.size()) >= 0;
-  // On a full disk what is there may be found all the same.
+  // A published copy can be found on a full disk, too.
   if (wrote || errno == ENOSPC || errno == EDQUOT) return {};
   return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
 }
@@ -147,7 +147,7 @@ envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& s
   TRY(check_mark(state.get(), *owner, shown));
   // Best effort: what is kept here that matters has a mode of its own.
   if (made) std::ignore = drop_inherited(state.get());
-  // Whatever the umask.
+  // The mode does not depend on the umask.
   if (made || (status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
   return state;
 }

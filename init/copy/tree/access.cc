@@ -20,7 +20,7 @@ constexpr mode_t kSetIds = S_ISUID | S_ISGID;
 constexpr const char* kAcl = "system.posix_acl_access";
 constexpr unsigned kGroupShift = 3;
 
-// Of `size` bytes, or -1 with errno, as getxattr has given it.
+// `size` is the number of bytes that getxattr has returned, or -1 with errno.
 mode_t without_acl(mode_t mode, std::string_view buffer, ssize_t size) {
   // Lists that are not there are the rule, and those that cannot be had are no reason to fail.
   // But a list that the storage does not give may shut out anybody.
@@ -40,7 +40,7 @@ mode_t passed_on_the_way(Worker& worker, gid_t group, std::string path) {
       return ::getxattr(path.c_str(), kAcl, worker.acl.data(), worker.acl.size());
     });
     const mode_t mode = without_acl(status.st_mode, worker.acl, size);
-    // Who is of its group may be one of the copy's others, and the other way round.
+    // A member of the source's group can be one of the others of the copy, and vice versa.
     const bool others = (mode & S_IXGRP) != 0 && (mode & S_IXOTH) != 0;
     const bool same = status.st_gid == group;
     if (!others) passed &= ~mode_t{S_IRWXO};

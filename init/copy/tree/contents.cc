@@ -134,7 +134,7 @@ Moved FileCopier::move_data(const ByteRange& range) {
 Moved FileCopier::compare(const ByteRange& range, envgen::ContentHash* hash, bool& same) {
   if (other_ == nullptr) other_ = make_buffer();
   same = true;
-  std::uint64_t looked = 0;  // for holes, from here on
+  std::uint64_t looked = 0;  // the search for holes begins here
   for (std::uint64_t at = range.begin; at < range.end;) {
     if (hash == nullptr && at >= looked) {
       const StorageCall call(waiting_, CopySide::kBoth);

@@ -37,7 +37,7 @@ envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
 struct CheckScope {
   std::int64_t published_ns = 0;  // files with a later ctime are compared by content
   bool hashed = false;            // the manifest has hashes
-  std::string source;             // to compare contents with; "" = not available
+  std::string source;             // the source to compare contents with; "" = not available
   bool moved = false;             // the root was renamed: its ctime is ignored
   bool touched = false;  // set by verify_tree(): a file had a later ctime and equal content
 };

@@ -51,7 +51,7 @@ envgen::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, con
   ::clock_gettime(CLOCK_REALTIME, &clock);
   // The clock was set back: nothing can be told by it.
   if (asked.published_ns > to_ns(clock)) asked.published_ns = 0;
-  // What is touched while we look is compared again the next time.
+  // An entry that is touched during the check is compared again the next time.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   Options walk = options;

@@ -61,7 +61,7 @@ envgen::Status read_beginning(CopyJob& job) {
   return {};
 }
 
-// What only one run uses.
+// The state of one run.
 envgen::Status clear_scratch(const CopyJob& job) {
   TRY(remove_parts(job.state));
   // A name that is there already in an empty tree is another one in another case.
@@ -183,7 +183,7 @@ envgen::Status sync_tree(Worker& worker) {
 }
 
 envgen::Status finish(CopyJob& job, int size, const std::string& tree) {
-  // What is quick was not asked in between.
+  // A quick step ends before the first check.
   TRY(check_room(job));
   struct stat status{};
   if (::lstat((job.state + "/late").c_str(), &status) == 0) {
@@ -253,7 +253,7 @@ envgen::Result<Sums> look_through(const Root& source, bool counts, const Options
 envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
                                const SharedCounters& counters) {
   counters.get().phase = Phase::kScanning;
-  // What is found while it is looked for: the total of before is none of this look's.
+  // The counters of a scan: the total of the last scan does not belong to it.
   for (auto* count : {&counters.get().entries, &counters.get().bytes, &counters.get().total_entries,
                       &counters.get().total_bytes}) {
     count->store(0);

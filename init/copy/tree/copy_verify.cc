@@ -59,7 +59,7 @@ envgen::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, 
     at += static_cast<std::uint64_t>(size);
   }
   if (text.size() >= own) text.resize(text.find('\n', own - 1) + 1);
-  // What begins before is somebody else's.
+  // A part that begins before belongs to another worker.
   if (begin != 0) text.erase(0, text.find('\n') + 1);
   if (!text.empty() && text.back() != '\n') return no_manifest(job.state, "a line without an end");
   return text;
@@ -106,7 +106,7 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   if (line.hash || line.type == envgen::ManifestType::kPart) {
     return check_hash(worker, copy.get(), line);
   }
-  if (scope.hashed && has_parts(line.size)) return {};  // its parts have their own lines
+  if (scope.hashed && has_parts(line.size)) return {};  // the parts of a file have their own lines
   if (scope.source.empty()) return not_as_noted(worker, "touched after it was copied");
   const std::string_view path = worker.job.only.empty() ? std::string_view(line.path) : "";
   const sys::Fd source = open_in_source(worker, scope.source, path, O_RDONLY | O_NONBLOCK);

@@ -13,20 +13,20 @@
 namespace copy {
 
 struct KeptAttributes {
-  std::int64_t time_step_ns = 1;  // of mtimes; 0 = an mtime that is set is not kept
+  std::int64_t time_step_ns = 1;  // step of mtimes; 0 = an mtime that is set is not kept
   bool wide_dates = true;         // mtimes of 1970 and of 2100 are kept
   bool late_times = false;        // an mtime changes when the file has been closed
   bool modes = true;
-  bool owners = true;        // for root; false = a chown changes nothing
+  bool owners = true;        // whether root can change an owner; false = a chown changes nothing
   bool case_folded = false;  // names that differ in case only are one name
-  Owner owner;               // of what we make there
+  Owner owner;               // owner of what trainit makes there
   bool sizes = true;         // a file has the size of what was written to it
   int rename_error = 0;      // the errno of the rename of a directory
 
   [[nodiscard]] bool keeps(std::int64_t mtime_ns) const;
   // Returns why `state` is no place for a copy, of one file or of a directory.
   [[nodiscard]] envgen::Status check_usable(const std::string& state, bool directory) const;
-  // Each, for a warning, with the name of the file system that `state` is on.
+  // Returns the limits for a warning, each with the name of the file system of `state`.
   [[nodiscard]] std::vector<std::string> losses(const std::string& state) const;
 };
 

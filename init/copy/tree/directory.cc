@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBuffer = 32768;  // bytes
 
-// What getdents64 writes; glibc gives it no name.
+// The record that getdents64 writes; glibc gives it no name.
 struct Dirent {
   std::uint64_t inode;
   std::int64_t offset;

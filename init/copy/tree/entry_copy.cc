@@ -20,8 +20,8 @@ bool is_same_link(int directory, const char* name, const std::string& target) {
   return read_target(there, directory, name) && there == target;
 }
 
-// Everything of a directory that has no name in the copy any more, without a descriptor a level:
-// what is a directory itself becomes the next one in the trash.
+// Deletes a directory that has no name in the copy any more. A subdirectory becomes the next one in
+// the trash, so that no level needs a descriptor.
 envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
   std::uint64_t last = first;
   const std::string prefix = std::to_string(worker.number) + ".";

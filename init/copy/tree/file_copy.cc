@@ -29,7 +29,7 @@ constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
 // The other files of its directory are worth to be given away meanwhile.
 constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
 constexpr std::uint64_t kWorthReadingAhead = 1ULL << 20U;
-constexpr std::uint64_t kPieceSize = 1ULL << 20U;  // of a part, between two looks at who waits
+constexpr std::uint64_t kPieceSize = 1ULL << 20U;  // bytes of a part between two looks at who waits
 
 // A file that is changed within a tick of its clock after it was read has the same ctime then: what
 // was changed just now is looked at when the tick is over.
@@ -69,11 +69,11 @@ struct Pair {
   int to = -1;
   std::uint64_t size = 0;  // that the source claims, until it was read to its end
   bool sparse = false;
-  bool fresh = true;        // nothing is in the copy yet
-  std::uint64_t state = 0;  // of the source, where it has parts
+  bool fresh = true;        // the copy is empty
+  std::uint64_t state = 0;  // size of the source, if the file is divided
   std::uint64_t first = 0;  // parts [first, last) are ours
   std::uint64_t last = 0;
-  bool divided = false;  // others do some of it
+  bool divided = false;  // other workers copy parts of it
 };
 
 envgen::Status failed(Worker& worker, const Moved& moved) {
@@ -170,9 +170,9 @@ envgen::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool 
   return {};
 }
 
-// Those who only write one file wait for each other, on a CPU, as a local file system lets in one
-// at a time: it is divided where who writes it waits for the storage, or has something to compute.
-// That is seen in the middle of a part, too: a slow file system takes long for one.
+// Writers of one file wait for each other, as a local file system admits one at a time. So a file
+// is divided only if its writer waits for the storage, or has to compute. A slow file system takes
+// long for one part, so this is checked within a part, too.
 envgen::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint64_t* hash) {
   const std::uint64_t end = std::min((part + 1) * kPartSize, pair.size);
   Pair bytes = pair;
@@ -238,7 +238,7 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
   return {};
 }
 
-// What is in the file's place from an earlier run.
+// The content of an earlier run.
 enum class ExistingFile : unsigned char { kNothing, kKept, kPart };
 
 envgen::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,
@@ -354,7 +354,7 @@ envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair&
     TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
     return ExistingFile::kKept;
   }
-  // Its other names, of an earlier run, would get what is written.
+  // Other names of the file, made by an earlier run, would get the new content.
   const bool whole = S_ISREG(copy.st_mode) && copy.st_size == status.st_size &&
                      status.st_nlink == 1 && copy.st_nlink == 1;
   if (!whole) return make_room(worker, directories, name);
@@ -379,7 +379,8 @@ envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status)
     // The mtime need not show later that the copy is whole.
     TRY(worker.job.journal->add(pair.state, {0, pair.last}));
   }
-  // Who is the last of several cannot be known here: it is finished when all is copied.
+  // A worker cannot know whether it is the last one of the file. So the file is finished when all
+  // is copied.
   return pair.divided || worker.cut_at ? envgen::Status()
                                        : finish_file(worker, pair.to, status, false, true);
 }
@@ -479,7 +480,7 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
   }
   mode_t mode = status.st_mode & kPermissions;
   if ((mode & kSetIds) != 0) {
-    // Whose it is in the end, its directory and its file system have a say in.
+    // The owner of the new file also depends on its directory and its file system.
     struct stat made{};
     const bool same =
         ::fstat(file, &made) == 0 && made.st_uid == status.st_uid && made.st_gid == status.st_gid;
@@ -519,7 +520,7 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
   }
   const bool reads = worker.job.options->verify || !pair.fresh;
   const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
-  // Others may have to open it, whatever its mode is to be.
+  // Other workers can have to open the file, whatever its final mode is.
   const mode_t mode =
       (status.st_mode & kPermissions & ~kSpecial) | (large ? S_IRUSR | S_IWUSR : 0U);
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;

@@ -113,7 +113,7 @@ envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, co
                             const struct stat& status) {
   struct stat copy{};
   if (::fstatat(directories.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
-    note_change(worker);  // it came after all was copied
+    note_change(worker);  // added after all was copied
     return {};
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -124,7 +124,8 @@ envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, co
             : done.empty() && envgen::is_rounding_of(to_ns(status.st_mtim), to_ns(copy.st_mtim))) {
     return {};
   }
-  // Its parts are noted under the name that it was written by, which is looked at by itself.
+  // The parts are noted under the name that the file was written by. That name is looked up
+  // separately.
   const bool another_name = status.st_nlink > 1 && copy.st_nlink > 1 && done.empty();
   if (another_name) return {};
   if (done.end_of(0) < parts_of(size)) {

@@ -16,7 +16,7 @@
 namespace copy {
 namespace {
 
-constexpr PartRange kBegin{.first = UINT64_MAX, .last = UINT64_MAX};  // in the parts' place
+constexpr PartRange kBegin{.first = UINT64_MAX, .last = UINT64_MAX};  // the bytes of the parts
 constexpr std::uint64_t kRecordSeed = 0x7472'6169'6e69'7405;
 
 struct Record {
@@ -45,7 +45,7 @@ envgen::Status append(int file, std::uint64_t state, PartRange parts) {
 }  // namespace
 
 std::uint64_t state_of(std::string_view path, const struct stat& status) {
-  // Without the inode, as in tree_digest.h.
+  // The inode is left out, as in tree_digest.h.
   const std::array<std::uint64_t, 4> state = {
       static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(to_ns(status.st_mtim)),
       static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_dev};

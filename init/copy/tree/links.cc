@@ -27,7 +27,7 @@ bool has_no_links(int error) {
   return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EXDEV;
 }
 
-// That of a call which made no link.
+// The errno of a call that made no link.
 envgen::Status take_failure(Worker& worker, int error) {
   if (!has_no_links(error)) return cannot_write(worker, error);
   worker.job.header->no_links = true;
@@ -59,9 +59,9 @@ envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& director
   const int links = links_of(worker);
   if (::linkat(links, key.c_str(), directories.to, name, 0) == 0) return true;
   if (errno == ENOENT) return false;
-  // It has as many names as it may: there is another first one from here on.
+  // The file has as many names as its file system allows: the next name begins another file.
   if (errno == EMLINK && ::unlinkat(links, key.c_str(), 0) == 0) return false;
-  if (errno == ENOENT) return false;  // somebody else has done that
+  if (errno == ENOENT) return false;  // another worker has done that
   TRY(take_failure(worker, errno));
   return false;
 }

@@ -28,10 +28,11 @@ struct Options {
   int workers = 0;  // 0 = chosen by load, up to 64
   bool verify = false;
   bool durable = false;
-  bool dry_run = false;        // scan_tree() warns of what a copy would warn of
-  std::optional<Owner> owner;  // of all entries; nullopt: for root the source's, else this user's
-  bool shared = false;         // users that cannot reach the source can reach the copy
-  bool set_ids = true;         // set-ID bits are kept with owner and group; datasets need none
+  bool dry_run = false;  // scan_tree() warns of what a copy would warn of
+  std::optional<Owner>
+      owner;            // owner of all entries; nullopt: for root the source's, otherwise this user
+  bool shared = false;  // users that cannot reach the source can reach the copy
+  bool set_ids = true;  // set-ID bits are kept with owner and group; datasets need none
   // Compares what an earlier run copied by its contents. A copy is always compared if the machine
   // has booted since that run.
   bool compare = false;
@@ -67,8 +68,8 @@ std::string to_text(const TreeDigest& digest);  // 32 hexadecimal digits
 
 struct TreeSize {
   std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;      // of the files' contents
-  std::uint64_t allocated = 0;  // on the disk, without holes
+  std::uint64_t bytes = 0;      // sum of the files' sizes
+  std::uint64_t allocated = 0;  // size on the disk, without holes
 };
 
 struct Scan {

@@ -112,7 +112,7 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
     }
     return body(worker);
   };
-  // What begins is told at once: what is quick is over before the first check.
+  // The beginning is reported at once: a quick pass ends before the first check.
   const auto begun = [&job] {
     if (job.options->report) job.options->report(*job.counters);
   };

@@ -45,7 +45,7 @@ bool OwnWaits::look(std::int64_t now_ms) {
 }
 
 int wanted_workers(int working, double wanting, int cpus) {
-  const double each = std::max(wanting, 0.1) / working;  // of a CPU
+  const double each = std::max(wanting, 0.1) / working;  // share of a CPU
   const auto fitting = static_cast<int>(std::lround(std::floor(cpus / each)));
   if (fitting > working) return std::min(fitting, 2 * working);
   return wanting > kTooMany * cpus ? std::max(fitting, 1) : working;
@@ -63,7 +63,7 @@ double PoolLoad::wanting_ns(pid_t pid, double elapsed_ns) {
   const auto wanted_ns = static_cast<double>(now_ns - before_ns);
   before_ns = now_ns;
   if (!sees_ || 2 * wanted_ns >= elapsed_ns) return std::min(wanted_ns, elapsed_ns);
-  // Of one that waits for a CPU still, that is not counted yet.
+  // CPU time of a worker that still waits for a CPU is not counted yet.
   const auto seen = proc::find_member(pid);
   return seen && seen->state == 'R' ? elapsed_ns : wanted_ns;
 }

@@ -32,7 +32,7 @@ class OwnWaits {
 
  private:
   std::int64_t begun_ms_ = 0;
-  std::int64_t wanted_ns_ = 0;  // of CPU time, then
+  std::int64_t wanted_ns_ = 0;  // CPU time at that moment
   bool waits_ = false;
 };
 
@@ -59,7 +59,7 @@ class PoolLoad {
   bool sees_;  // /proc is readable
   std::int64_t looked_ms_;
   std::int64_t pause_ms_;
-  std::unordered_map<pid_t, std::int64_t> wanted_ns_;  // of CPU time, by the last look
+  std::unordered_map<pid_t, std::int64_t> wanted_ns_;  // CPU time at the last look
 };
 
 }  // namespace copy

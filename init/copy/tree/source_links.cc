@@ -198,7 +198,7 @@ bool is_replaced(Worker& worker, int error) {
                                             : open_linked(worker, O_PATH);
   struct stat status{};
   const bool there = now.valid() && stat_in_source(worker, now.get(), "", status);
-  worker.foreign = foreign;  // of the directory in hand
+  worker.foreign = foreign;  // path of the current directory
   if (there ? status.st_ino == worker.opened : !is_gone(errno)) {
     errno = error;
     return false;

@@ -32,7 +32,7 @@ envgen::Status make_tree(const Worker& worker, bool& fresh) {
     struct stat status{};
     if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
     if (S_ISDIR(status.st_mode)) {
-      std::ignore = ::chmod(tree.c_str(), kWorkingMode);  // who is not root could not open it
+      std::ignore = ::chmod(tree.c_str(), kWorkingMode);  // only root could open it
     } else if (::unlink(tree.c_str()) != 0 || ::mkdir(tree.c_str(), kWorkingMode) != 0) {
       return cannot_write(worker, errno);
     } else {
@@ -47,7 +47,7 @@ envgen::Status make_tree(const Worker& worker, bool& fresh) {
   return {};
 }
 
-// What lies in the copy and not in the source, or is not wanted from it.
+// Entries of the copy that the source does not have, or that are excluded.
 envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
   const std::size_t below = worker.path.size();
   for (;;) {
@@ -86,7 +86,7 @@ envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories,
     if (!fresh && ::fstatat(directories.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return cannot_write(worker, errno);
     }
-    // Who is not root could not open it.
+    // Only root could open it.
     const bool closed = (status.st_mode & kWorkingMode) != kWorkingMode;
     if (!fresh && S_ISDIR(status.st_mode) && closed &&
         ::fchmodat(directories.to, name, kWorkingMode, 0) != 0 && worker.job.header->kept.modes) {
@@ -176,7 +176,7 @@ envgen::Status do_link(Worker& worker, const DirectoryPair& directories, const c
   if (fate == LinkFate::kFile) done = do_file(worker, directories, name);
   worker.linked.clear();
   if (fate == LinkFate::kFolder) {
-    worker.in_linked = true;  // which is false there: a link in such a directory is none of these
+    worker.in_linked = true;  // false there: a link in such a directory is none of these
     done = do_subdirectory(worker, directories, name);
     worker.in_linked = false;
   }

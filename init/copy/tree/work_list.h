@@ -28,11 +28,12 @@ struct Item {
   ItemKind kind = ItemKind::kRoot;
   bool fresh = false;       // this run made the copy's directory, which is empty
   bool in_linked = false;   // see Worker
-  std::uint64_t first = 0;  // of kRange: parts [first, last)
+  std::uint64_t first = 0;  // kRange: parts [first, last)
   std::uint64_t last = 0;
-  std::uint64_t source = 0;  // of kRange: the file's state, see journal.h
-  std::string_view path;     // below the root; "" is the root
-  std::string_view names;    // of kNames: each its type (DT_...) in a byte, and ended by a NUL
+  std::uint64_t source = 0;  // kRange: the file's state, see journal.h
+  std::string_view path;     // path below the root; "" is the root
+  std::string_view
+      names;  // kNames: each name begins with its type (DT_...) in a byte, and ends with a NUL
 };
 
 // Lies in shared memory. A killed process may hold the lock: the others are killed then.

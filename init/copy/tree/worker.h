@@ -54,7 +54,7 @@ struct SharedHeader {
   std::atomic<bool> touched;        // see copy_check.h
   std::atomic<bool> times_made_up;  // mtimes, see file_times.h
   std::atomic<bool> closed;         // some users cannot list all directories of the source
-  KeptAttributes kept;              // by the tree's file system; set before the workers start
+  KeptAttributes kept;  // what the tree's file system keeps; set before the workers start
   LinkNote followed;
   LinkNote left;
   std::atomic<bool> lost_found;  // lost+found was skipped
@@ -72,7 +72,7 @@ struct CopyJob {
   Counters* counters = nullptr;
   SharedHeader* header = nullptr;
   Journal* journal = nullptr;
-  const CheckScope* scope = nullptr;  // of verify_tree(); nullptr: everything is read
+  const CheckScope* scope = nullptr;  // scope of verify_tree(); nullptr: everything is read
   envgen::ProofRules rules;
   bool compare = false;   // existing files are compared by content
   bool finalize = false;  // compares the source with what was copied, and finishes directories
@@ -85,7 +85,7 @@ inline constexpr std::size_t kLook = 32;
 
 // The entries of a directory that no worker has begun.
 struct Rest {
-  std::string directory;  // below the root
+  std::string directory;  // path below the root
   bool fresh = false;     // the copy's directory was empty
   std::span<const Name> names;
 };
@@ -123,7 +123,7 @@ struct Worker {
   DirectoryReader reader;
   std::vector<Name> names;
   Rest rest;
-  std::string path;  // of the current entry, below the root
+  std::string path;  // path of the current entry, below the root
   std::string scratch;
   std::string target;
   std::string acl = std::string(4096, '\0');  // the attribute of a file

@@ -30,7 +30,7 @@ namespace copy {
 namespace {
 
 constexpr std::int64_t kTickMs = 200;
-constexpr std::int64_t kDyingMs = 1000;  // one that hangs in the kernel is left behind
+constexpr std::int64_t kDyingMs = 1000;  // a child that hangs in the kernel is abandoned
 constexpr int kFailed = 1;
 
 struct Member {
@@ -155,7 +155,7 @@ class RunningPool {
   PoolLoad load_;
   pid_t parent_ = ::getpid();
   Members members_;
-  // One for each time that some were started: hung up when the last of those has ended.
+  // A pipe for each group of started workers, closed when the last one of the group has ended.
   std::vector<sys::Fd> alive_;
   int limit_ = 0;
   bool may_start_ = true;
@@ -178,7 +178,7 @@ envgen::Status RunningPool::start_until(int count) {
       continue;
     }
     may_start_ = false;
-    // With one that works there is a copy, if a slow one.
+    // One worker is enough for a copy, if a slow one.
     if (!members_.empty()) break;
     return envgen::fail("starting a copying process", "", sys::errno_text(errno),
                         "allow more processes");
@@ -197,7 +197,7 @@ envgen::Status RunningPool::begin() {
 
 void RunningPool::wait(std::int64_t until_ms) {
   if (alive_.empty()) {
-    ::poll(nullptr, 0, 1);  // between their last close and their end
+    ::poll(nullptr, 0, 1);  // time between a worker's last close and its exit
     return;
   }
   std::vector<pollfd> ends;
@@ -218,7 +218,7 @@ void RunningPool::adapt() {
   }
   const int wanted = load_.look(working, sys::monotonic_ms(), pool_.useful());
   const int limit = std::clamp(wanted, pool_.first, pool_.size);
-  // Without those that cannot be started it goes on.
+  // The copy goes on without workers that cannot be started.
   std::ignore = start_until(limit);
   pool_.worker_limit->set(static_cast<std::uint32_t>(limit_), static_cast<std::uint32_t>(limit));
   limit_ = limit;

@@ -33,9 +33,10 @@ struct Pool {
   // The number of workers at the beginning, 0 = all. More are started while the working ones wait
   // for storage longer than they compute, and paused while they wait for CPUs.
   int first = 0;
-  WorkerLimit* worker_limit = nullptr;  // in memory that the processes share; needed with `first`
-  std::function<bool()> useful = {};    // returns whether more workers would find work
-  std::function<void()> begun = {};     // called when the first workers run
+  WorkerLimit* worker_limit =
+      nullptr;  // limit in memory that the processes share; needed with `first`
+  std::function<bool()> useful = {};  // returns whether more workers would find work
+  std::function<void()> begun = {};   // called when the first workers run
 };
 // Returns Pool::first: the number of CPUs, which suffices if no worker waits; 0 if `asked` is
 // given.
