@@ -1,5 +1,5 @@
 #pragma once
-// Bytes as base64 (RFC 4648, with padding), for JSON.
+// Base64 encoding of bytes for JSON (RFC 4648, with padding).
 
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 namespace envgen {
 
 std::string to_base64(std::string_view bytes);
-// Nothing where another character stands before the padding.
+// Returns nullopt if `text` has a character outside the alphabet before its padding.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace envgen

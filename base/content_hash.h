@@ -1,6 +1,6 @@
 #pragma once
-// XXH3, 64 bits (xxHash 0.8): of contents and of a tree's entries. Not cryptographic: it finds
-// damage and change, not malice.
+// XXH3, 64 bits (xxHash 0.8), for file contents and for the entries of a directory tree. The hash
+// is not cryptographic: it detects damage and change, not malice.
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace envgen {
 
 std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed = 0);
 
-// Of bytes that come in pieces; the same value as hash_of of all of them.
+// A hash of bytes that arrive in pieces. The value equals hash_of() of all bytes together.
 class ContentHash {
  public:
   ContentHash();

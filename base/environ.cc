@@ -7,7 +7,7 @@
 namespace envgen {
 namespace {
 
-// The sign first: it is somewhere else in most entries.
+// The sign is compared first, because in most entries it is at another place.
 bool names(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
 }
@@ -24,7 +24,8 @@ std::string_view Environ::service_link(std::string_view name) const {
   return value && is_service_link(name, *value) ? *value : std::string_view();
 }
 
-// X_PORT=tcp://10.3.2.1:2222 beside X_SERVICE_HOST, or beside X_PORT_2222_TCP where Docker made it.
+// Returns true for X_PORT=tcp://10.3.2.1:2222 if X_SERVICE_HOST is set, or X_PORT_2222_TCP, which
+// Docker sets.
 bool Environ::is_service_link(std::string_view name, std::string_view value) const {
   constexpr std::string_view kPort = "_PORT";
   const std::string_view protocol = value.substr(0, value.find("://"));

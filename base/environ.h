@@ -1,7 +1,6 @@
 #pragma once
-// An environment as execve(2) takes it, and edits to one.
-// A plan carries edits instead of a finished environment, because hooks and conda change the base
-// between planning and starting.
+// An environment as execve(2) takes it, and edits of an environment. A plan contains edits instead
+// of a finished environment, because hooks and conda change the base between planning and starting.
 
 #include <optional>
 #include <string>
@@ -16,8 +15,9 @@ struct EnvEdit {
   enum class Kind : unsigned char { kSet, kUnset, kSetDefault, kPrependPath, kPutInFront };
   Kind kind = Kind::kSet;
   std::string name;
-  // Unused for kUnset; for kPrependPath one element of a ':' list; so for kPutInFront, which leaves
-  // the rest as it is: to Python an empty element of PYTHONPATH is the current directory.
+  // Unused for kUnset. The value is one element of a ':' list for kPrependPath and kPutInFront.
+  // Only kPrependPath removes empty elements from the list: for Python an empty element of
+  // PYTHONPATH is the current directory.
   std::string value;
 
   bool operator==(const EnvEdit&) const = default;
@@ -28,9 +28,9 @@ inline void fields(FieldVisitor& v, EnvEdit& edit) {
   v("value", edit.value);
 }
 
-// Entries keep their order, and what is not an assignment or stands twice stays as it came: an
-// edit touches only the name it edits. get() answers as getenv(3) does, with the first of doubles,
-// but does not see a link to a Service.
+// An environment whose entries keep their order. An edit changes only the entries with its name.
+// Entries that are no assignment, and duplicates of other names, stay. Like getenv(3), get()
+// returns the first of duplicates, but it ignores a link to a Service.
 class Environ {
  public:
   Environ() = default;
@@ -38,9 +38,9 @@ class Environ {
 
   [[nodiscard]] std::optional<std::string_view> get(std::string_view name) const;
   [[nodiscard]] std::string_view get_or(std::string_view name, std::string_view fallback) const;
-  // The value that Kubernetes (or `docker run --link`) gave X_PORT because a Service of the
-  // namespace has the name x; "" = the variable is unset, or is no such link. Anybody who may make
-  // a Service names it, so it is nobody's setting.
+  // Returns the value that Kubernetes (or `docker run --link`) gave X_PORT because a Service of the
+  // namespace has the name x. Returns "" if the variable is unset or is not such a link. Each user
+  // who may create a Service can choose this name, so the value is not a setting.
   [[nodiscard]] std::string_view service_link(std::string_view name) const;
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
@@ -56,11 +56,12 @@ class Environ {
   std::vector<std::string> entries_;
 };
 
-// A line about a link to a Service that takes the place of a variable; "" = there is none.
+// Returns the log line for a variable that is ignored because its value is a link to a Service, or
+// "" if it is not.
 std::string ignored_link(const Environ& env, std::string_view name);
 
-// Puts `element` first in a ':' list, removes other occurrences of it and empty elements (an empty
-// element means the current directory to the dynamic loader and to PATH).
+// Puts `element` first in a ':' list and removes its other occurrences and empty elements. For the
+// dynamic loader and for PATH an empty element means the current directory.
 std::string prepend_path(std::string_view element, std::string_view list);
 
 }  // namespace envgen

@@ -1,22 +1,23 @@
 #pragma once
-// The exit codes of trainit's own, for scripts and schedulers (docs/exit-codes.md). A job's own
-// code is passed on as it is. Constants alone: what runs before libc includes this too.
+// trainit's own exit codes, for scripts and schedulers (docs/exit-codes.md). The job's own exit
+// code is passed on unchanged. Only constants, because code that runs before libc includes this
+// header.
 
 namespace exit_code {
 
-inline constexpr int kFailure = 1;  // rank that failed and was told to stop before it ended
+inline constexpr int kFailure = 1;  // rank that failed and got a stop signal before its exit
 
-// Starting the job again may help.
-inline constexpr int kUnavailable = 69;  // EX_UNAVAILABLE of sysexits.h: not there in time
+// Codes after which a new start of the job can help.
+inline constexpr int kUnavailable = 69;  // EX_UNAVAILABLE of sysexits.h: time-out of a resource
 inline constexpr int kHangs = 70;        // a rank makes no progress
-inline constexpr int kReschedule = 75;   // EX_TEMPFAIL: start it again, elsewhere
+inline constexpr int kReschedule = 75;   // EX_TEMPFAIL: start the job again, on other nodes
 inline constexpr int kElsewhere = 76;    // the cause is on another node of the job
-// It does not.
-inline constexpr int kExpired = 124;     // the job's time is over (--max-duration); as timeout(1)
+// Codes after which a new start does not help.
+inline constexpr int kExpired = 124;     // time limit of the job (--max-duration); as timeout(1)
 inline constexpr int kOwnFailure = 125;  // trainit's own failure, or bad input
-inline constexpr int kCannotRun = 126;   // as shells: found, and no program that can be run here
+inline constexpr int kCannotRun = 126;   // as in shells: the file exists but cannot be run here
 inline constexpr int kNotFound = 127;
-inline constexpr int kSignalBase = 128;  // and the signal's number
+inline constexpr int kSignalBase = 128;  // plus the signal's number
 inline constexpr int kMax = 255;
 
 }  // namespace exit_code

@@ -1,16 +1,16 @@
 #pragma once
-// A struct that crosses a border between processes, or becomes JSON, lists its members once, beside
-// its definition:
+// Serialization of structs. A struct that is sent to another process, or becomes JSON, lists its
+// members once, beside its definition:
 //
 //   inline void fields(FieldVisitor& v, Wait& wait) {
 //     v("path", wait.path);
 //     v("timeout_ms", wait.timeout_ms, {.least = 0});
 //   }
 //
-// The visitors write and read it: wire.h as bytes, json_fields.h as JSON. Texts, bools, integers,
-// enums, such structs, and std::optional and std::vector of all these. Those that write change
-// nothing of what they visit; those that read start from a value that nothing has been put into,
-// and leave a member that they cannot read as it is.
+// The visitors write and read the members: wire.h as bytes, json_fields.h as JSON. A member is a
+// text, a bool, an integer, an enum, another such struct, or a std::optional or std::vector of
+// these. A visitor that writes changes nothing in the struct. A visitor that reads needs a
+// default-constructed value, and leaves each member unchanged that it cannot read.
 
 #include <algorithm>
 #include <concepts>
@@ -25,17 +25,17 @@
 
 namespace envgen {
 
-// What holds for a member beyond its type, and for the items of a list.
+// Constraints on a member beyond its type. For a list, they apply to its items.
 struct Rule {
-  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of a number that is read
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // limits of a number that is read
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  std::uint32_t most_items = 65'536;  // of a list that is read from the wire
-  // In JSON only:
-  std::optional<std::int64_t> null = {};  // this number is null
-  bool omit = false;                      // left out where it is empty, 0 or false
-  bool may_miss = false;                  // as in what older versions wrote
-  bool masked = false;                    // what looks like a credential is "***"
-  bool base64 = false;                    // a text that is no UTF-8 is {"base64": "..."}
+  std::uint32_t most_items = 65'536;  // limit of a list that is read from the wire
+  // JSON only:
+  std::optional<std::int64_t> null = {};  // this number is written as null
+  bool omit = false;                      // left out if it is empty, 0 or false
+  bool may_miss = false;  // a reader accepts JSON without this member, as written by older versions
+  bool masked = false;    // credentials are replaced by "***"
+  bool base64 = false;    // a text that is not UTF-8 becomes {"base64": "..."}
 };
 
 class FieldVisitor {
@@ -66,10 +66,10 @@ class FieldVisitor {
          [](FieldVisitor& v, void* list, std::size_t i, const Rule& of) {
            auto& each = *static_cast<std::vector<T>*>(list);
            if (i == each.size()) each.emplace_back();
-           v({}, each[i], of);  // without a name, not even an empty one
+           v({}, each[i], of);  // an item's name is null, not an empty text
          });
   }
-  // An enum of first .. last, a number everywhere.
+  // Visits an enum with the values first .. last. JSON has its number, too.
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, E last, E first = E{}) {
@@ -77,7 +77,7 @@ class FieldVisitor {
     integer(name, number, {.least = static_cast<int>(first), .most = static_cast<int>(last)}, 4);
     put(value, static_cast<E>(number));
   }
-  // An enum whose values have names in JSON.
+  // Visits an enum whose values have names in JSON.
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, std::span<const std::string_view> names) {
@@ -85,7 +85,8 @@ class FieldVisitor {
     choice(name, index, names);
     put(value, static_cast<E>(index));
   }
-  // A member that is there or not by another one's word, as an optional is. Whether it is.
+  // Visits a member that is present only if another member says so, as if it were an optional.
+  // Returns true if the member is present.
   template <class T>
   bool when(bool there, std::string_view name, T& value, const Rule& rule = kPlain) {
     there = present(name, there, rule);
@@ -97,7 +98,7 @@ class FieldVisitor {
   static constexpr Rule kPlain = {};
   struct Range {
     std::int64_t least, most;
-    std::size_t bytes;  // 4 or 8, on the wire
+    std::size_t bytes;  // size on the wire: 4 or 8
     [[nodiscard]] bool holds(std::int64_t value) const { return value >= least && value <= most; }
   };
 
@@ -107,20 +108,21 @@ class FieldVisitor {
                       const Rule& rule) = 0;
   virtual void choice(std::string_view name, std::size_t& index,
                       std::span<const std::string_view> names) = 0;
-  // Those that write are told, and those that read tell: whether there is a value, how many items.
-  // Nothing, or false: what is in it is not visited, and it has no end.
+  // Visitors that write get whether a value is present, and the number of items, as arguments.
+  // Visitors that read return them. After nullopt or false, the content is not visited and the end
+  // function is not called.
   virtual bool present(std::string_view name, bool there, const Rule& rule) = 0;
   virtual std::optional<std::size_t> begin_list(std::string_view name, std::size_t size,
                                                 const Rule& rule) = 0;
   virtual void end_list() = 0;
   virtual bool begin_object(std::string_view name) = 0;
   virtual void end_object() = 0;
-  [[nodiscard]] virtual bool failed() const { return false; }  // nothing more can be read
+  [[nodiscard]] virtual bool failed() const { return false; }  // true: the rest cannot be read
 
  private:
   using Item = void (*)(FieldVisitor& v, void* items, std::size_t i, const Rule& rule);
   void list(std::string_view name, void* items, std::size_t size, const Rule& rule, Item item);
-  // What is only written may lie in memory that cannot be.
+  // Assigns only a changed value: a struct that is only written may be in read-only memory.
   template <class T>
   static void put(T& value, T read) {
     if (value != read) value = read;
@@ -134,7 +136,7 @@ class FieldVisitor {
       range.least = std::max<std::int64_t>(range.least, Limits::min());
       range.most = std::min<std::int64_t>(range.most, Limits::max());
     }
-    auto wide = static_cast<std::int64_t>(value);  // of 64 bits without a sign: the same bits
+    auto wide = static_cast<std::int64_t>(value);  // an unsigned 64-bit value keeps its bits
     number(name, wide, range, rule);
     put(value, static_cast<T>(wide));
   }
@@ -146,7 +148,7 @@ class FieldVisitor {
   }
 };
 
-// For a visitor that writes, which changes nothing.
+// Visits `value` with a visitor that writes. The visitor must not change it.
 template <class T>
 void visit(FieldVisitor& v, const T& value) {
   fields(v, const_cast<T&>(value));

@@ -1,18 +1,22 @@
 #pragma once
-// When a hook applies, as its second line says:
+// The condition of a hook, which its second line states:
 //
 //   #!/bin/sh
 //   # trainit-when: nodes devices TRAINIT_NEED_SHM
 //
-// It runs where one of the words holds: `nodes` (the job has several), `ranks` (this node has
-// several), `devices` (/dev has an accelerator or RDMA), or a variable of the hook's environment
-// that is set and not empty. A hook without the line or without a word always runs, and so does one
-// with a word that is none of these. Constants and loops alone: what runs before libc includes this
-// too.
+// The hook runs if at least one word is true:
+//
+//   nodes     the job has several nodes
+//   ranks     this node has several ranks
+//   devices   /dev has an accelerator or RDMA
+//   NAME      this variable is set and not empty in the hook's environment
+//
+// A hook without the line or without a word always runs, and so does a hook with an unknown word.
+// Only constants and loops, because code that runs before libc includes this header.
 
 namespace hook_condition {
 
-// Of a hook's beginning: the line lies within.
+// The part of a hook that is read. The condition line must end within it.
 inline constexpr long kMaxBytes = 512;
 
 enum class Need : unsigned char { kNodes, kRanks, kDevices, kVariable, kUnknown };
@@ -43,11 +47,12 @@ constexpr Need need_of(const Word& word) {
   return Need::kVariable;
 }
 
-// Of accelerators; a number comes behind each. No pointers: nobody has relocated them yet.
+// Names of accelerator devices, each followed by a number. Arrays instead of pointers, because this
+// code also runs before relocation.
 inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev",
                                         "hl",     "accel",   "neuron"};
 
-// Variables that each hook is given, whatever the caller's environment has.
+// Variables that trainit sets for each hook, whatever the caller's environment contains.
 inline constexpr char kGiven[][32] = {
     "TRAINIT_PLATFORM",   "TRAINIT_FRAMEWORK",  "TRAINIT_NODE_RANK",
     "TRAINIT_NODE_COUNT", "TRAINIT_WORLD_SIZE", "TRAINIT_LOCAL_WORLD_SIZE",
@@ -61,7 +66,7 @@ constexpr bool is_given(const Word& word) {
   return false;
 }
 
-// A name in /dev.
+// Returns true if `name`, a name in /dev, is that of an accelerator or of RDMA.
 constexpr bool is_device(const char* name) {
   for (const auto& device : kDevices) {
     const char* at = name;
@@ -76,7 +81,7 @@ constexpr bool is_device(const char* name) {
          is_word({"accel", 5}, name);
 }
 
-// Whether `entry`, "NAME=VALUE", sets the variable to more than nothing.
+// Returns true if `entry` ("NAME=VALUE") sets the variable `name` to a value that is not empty.
 constexpr bool sets(const char* entry, const Word& name) {
   for (long at = 0; at < name.size; ++at) {
     if (entry[at] != name.text[at]) return false;
@@ -86,7 +91,8 @@ constexpr bool sets(const char* entry, const Word& name) {
 
 inline constexpr char kKey[] = "# trainit-when:";
 
-// `head`: what the hook begins with, at most kMaxBytes. `holds(need, word)` answers for a word.
+// Returns true if the hook should run. `head` is the beginning of the hook, at most kMaxBytes.
+// `holds(need, word)` returns whether a word is true.
 template <class Holds>
 constexpr bool applies(const char* head, long size, Holds holds) {
   long at = 0;
@@ -97,7 +103,7 @@ constexpr bool applies(const char* head, long size, Holds holds) {
   }
   long end = at;
   while (end < size && head[end] != '\n') ++end;
-  if (end >= size) return true;  // longer than what was read
+  if (end >= size) return true;  // the line is longer than what was read
   bool any = false;
   while (at < end) {
     Word word{head + at, 0};

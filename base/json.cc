@@ -21,7 +21,7 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 
 struct Position {
   std::size_t line = 1;
-  std::size_t column = 1;  // in characters, not bytes
+  std::size_t column = 1;  // counts characters, not bytes
 };
 
 Position position_of(std::string_view text, std::size_t offset) {
@@ -63,7 +63,7 @@ std::string quoted(char c) {
   return std::string("the byte 0x") + kDigits[byte >> 4] + kDigits[byte & 0xF];
 }
 
-// The parser reports the end of a token; a reader looks for its beginning.
+// Returns the beginning of a token. The parser reports only its end.
 std::size_t token_start(std::string_view text, std::size_t offset) {
   auto is_word = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
@@ -89,7 +89,7 @@ char significant_before(std::string_view text, std::size_t offset) {
   return '\0';
 }
 
-// What the parser wanted, in a reader's words.
+// Returns what the parser expected, in the user's words.
 std::string_view expected_text(std::string_view message) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kTexts = {{
       {"; expected string literal", "a name in double quotes"},
@@ -105,7 +105,7 @@ std::string_view expected_text(std::string_view message) {
   return found->second;
 }
 
-// `offset` is the last byte that the parser looked at, `message` what it said about it.
+// Explains a fault. `offset` is the last byte that the parser read, `message` its error text.
 ParseError explain(std::string_view text, std::string_view where, std::size_t offset,
                    std::string_view message) {
   auto says = [message](std::string_view part) {
@@ -175,14 +175,14 @@ std::string_view type_name(Type type) {
   return "a value";
 }
 
-// Receives the parser's events, whose names are the parser's.
+// A receiver of the parser's events. The parser prescribes the function names.
 class Builder {
  public:
   explicit Builder(Document& document) : nodes_(document.nodes_), text_(document.text_) {}
 
   bool null() { return leaf(Type::kNull, ""); }
   bool boolean(bool value) { return leaf(Type::kBool, value ? "true" : "false"); }
-  // Called for literals that begin with '-' only, so a zero was written "-0".
+  // The parser calls it only for literals that begin with '-', so a zero was written "-0".
   bool number_integer(std::int64_t value) {
     return value == 0 ? leaf(Type::kInteger, "-0") : integer(value);
   }
@@ -212,13 +212,13 @@ class Builder {
   }
 
   [[nodiscard]] bool too_deep() const { return too_deep_; }
-  [[nodiscard]] std::size_t position() const { return position_; }  // bytes read, end included
+  [[nodiscard]] std::size_t position() const { return position_; }  // bytes read, including the end
   [[nodiscard]] const std::string& message() const { return message_; }
 
  private:
   struct Open {
     std::uint32_t node;
-    std::uint32_t last_child;  // 0 = none yet
+    std::uint32_t last_child;  // 0 = no child yet
   };
 
   template <class Integer>
@@ -279,7 +279,8 @@ class Builder {
 
 namespace {
 
-// The first bracket beyond `limit` levels, in a text that is well-formed up to there.
+// Returns the index of the first bracket beyond `limit` levels. The text must be well-formed up to
+// there.
 std::size_t deep_bracket(std::string_view text, std::size_t limit) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -302,7 +303,7 @@ std::size_t deep_bracket(std::string_view text, std::size_t limit) {
 }  // namespace
 
 std::expected<Document, ParseError> Document::parse(std::string_view text, std::string_view where) {
-  // The parser takes NUL for the end of the text and would accept what follows it unread.
+  // The parser takes NUL for the end of the text, so it would not check the text after a NUL.
   if (std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     if (text.find_first_not_of('\0', nul) == std::string_view::npos) {
       return std::unexpected(ends_early(text.substr(0, nul), where, "NUL bytes up to the end"));
@@ -316,8 +317,8 @@ std::expected<Document, ParseError> Document::parse(std::string_view text, std::
   }
 
   Document document;
-  // Room for a dense text. What a looser one leaves over is never touched, whereas growing by
-  // doubling would hold everything twice.
+  // Capacity for a dense text. The unused part for a loose text is never touched. Growth by
+  // doubling would hold all data twice.
   document.nodes_.reserve(text.size() / sizeof(Node));
   document.text_.reserve(text.size() / 2);
   Builder builder(document);
@@ -380,7 +381,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 64UL * 1024;
 
-// What no document is deeper than; a writer's own nesting is a few levels.
+// No document is deeper; a writer's own nesting adds a few levels.
 constexpr std::size_t kMaxLevels = 2 * Document::kMaxDepth;
 constexpr std::array<char, 2 * kMaxLevels + 1> kLineStart = [] {
   std::array<char, 2 * kMaxLevels + 1> start{};
@@ -400,7 +401,7 @@ bool is_plain(std::string_view text) {
   });
 }
 
-// One growth for all parts: there are several of a few bytes for each value.
+// Appends all parts with one growth of `out`: each value has several parts of a few bytes.
 void put(std::string& out, std::initializer_list<std::string_view> parts) {
   const std::size_t before = out.size();
   std::size_t size = before;
@@ -417,7 +418,7 @@ void append_string(std::string& out, std::string_view value, std::string_view be
   if (is_plain(value)) return put(out, {"\"", value, "\"", behind});
   const std::string text =
       nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // A terminal obeys DEL, C1 and marks of Unicode as well, which JSON allows.
+  // JSON allows DEL, C1 and Unicode marks, but a terminal would interpret them.
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = sys::utf8_length(rest);
     if (sys::is_control(rest)) {

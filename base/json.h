@@ -1,8 +1,8 @@
 #pragma once
 // JSON text as flat nodes, and a writer with one canonical form. The parser is nlohmann's (SAX);
-// this file only decides how the result is kept: one arena for all text and 32 or so bytes a value,
-// so that a rank table of 80,000 devices costs tens of megabytes and no malloc per value.
-// Numbers keep their literal text: HCCL cares whether a field was 1 or "1".
+// this file only decides how the result is stored. One arena holds all text, and each value takes
+// about 32 bytes. A rank table of 80,000 devices therefore costs tens of megabytes and no malloc
+// per value. Numbers keep their literal text, because HCCL distinguishes 1 from "1".
 
 #include <cstddef>
 #include <cstdint>
@@ -21,27 +21,28 @@ namespace envgen::json {
 
 enum class Type : std::uint8_t { kNull, kBool, kInteger, kFloat, kString, kArray, kObject };
 
-// "a string", "an integer", ... for messages.
+// Returns "a string", "an integer", ... for messages.
 std::string_view type_name(Type type);
 
 struct ParseError {
-  Error error;              // where: "<where>: line L, column C"
-  bool incomplete = false;  // the text ended too early (empty or torn): it may be complete later
+  Error error;              // error.where is "<where>: line L, column C"
+  bool incomplete = false;  // the text is empty or truncated: a later read may find all of it
 };
 
 class Document;
 
-// A value inside a Document, which must outlive it. Cheap to copy.
+// A value in a Document. The Document must outlive it. Values are cheap to copy.
 class Value {
  public:
   [[nodiscard]] Type type() const;
   [[nodiscard]] bool is(Type wanted) const { return type() == wanted; }
-  // A string's content; a number's or a bool's literal; empty for null, arrays and objects.
+  // Returns the content of a string, or the literal of a number or a bool. Empty for null, arrays
+  // and objects.
   [[nodiscard]] std::string_view text() const;
-  [[nodiscard]] std::string_view key() const;  // inside an object; "" otherwise
+  [[nodiscard]] std::string_view key() const;  // name of this member of an object; "" otherwise
   [[nodiscard]] std::size_t size() const;      // children of an array or object
-  [[nodiscard]] std::optional<Value> find(std::string_view key) const;  // last of doubles
-  [[nodiscard]] std::optional<std::int64_t> integer() const;            // of kInteger, when it fits
+  [[nodiscard]] std::optional<Value> find(std::string_view key) const;  // the last of duplicates
+  [[nodiscard]] std::optional<std::int64_t> integer() const;  // the value of a kInteger, if it fits
 
   class Iterator;
   [[nodiscard]] Iterator begin() const;
@@ -56,7 +57,8 @@ class Value {
 
 class Document {
  public:
-  // `where` names the source in errors. At most kMaxDepth levels deep.
+  // Parses `text`. `where` names the source in errors. Values may be nested at most kMaxDepth
+  // levels.
   static std::expected<Document, ParseError> parse(std::string_view text, std::string_view where);
   static constexpr std::size_t kMaxDepth = 64;
 
@@ -67,8 +69,9 @@ class Document {
   friend class Builder;
   struct Node {
     Type type;
-    std::uint32_t key_at, key_size, text_at, text_size;  // into text_; text_size counts children
-    std::uint32_t next;                                  // the next sibling, 0 = none
+    // Offsets in text_. For arrays and objects text_size is the number of children.
+    std::uint32_t key_at, key_size, text_at, text_size;
+    std::uint32_t next;  // the next sibling, 0 = none
   };
   std::vector<Node> nodes_;
   std::string text_;
@@ -89,16 +92,17 @@ class Value::Iterator {
   std::uint32_t node_;  // 0 = end
 };
 
-// Takes a text piece by piece.
+// A function that receives a text in pieces.
 using Sink = std::function<void(std::string_view)>;
 
-// Writes JSON with two spaces of indent ("pretty") or none. Bytes that are not UTF-8 become U+FFFD.
+// A writer of JSON, either with two spaces of indent ("pretty") or without blanks. Bytes that are
+// not UTF-8 become U+FFFD.
 class Writer {
  public:
   explicit Writer(bool pretty = true) : pretty_(pretty) {}
-  // Pretty, and what is written goes to `sink` but for its end, which is for take().
+  // Writes pretty JSON to `sink` in pieces. take() returns the last piece.
   explicit Writer(Sink sink) : sink_(std::move(sink)) {}
-  void reserve(std::size_t bytes) { out_.reserve(bytes); }  // when much is to be written
+  void reserve(std::size_t bytes) { out_.reserve(bytes); }  // before a large document
   Writer& begin_object();
   Writer& end_object();
   Writer& begin_array();
@@ -108,9 +112,10 @@ class Writer {
   Writer& integer(std::int64_t value);
   Writer& boolean(bool value);
   Writer& null();
-  Writer& literal(std::string_view text);  // a value's text as it stands, which is JSON
-  Writer& copy(const Value& value);     // a parsed value and all below it, numbers by their literal
-  [[nodiscard]] std::string take() &&;  // the text, with a final newline when pretty
+  Writer& literal(std::string_view text);  // `text` must be the JSON text of one value
+  Writer& copy(const Value& value);  // writes all of a parsed value; numbers keep their literals
+  // Returns the text without the pieces that a sink got, with a final newline when pretty.
+  [[nodiscard]] std::string take() &&;
 
  private:
   void before_value();

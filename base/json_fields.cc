@@ -21,7 +21,7 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
-// An item of a list has no name, not even an empty one.
+// Returns true for an item of a list, which has no name, not even an empty one.
 bool is_item(std::string_view name) { return name.data() == nullptr; }
 
 }  // namespace
@@ -167,7 +167,7 @@ bool JsonIn::begin_object(std::string_view name) {
   return found.has_value();
 }
 
-// What nobody asked for is unknown.
+// Remembers the first member of the object that no visitor call has read: it is unknown.
 void JsonIn::end_object() {
   const Open& in = open_.back();
   for (const json::Value member : in.value) {

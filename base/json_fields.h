@@ -1,6 +1,6 @@
 #pragma once
-// Structs (fields.h) as JSON objects, and from JSON of anybody. Their members keep their order. An
-// optional without a value is null, or left out by Rule::omit.
+// Structs (fields.h) to JSON objects, and from untrusted JSON. Members keep their order. An
+// optional without a value becomes null, or is left out with Rule::omit.
 
 #include <map>
 #include <string>
@@ -15,11 +15,11 @@ namespace envgen {
 
 class JsonOut final : public FieldVisitor {
  public:
-  // Into the object or, for a whole one, the place where `out` stands. With a member's name its key
-  // is written, too.
+  // Writes members into the object that is open in `out`. For a struct as one value, writes it at
+  // the writer's position. A member with a name gets its key.
   explicit JsonOut(json::Writer& out) : out_(out) {}
 
-  // A member that is not one of a list.
+  // Writes one member that is not an item of a list.
   template <class T>
   void add(std::string_view name, const T& value, const Rule& rule = kPlain) {
     (*this)(name, const_cast<T&>(value), rule);
@@ -43,16 +43,16 @@ class JsonOut final : public FieldVisitor {
   json::Writer& at(std::string_view name);
   bool is_omitted(std::string_view name, bool is_default, const Rule& rule);
   json::Writer& out_;
-  bool present_ = false;  // the next one is there, even if it is 0
+  bool present_ = false;  // the next value belongs to an optional and is written even if it is 0
 };
 
-// Of an object, or of anything that should be one. What is missing or wrong stays as it was; what
-// was the matter is told afterwards.
+// A reader of a JSON value that should be an object. A member that is missing or wrong stays
+// unchanged. finish() reports the first fault.
 class JsonIn final : public FieldVisitor {
  public:
   explicit JsonIn(const json::Value& object);
 
-  // Of an object whose keys are anything.
+  // Reads an object with arbitrary keys.
   template <class T>
   void map(std::string_view name, std::map<std::string, T>& items) {
     const auto found = find(name, json::Type::kObject, kPlain);
@@ -61,8 +61,9 @@ class JsonIn final : public FieldVisitor {
     for (const json::Value item : *found) (*this)({}, items[std::string(item.key())]);
     end_list();
   }
-  // The first member that was missing or wrong, with what is there and unknown, as an error.
-  // `where`: the object. Unknown members alone are none: a later version may have more.
+  // Returns the first member that was missing, or otherwise the first that was wrong, as an error.
+  // The error also names an unknown member. `where` names the object. Unknown members alone are not
+  // an error, because a later version can have more.
   [[nodiscard]] Status finish(std::string_view what, std::string_view where, std::string_view fix);
 
  protected:
@@ -97,7 +98,7 @@ class JsonIn final : public FieldVisitor {
   std::string missing_;
   std::string unknown_;
   std::string wrong_;
-  std::string wanted_;  // in place of what is wrong
+  std::string wanted_;  // the expected value in place of the wrong one
 };
 
 template <class T>

@@ -1,6 +1,6 @@
 #pragma once
-// A text that may be made only where it is written: it may be larger than all else that its holder
-// has. Of short ones it is a string that is shared.
+// A text that can be produced while it is written, because it may be larger than all other data of
+// its holder. A short text is a shared string.
 
 #include <cstddef>
 #include <functional>
@@ -14,7 +14,7 @@ namespace envgen {
 
 class LazyText {
  public:
-  // Takes a text piece by piece.
+  // A function that receives a text in pieces.
   using Sink = std::function<void(std::string_view)>;
   using Producer = std::function<void(const Sink&)>;
 
@@ -27,11 +27,11 @@ class LazyText {
   }
   LazyText(const char* text)
       : LazyText(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-  // `producer` gives the same text, and not "", each time that it is called.
+  // `producer` must give the same text in each call. The text must not be "".
   explicit LazyText(Producer producer) : size_(std::nullopt), producer_(std::move(producer)) {}
 
   [[nodiscard]] bool empty() const { return !producer_; }
-  // In bytes; nullopt where it would have to be made to know.
+  // Returns the size in bytes, or nullopt if the text would have to be produced to measure it.
   [[nodiscard]] std::optional<std::size_t> size() const { return size_; }
   void write(const Sink& sink) const {
     if (producer_) producer_(sink);
@@ -41,7 +41,7 @@ class LazyText {
     write([&all](std::string_view piece) { all += piece; });
     return all;
   }
-  // Makes both.
+  // Produces both texts.
   bool operator==(const LazyText& other) const { return text() == other.text(); }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// "Did you mean": which of a list of words somebody may have meant who typed another one. Letters'
-// case, and "-" or "_", make no difference.
+// "Did you mean ...?": finds the word of a list that the user probably meant. Upper and lower case
+// are equal, and so are "-" and "_".
 
 #include <cstddef>
 #include <span>
@@ -8,16 +8,17 @@
 
 namespace envgen {
 
-// How many characters have to be inserted, removed, changed or exchanged with their neighbour;
-// more than `most` is `most` + 1. For words of up to 64 characters; longer ones are `most` + 1.
+// Returns the number of characters to insert, remove, change or exchange with their neighbour. If
+// it is more than `most`, or a word has more than 64 characters, returns `most` + 1.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most);
 
-// The first of the nearest of `words`, with no more edits than `most`; "" where there is none.
+// Returns the first of the nearest `words` with at most `most` edits, or "" if no word is that
+// near.
 std::string_view nearest_within(std::string_view word, std::span<const std::string_view> words,
                                 std::size_t most);
 
-// With at most one edit for every three characters; or else the only one that has `word` as a part,
-// from four characters on.
+// Returns the nearest word with at most one edit per three characters (at least one). If there is
+// none and `word` has four characters or more, returns the only word that contains `word`, or "".
 std::string_view nearest(std::string_view word, std::span<const std::string_view> words);
 
 }  // namespace envgen

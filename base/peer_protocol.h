@@ -1,11 +1,11 @@
 #pragma once
-// What `trainit peer session` is asked for in SSH_ORIGINAL_COMMAND, beside commands of others: the
-// words between the nodes of a job that is started over ssh.
+// Commands between the nodes of a job that is started over ssh. `trainit peer session` receives
+// them in SSH_ORIGINAL_COMMAND. Any other text there is a user's command.
 
 namespace envgen {
 
 inline constexpr const char* kPeerPing = "trainit-peer-ping";
-inline constexpr const char* kPeerEnd = "trainit-peer-end";            // CODE
-inline constexpr const char* kPeerLauncher = "trainit-peer-launcher";  // gone | back
+inline constexpr const char* kPeerEnd = "trainit-peer-end";            // followed by CODE
+inline constexpr const char* kPeerLauncher = "trainit-peer-launcher";  // followed by gone | back
 
 }  // namespace envgen

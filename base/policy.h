@@ -1,9 +1,9 @@
 #pragma once
-// The policy of a job: when it counts as a success, and how it is stopped, saved, restarted and
-// limited. The options fill it in, platform and launcher adjust it
-// (envgen/resolve/restart_policy.h), the lifecycle goes by it. All times are milliseconds.
+// The policy of a job: what counts as success, and how the job is stopped, saved, restarted and
+// limited. The options set it, platform and launcher adjust it (envgen/resolve/restart_policy.h),
+// and the lifecycle follows it. All times are milliseconds.
 //
-// Budget has the instants of a stop that follow from a policy. No other code derives them.
+// Budget contains the instants of a stop that follow from a policy. No other code derives them.
 
 #include <csignal>
 #include <cstdint>
@@ -14,38 +14,38 @@
 
 namespace envgen {
 
-// Which endings of main tasks make the job a success.
+// The exits of main tasks that make the job a success.
 enum class SuccessPolicy : unsigned char {
   kAll,    // every main task exits 0
-  kFirst,  // the first main task alone decides; when it ends the others are stopped
-  kServe,  // it serves until it is told to stop, and to die of that signal is then a success.
-           // Before that as kAll: a server that ends by itself fails only by its code
+  kFirst,  // the first main task to exit decides alone; then trainit stops the others
+  kServe,  // a server: to die of the stop signal is a success. If it exits earlier, its exit code
+           // decides, as for kAll
 };
 
-// Whom a stop signal goes to.
+// The processes that receive a stop signal.
 enum class StopScope : unsigned char {
-  kMain,   // the main processes: their data-loader workers are theirs to stop
-  kGroup,  // the main processes' groups
-  kTree,   // each process below us, once, whatever its session
+  kMain,   // the main processes; they stop their own data-loader workers
+  kGroup,  // the process groups of the main processes
+  kTree,   // each process below trainit, once, whatever its session
 };
 
-// A further signal to the main tasks that live on although they were told to stop. One whose time
-// comes at the KILL or after it is left out; a step that is SIGKILL is the KILL, come early.
+// A further signal to main tasks that still run after the stop signal. A step whose time is at the
+// KILL or later is left out. A step with SIGKILL is the KILL, at an earlier time.
 struct EscalationStep {
   int signal = 0;
-  std::int64_t after_ms = 0;  // since they were told
+  std::int64_t after_ms = 0;  // since the stop signal
 
   bool operator==(const EscalationStep&) const = default;
 };
 
-// What is done where a restart cannot help, by the failure's cause or its repetition.
+// The reaction if a restart cannot help, because of the failure's cause or its repetition.
 enum class RestartVerdict : unsigned char {
-  kOff,      // nothing
-  kTell,     // it is said, and the job starts again
-  kEnforce,  // the job ends
+  kOff,      // no reaction
+  kTell,     // logs it and starts the job again
+  kEnforce,  // ends the job
 };
 
-// The container ends with `to` where the job ended with one of first .. last.
+// Maps an exit code of the job in first .. last to the container's exit code `to`.
 struct ExitCodeRule {
   int first = 0;
   int last = 0;
@@ -62,14 +62,14 @@ struct CodeRange {
   bool operator==(const CodeRange&) const = default;
 };
 
-// What a signal that trainit receives becomes (--signal).
+// The reaction to a signal that trainit receives (--signal).
 struct SignalRule {
   enum class Kind : unsigned char {
-    kSignal,      // the job is sent `to` instead
-    kCheckpoint,  // the job is asked for a checkpoint and then ended, with exit code 75
-    kFile,        // the file `path` is made, or its mtime set: a trigger that the job polls for
-    kNothing,     // it is dropped
-    kForward,     // the job is sent it, and nothing else: a stop signal then stops nothing
+    kSignal,      // sends `to` to the job instead
+    kCheckpoint,  // asks the job for a checkpoint, then ends it with exit code 75
+    kFile,        // creates the file `path` or sets its mtime: a trigger that the job polls
+    kNothing,     // drops the signal
+    kForward,     // only sends the signal to the job: a stop signal then stops nothing
   };
   int from = 0;
   Kind kind = Kind::kSignal;
@@ -79,8 +79,8 @@ struct SignalRule {
   bool operator==(const SignalRule&) const = default;
 };
 
-// The signals that stop a job that runs, where no rule says otherwise. QUIT and SIGRTMIN+3 come of
-// a STOPSIGNAL that an image has from its base (nginx, systemd).
+// The signals that stop a running job if no rule says otherwise. QUIT and SIGRTMIN+3 can arrive
+// because an image inherits the STOPSIGNAL of its base image (nginx, systemd).
 inline constexpr int kRealTimeStop = 37;
 inline constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGQUIT, kRealTimeStop};
 
@@ -91,46 +91,45 @@ void fields(FieldVisitor& v, SignalRule& rule);
 
 bool asks_for_checkpoint(const std::vector<SignalRule>& rules);
 
-// What the container ends with where the job ended with `code`.
+// Returns the container's exit code for the job's exit code `code`.
 int given_code(const std::vector<ExitCodeRule>& rules, int code);
 
 struct Policy {
   SuccessPolicy success = SuccessPolicy::kAll;
 
   // The stop.
-  std::int64_t grace_ms = 8000;         // from the first stop request to the exit; Docker kills
-                                        // 10 s after its TERM
-  std::int64_t kill_reserve_ms = 1000;  // of the grace, for KILL and what follows it
-  std::int64_t drain_ms = 0;            // of the grace, from a stop request to the stop signal
-  std::int64_t pre_stop_ms = 0;         // of the grace, for pre-stop hooks, where there are any
-  std::int64_t post_stop_ms = 0;        // of the grace, for post-stop hooks and processes
-  std::int64_t post_stop_alone_ms = 0;  // the same where nobody waits for the end, when more
+  std::int64_t grace_ms = 8000;         // first stop request to exit; Docker sends KILL after 10 s
+  std::int64_t kill_reserve_ms = 1000;  // part of grace_ms for KILL and what follows it
+  std::int64_t drain_ms = 0;            // part of grace_ms from a stop request to the stop signal
+  std::int64_t pre_stop_ms = 0;         // part of grace_ms for pre-stop hooks, if there are any
+  std::int64_t post_stop_ms = 0;        // part of grace_ms for post-stop hooks and processes
+  std::int64_t post_stop_alone_ms = 0;  // used without a stop request if longer than post_stop_ms
   StopScope stop_scope = StopScope::kMain;
-  std::vector<EscalationStep> escalation = {};  // by time
+  std::vector<EscalationStep> escalation = {};  // sorted by time
   std::vector<SignalRule> signals = {};
-  bool second_term_kills = false;  // as a second INT does; platforms repeat their TERM
+  bool second_term_kills = false;  // a second TERM kills, as a second INT does; off by default
+                                   // because platforms repeat TERM
 
-  // The end.
-  std::int64_t resolve_timeout_ms = 0;        // of a resolver that hangs; 0 = none. Ends with 69
-  std::int64_t hold_ms = 0;                   // the debug window after a failure; 0 = none
-  std::int64_t max_duration_ms = 0;           // of the job, restarts included; 0 = none
-  std::vector<ExitCodeRule> exit_codes = {};  // the first that fits counts
+  // Limits and exit.
+  std::int64_t resolve_timeout_ms = 0;  // limit of a hanging resolver (code 69); 0 = no limit
+  std::int64_t hold_ms = 0;             // debug window after a failure; 0 = no window
+  std::int64_t max_duration_ms = 0;     // time limit of the job including restarts; 0 = no limit
+  std::vector<ExitCodeRule> exit_codes = {};  // the first match applies
 
   // Checkpoint and continue.
-  std::int64_t checkpoint_ms = 300'000;  // what a checkpoint is granted
-  int checkpoint_signal = 0;             // to the main tasks; 0 = none: hooks save
+  std::int64_t checkpoint_ms = 300'000;  // time limit of a checkpoint
+  int checkpoint_signal = 0;             // signal for the main tasks; 0 = only hooks save
 
   // Restarts.
-  int max_restarts = 0;                        // after failures of main tasks
-  std::int64_t restart_reset_ms = 0;           // they count anew after a start that ran so long;
-                                               // 0 = never
-  std::int64_t restart_delay_ms = 1000;        // of the second; doubled at each failure ...
-  std::int64_t restart_delay_max_ms = 60'000;  // ... up to this
-  std::vector<CodeRange> no_restart_on = {};   // failures that a restart does not mend
+  int max_restarts = 0;                  // limit for restarts after failures of main tasks
+  std::int64_t restart_reset_ms = 0;     // a start that ran this long resets the count; 0 = never
+  std::int64_t restart_delay_ms = 1000;  // before the second restart; doubled at each failure ...
+  std::int64_t restart_delay_max_ms = 60'000;  // ... up to this limit
+  std::vector<CodeRange> no_restart_on = {};   // failures that a restart cannot repair
   RestartVerdict restart_verdict = RestartVerdict::kOff;
-  bool elastic = false;            // also when the list of nodes changes
-  std::int64_t rendezvous_ms = 0;  // before each start the nodes wait so long for one another;
-                                   // 0 = they do not. Ends with 69
+  bool elastic = false;            // also restarts when the list of nodes changes
+  std::int64_t rendezvous_ms = 0;  // how long the nodes wait for each other before each start (then
+                                   // exit code 69); 0 = no wait
 
   bool operator==(const Policy&) const = default;
 };
@@ -162,13 +161,13 @@ inline void fields(FieldVisitor& v, Policy& policy) {
   v("rendezvous_ms", policy.rendezvous_ms);
 }
 
-// A duration of a policy as the lifecycle counts with it: 0 to eleven days, so that products of two
-// stay below 2^63.
+// Returns a duration of a policy, limited to 0 to eleven days. The product of two then stays below
+// 2^63.
 std::int64_t bounded_ms(std::int64_t duration_ms);
 
-// A killed process is given this long to be reaped, however small the reserve; then the lifecycle
-// goes on without it. It may be spent three times (main tasks, leftovers, a post-stop task), so
-// that an exit comes at most 3 * kReapMs after the grace.
+// Time limit to reap a killed process, however small the reserve is. Afterwards the lifecycle
+// continues without it. The limit can apply three times (main tasks, leftovers, a post-stop task),
+// so the exit is at most 3 * kReapMs after the grace.
 inline constexpr std::int64_t kReapMs = 200;
 
 // The stop sequence, in the order of time; r is the reserve:
@@ -179,35 +178,35 @@ inline constexpr std::int64_t kReapMs = 200;
 //
 // Shares that would leave the TERM phase less than a quarter of the grace are scaled down.
 struct Budget {
-  std::int64_t drained_at = 0;     // main tasks are told to stop, unless pre-stop tasks still run
-  std::int64_t notify_at = 0;      // main tasks are told to stop at the latest
-  std::int64_t kill_at = 0;        // main tasks and hooks get KILL
-  std::int64_t sweep_kill_at = 0;  // services and adopted processes get KILL
-  std::int64_t post_term_at = 0;   // the post-stop task that still runs gets TERM
-  std::int64_t post_kill_at = 0;   // the post-stop task that still runs gets KILL
-  std::int64_t exit_at = 0;        // the end of the grace
-  std::int64_t reap_ms = kReapMs;  // the time between KILL and giving up
-  std::int64_t term_phase_ms = 0;  // the main tasks' least time: notify_at to kill_at
-  std::int64_t post_stop_run_ms = 0;  // the post-stop tasks' least time together, to post_term_at
+  std::int64_t drained_at = 0;  // main tasks get the stop signal, unless pre-stop tasks still run
+  std::int64_t notify_at = 0;   // main tasks get the stop signal at the latest
+  std::int64_t kill_at = 0;     // main tasks and hooks get KILL
+  std::int64_t sweep_kill_at = 0;     // services and adopted processes get KILL
+  std::int64_t post_term_at = 0;      // a post-stop task that still runs gets TERM
+  std::int64_t post_kill_at = 0;      // a post-stop task that still runs gets KILL
+  std::int64_t exit_at = 0;           // end of the grace
+  std::int64_t reap_ms = kReapMs;     // time between KILL and giving up
+  std::int64_t term_phase_ms = 0;     // minimum time of the main tasks: notify_at to kill_at
+  std::int64_t post_stop_run_ms = 0;  // minimum time of all post-stop tasks, to post_term_at
 
   bool operator==(const Budget&) const = default;
 };
-// The hooks that a part of the grace is kept for.
+// The kinds of hooks that need a part of the grace.
 struct StopHooks {
   bool pre_stop = false;
   bool post_stop = false;
 };
 Budget make_budget(const Policy& policy, StopHooks hooks, std::int64_t start);
 
-// The post_stop_ms of a policy that gives post-stop tasks `run_ms` before their TERM.
+// Returns the post_stop_ms of a policy that gives post-stop tasks `run_ms` before their TERM.
 std::int64_t post_stop_share_ms(std::int64_t run_ms);
 
-// Whether a step of the escalation comes before the KILL that comes anyway, where the main tasks
-// were told to stop at `notified`.
+// Returns true if a step of the escalation comes before the regular KILL. `notified` is when the
+// main tasks got the stop signal.
 bool in_time(const EscalationStep& step, const Budget& budget, std::int64_t notified);
 
-// Gives post-stop tasks all their time from `now`: without a stop request nobody waits for the
-// exit.
+// Gives post-stop tasks their full time from `now`. Used without a stop request, when no platform
+// waits for the exit.
 void allow_post_stop(const Policy& policy, std::int64_t now, Budget* budget);
 
 }  // namespace envgen

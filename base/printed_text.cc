@@ -57,7 +57,7 @@ std::string last_line(std::string_view text) {
   constexpr std::size_t kMaxBytes = 300;
   constexpr std::string_view kBlanks = " \t\r\n";
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
-  text.remove_prefix(text.find_last_of("\r\n") + 1);  // none: from the begin on
+  text.remove_prefix(text.find_last_of("\r\n") + 1);  // npos + 1 is 0: all text
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   return escaped_text(cut_text(text, kMaxBytes));
 }

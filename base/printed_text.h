@@ -1,5 +1,5 @@
 #pragma once
-// What a terminal would show of bytes that a program printed.
+// Output of programs as a terminal would show it.
 
 #include <cstddef>
 #include <string>
@@ -7,22 +7,22 @@
 
 namespace envgen {
 
-// A line without terminal escapes, control characters and blanks at its end; a tab is a space, what
-// is no UTF-8 a '?'.
+// Returns a line without terminal escapes, control characters and trailing blanks. A tab becomes a
+// space, and bytes that are not UTF-8 become '?'.
 std::string plain_text(std::string_view line);
 
-// Appends the character that `text`, which is not empty, starts with, and returns its bytes. A
-// control character and a byte that is no UTF-8 become "\n", "\x1b" or "\u202e" in text: they
-// cannot end, begin, repaint or reverse a line.
+// Appends the first character of `text`, which must not be empty, and returns its size in bytes. A
+// control character or a byte that is not UTF-8 is written as "\n", "\x1b" or "\u202e". The result
+// therefore cannot end, begin, repaint or reverse a line.
 std::size_t append_escaped(std::string_view text, std::string& out);
-// Returns all of `text` so.
+// Returns all of `text` with the escapes of append_escaped().
 std::string escaped_text(std::string_view text);
 
-// Returns the last line that is not blank, without blanks at its ends and with control characters
-// as in escaped_text; at most 300 bytes of it.
+// Returns at most 300 bytes of the last line that is not blank. Blanks at its ends are removed, and
+// control characters are escaped as in escaped_text().
 std::string last_line(std::string_view text);
 
-// The first `most_bytes` bytes, cut between UTF-8 characters.
+// Returns at most the first `most_bytes` bytes, cut between UTF-8 characters.
 std::string_view cut_text(std::string_view text, std::size_t most_bytes);
 
 }  // namespace envgen

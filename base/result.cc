@@ -5,7 +5,7 @@
 namespace envgen {
 namespace {
 
-// A path fits, and a value that somebody may have set; a file without line ends does not.
+// Enough for a path or for a value that a user has set, but not for a file without line ends.
 constexpr std::size_t kMaxOfAPart = 8192;
 
 std::size_t length_to_show(const std::string& part) {
@@ -35,7 +35,7 @@ std::string to_line(const Error& error) {
   append(": ", error.where);
   append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMaxOfAPart));
   append("; ", error.fix);
-  // What is quoted must not look like lines of the log.
+  // Quoted text must not look like lines of the log.
   return escaped_text(line);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Errors as values: what was being done, where, what was found, and what to do about it.
-// Context is added once per layer; init/ prints an error, and prints it once.
+// Errors as values. An error says what was being done, where, what was found, and what to do about
+// it. Each layer adds context once. Only init/ prints an error, and it prints each error once.
 
 #include <expected>
 #include <string>
@@ -11,17 +11,17 @@
 namespace envgen {
 
 struct Error {
-  std::string what;  // what was being done: "reading the rank table"
+  std::string what;  // the action: "reading the rank table"
   std::string
       where;  // the path, variable or place: "/user/config/jobstart_hccl.json: line 3, column 29"
-  std::string found;        // what was found there: "a // comment, which JSON does not have"
-  std::string fix;          // what to do: "remove the comments"
-  bool not_listed = false;  // the list of nodes is good, and this one is not in it
+  std::string found;        // the value found there: "a // comment, which JSON does not have"
+  std::string fix;          // the remedy: "remove the comments"
+  bool not_listed = false;  // the list of nodes is valid, but this node is not in it
 
   bool operator==(const Error&) const = default;
 };
 
-// One line: "<what>: <where>: found <found>; <fix>". Empty parts are left out.
+// Returns one line: "<what>: <where>: found <found>; <fix>". Empty parts are left out.
 std::string to_line(const Error& error);
 
 template <class T>
@@ -29,12 +29,13 @@ using Result = std::expected<T, Error>;
 
 using Status = Result<void>;
 
-// `what` is a constant at most places, of which each would need code to make a string.
+// Makes an error. `what` is a string_view because most callers pass a constant, and each would need
+// code to make a string.
 [[nodiscard]] std::unexpected<Error> fail(std::string_view what, std::string where,
                                           std::string found, std::string fix);
 
-// An error on its way to a caller's result of another type: moved once, where std::unexpected needs
-// a second object.
+// An error on its way to a caller's result of another type. The error is moved once, while
+// std::unexpected needs a second object.
 template <class E>
 struct PassedError {
   E& error;
@@ -49,8 +50,9 @@ PassedError(E&) -> PassedError<E>;
 
 }  // namespace envgen
 
-// Pass an error on to the caller, whose own result may hold something else: TRY(f()); where there
-// is no value, TRY_ASSIGN(auto x, f()); for one. A value may be locks, which would end with TRY.
+// Macros that return an error to the caller, whose own result may have another type. TRY(f()) is
+// for a result without a value, TRY_ASSIGN(auto x, f()) for one with a value. TRY does not accept a
+// value, because a lock in it would be released at once.
 #define TRY(...)                                                                     \
   do {                                                                               \
     auto&& try_result = (__VA_ARGS__);                                               \

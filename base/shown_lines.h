@@ -1,7 +1,6 @@
 #pragma once
-// Lines for people, made of texts that may be anybody's. No text can end its line, begin another
-// one or repaint it, and credentials are masked. A command's answer is made of these lines: print()
-// of init/cli takes nothing else.
+// Lines for people, made of untrusted texts. No text can end its line, begin another line or
+// repaint it, and credentials are masked. print() of init/cli accepts only these lines.
 
 #include <initializer_list>
 #include <string>
@@ -11,11 +10,11 @@ namespace envgen {
 
 class ShownLines {
  public:
-  // Adds one line, which consists of `parts`.
+  // Adds one line that consists of `parts`.
   void add(std::initializer_list<std::string_view> parts);
   void add(const ShownLines& lines) { text_ += lines.text_; }
 
-  // Returns all lines, each with its end.
+  // Returns all lines. Each ends with "\n".
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:

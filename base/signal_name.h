@@ -1,11 +1,11 @@
 #pragma once
-// Signals as people write them.
+// Names of signals.
 
 #include <string>
 
 namespace envgen {
 
-// "SIGTERM", "SIGRTMIN+3"; "signal 99" for none.
+// Returns "SIGTERM", "SIGRTMIN+3", or "signal 99" for a number that is not a signal.
 std::string signal_name(int signal);
 
 }  // namespace envgen

@@ -1,6 +1,6 @@
 #pragma once
-// std::ranges::stable_sort of a vector, as one sort in the program for all types: what is sorted
-// are places, and each type adds its comparison and a move.
+// std::ranges::stable_sort for a vector, with one sort function in the program for all types. That
+// function sorts indexes. Each type adds only its comparison and a move.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace envgen {
 
-// Whether the element at one place stands before the one at another.
+// Returns true if the element at the index `one` precedes the element at `other`.
 using ComparesPlaces = bool (*)(const void* context, std::uint32_t one, std::uint32_t other);
 
-// The places 0 to count - 1 in their order; equal ones stay as they were.
+// Returns the indexes 0 to count - 1 in sorted order. Equal elements keep their order.
 std::vector<std::uint32_t> stable_order(std::size_t count, ComparesPlaces before,
                                         const void* context);
 

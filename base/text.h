@@ -1,6 +1,7 @@
 #pragma once
-// Small text: the pieces that readers of files and options, and writers of messages, share. Nothing
-// here knows what a text means. Blanks are C's: space, tab, line end, \v, \f, \r.
+// Small text functions that readers of files and options, and writers of messages, share. No
+// function here knows the meaning of a text. Blanks are those of C: space, tab, line end, \v, \f,
+// \r.
 
 #include <charconv>
 #include <cstdint>
@@ -13,26 +14,28 @@
 
 namespace envgen {
 
-// Without the blanks at both ends.
+// Returns `text` without the blanks at both ends.
 std::string_view trimmed(std::string_view text);
 
-// Each cuts a piece and what ended it off the front of `rest`: up to `separator`, to the end of the
-// line, or a word, which blanks end. Without a separator all of it is the piece.
+// Each function cuts a piece, and the separator after it, off the front of `rest`. The piece ends
+// at `separator`, at the end of the line, or, for a word, at a blank. Without a separator the piece
+// is all of `rest`.
 std::string_view take_part(std::string_view& rest, char separator);
 inline std::string_view take_line(std::string_view& rest) { return take_part(rest, '\n'); }
-std::string_view take_word(std::string_view& rest);  // "": there is none left
+std::string_view take_word(std::string_view& rest);  // "" if no word is left
 
-// All parts, empty ones too: "" has one, "a," has two.
+// Returns all parts, including empty ones: "" has one, "a," has two.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::vector<std::string_view> words_of(std::string_view text);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
-// One call, where each + between texts would be one.
+// Joins texts with a single call, where operator+ would be one call for each text.
 std::string concat(std::initializer_list<std::string_view> parts);
 
-std::string lowercased(std::string_view text);  // ASCII's letters
-bool is_digits(std::string_view text);          // and not empty
+std::string lowercased(std::string_view text);  // ASCII letters only
+bool is_digits(std::string_view text);          // false if empty
 
-// All of `text` as a number that fits, a "-" before it where T has one.
+// Returns all of `text` as a number, or nullopt if it is not a number that fits in T. A "-" is
+// accepted if T is signed.
 template <class T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T value = 0;
@@ -43,17 +46,18 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
   return value;
 }
 
-// The same without a sign: decimal digits alone.
+// parse_number() without a sign: decimal digits alone.
 template <class T>
 std::optional<T> parse_count(std::string_view text) {
   return text.starts_with('-') ? std::nullopt : parse_number<T>(text);
 }
 
-// For a message: in double quotes, the first 80 bytes, without control characters.
+// Returns a text for a message: in double quotes, at most the first 80 bytes, control characters
+// escaped.
 std::string quoted(std::string_view text);
-// For a shell: one word of it, in single quotes.
+// Returns a text as one word for a shell, in single quotes.
 std::string shell_quoted(std::string_view text);
-// "30 s", "2.5 s", "0.05 s"
+// Returns a duration as "30 s", "2.5 s" or "0.05 s".
 std::string seconds(std::int64_t ms);
 
 }  // namespace envgen

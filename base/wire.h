@@ -1,8 +1,8 @@
 #pragma once
-// Structs (fields.h) as bytes for a process of ours, and such bytes from anybody. Names are left
-// out; what is sent is the members in their order, little endian: an integer as 4 or 8 bytes by its
-// type, an enum as 4, a bool and whether there is a value as 1, a text as its length (4) and its
-// bytes, a list as its count (4) and its items.
+// Structs (fields.h) as bytes for another trainit process, and structs from untrusted bytes. The
+// bytes have no names, only the members in their order, little endian. An integer has 4 or 8 bytes
+// by its type, an enum 4. A bool, and the presence of a value, have 1 byte. A text is its length
+// (4) and its bytes, a list its count (4) and its items.
 
 #include <cstdint>
 #include <optional>
@@ -37,12 +37,13 @@ class WireOut final : public FieldVisitor {
   std::string bytes_;
 };
 
-// Reads as long as all is well: whole, in range, and no list longer than it may be; afterwards
-// every read gives nothing. Memory grows with the bytes that are read, not with the counts in them.
+// Reads while the bytes are valid: complete, in range, and no list longer than allowed. After the
+// first fault each read returns nothing. Memory grows with the bytes that are read, not with the
+// counts in them.
 class WireIn final : public FieldVisitor {
  public:
   explicit WireIn(std::string_view bytes) : bytes_(bytes) {}
-  // All was well, and nothing is left.
+  // Returns true if all reads were valid and no byte is left.
   [[nodiscard]] bool finished() const { return ok_ && bytes_.empty(); }
 
  protected:
@@ -74,7 +75,7 @@ std::string to_wire(const T& value) {
   return std::move(out).take();
 }
 
-// Nothing where `bytes` are not exactly one T.
+// Returns nullopt if `bytes` are not exactly one T.
 template <class T>
 std::optional<T> from_wire(std::string_view bytes) {
   WireIn in(bytes);

@@ -9,7 +9,7 @@
 namespace envgen::xml {
 namespace {
 
-// tinyxml2 tells a number and a sentence of its own; the number's name is enough.
+// tinyxml2's full text has a number and a sentence of its own. The name of the error is enough.
 std::string fault_of(const tinyxml2::XMLDocument& document) {
   std::string name = document.ErrorName();
   for (std::string_view prefix : {"XML_ERROR_", "XML_"}) {

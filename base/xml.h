@@ -1,7 +1,7 @@
 #pragma once
-// XML documents as plain values: what nvidia-smi prints, NCCL's topology files, JUnit reports.
-// External entities and document types are never fetched; entities beyond XML's own five are not
-// expanded.
+// XML documents as plain values, for the output of nvidia-smi, NCCL's topology files and JUnit
+// reports. External entities and document types are never fetched. Entities beyond XML's own five
+// are not expanded.
 
 #include <cstddef>
 #include <string>
@@ -16,27 +16,27 @@ namespace envgen::xml {
 struct Element {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes = {};
-  std::string text = {};  // directly inside, without the white space around it
+  std::string text = {};  // text directly in the element, trimmed
   std::vector<Element> children = {};
 
-  // "" when there is none.
+  // Returns "" if the attribute does not exist.
   [[nodiscard]] std::string_view attribute(std::string_view wanted) const;
-  // The first child of that name, nullptr when there is none.
+  // Returns the first child with the name `wanted`, or nullptr.
   [[nodiscard]] const Element* child(std::string_view wanted) const;
-  // The text of the element at a path such as "pci/pci_bus_id", "" when there is none.
+  // Returns the text of the element at a path such as "pci/pci_bus_id", or "" if it does not exist.
   [[nodiscard]] std::string_view text_at(std::string_view path) const;
 
   bool operator==(const Element&) const = default;
 };
 
-inline constexpr std::size_t kMaxBytes = 16U << 20;  // of a document
-inline constexpr std::size_t kMaxDepth = 64;         // of elements in each other
+inline constexpr std::size_t kMaxBytes = 16U << 20;  // limit for a document
+inline constexpr std::size_t kMaxDepth = 64;         // limit for nested elements
 
-// The root element. `where` names the document in errors, which tell the line.
+// Returns the root element. `where` names the document in errors, which contain the line.
 Result<Element> parse(std::string_view document, std::string_view where);
 
-// A document with a declaration, indented by two spaces. A control character, which XML cannot
-// have, becomes '?'.
+// Returns a document with a declaration, indented by two spaces. A control character, which XML
+// cannot contain, becomes '?'.
 std::string write(const Element& root);
 
 }  // namespace envgen::xml

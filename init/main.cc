@@ -5,8 +5,8 @@
 #include "init/sys/borrowed.h"
 #include "init/sys/terminate.h"
 
-// The default handler of std::terminate, in the place of libstdc++'s, which says the exception's
-// name by a demangler of 80 kB.
+// The default handler of std::terminate. libstdc++'s handler would print the name of the exception
+// through a demangler of 80 kB.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 void __gnu_cxx::__verbose_terminate_handler() { sys::terminate(); }
 

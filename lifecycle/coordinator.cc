@@ -14,16 +14,16 @@ namespace {
 using Kind = NodeFailure::Kind;
 using Stage = NodeReport::Stage;
 
-constexpr TimeMs kScanMs = 1000;   // between two looks at all nodes
-constexpr TimeMs kPauseMs = 2500;  // without any call: this process has not run
+constexpr TimeMs kScanMs = 1000;   // time between two scans of all nodes
+constexpr TimeMs kPauseMs = 2500;  // time without any call that counts as a pause of this process
 constexpr std::size_t kMaxPhaseBytes = 64;
-constexpr TimeMs kMaxRanMs = 1'000'000'000'000;  // 31 years; what a peer says may be any number
+constexpr TimeMs kMaxRanMs = 1'000'000'000'000;  // 31 years; a peer may report any number
 
 bool is_stop(Kind kind) { return kind == Kind::kStopped || kind == Kind::kExpired; }
 bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent; }
 
 bool refines(const NodeFailure& first, const NodeFailure& later) {
-  if (first.complete && !later.complete) return false;  // sent before
+  if (first.complete && !later.complete) return false;  // sent before the complete report
   return first.complete != later.complete || first.role != later.role ||
          first.message != later.message || (first.detail != later.detail && !later.detail.empty());
 }
@@ -91,7 +91,7 @@ void Coordinator::heard(std::uint32_t node, TimeMs now) {
   }
 }
 
-// Neither away nor lost any longer, or about to be something else.
+// Clears the states away and lost. The node is back, or is about to get another state.
 void Coordinator::come_back(std::uint32_t node) {
   Node& of = nodes_[node];
   if (of.away) std::erase(away_, node);
@@ -117,7 +117,7 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
           .message = difference_text(called(node), kept.how),
           .detail = {}},
          now, now);
-  settle(now);  // no node is to stop by itself first
+  settle(now);  // now, so that no node stops on its own first
 }
 
 bool Coordinator::ended_by_difference() const {
@@ -125,7 +125,7 @@ bool Coordinator::ended_by_difference() const {
          failing_->first.failure.kind == Kind::kDiffers;
 }
 
-// While this process did not run, it heard nobody: that is nobody's silence.
+// Detects a pause of this process, in which it received nothing. The pause is no silence of a node.
 void Coordinator::awake(TimeMs now) {
   const TimeMs gap = now - awake_at_;
   if (gap <= 0) return;
@@ -163,7 +163,8 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   }
   if (in_start(from) && from.report.stage == Stage::kRunning) begin(now);
   if (has_left(from)) {
-    // It has lost node 0, or node 0's other end did not hear it for too long.
+    // The node has lost node 0. If node 0 was silent then (a pause of this process), the loss is
+    // node 0's, otherwise the node's.
     const bool ours = was_absent(Kind::kSilent, from.lost_at);
     fail_as_lost(ours ? 0 : node, Kind::kClosed, now, now);
   }
@@ -176,7 +177,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
            now, now);
   }
   std::string detail = report.failure ? report.failure->detail : "";
-  if (detail.size() > kMaxDetailBytes) detail.clear();  // a part of it says nothing
+  if (detail.size() > kMaxDetailBytes) detail.clear();  // a cut detail is useless
   weigh(node, detail, now);
   if (from.gone) weigh_farewell(node, now);
   if (from.gone || node == 0) weigh_absent(now);
@@ -206,7 +207,9 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     changed();
   } else if (report.saves == saves_ && saves_ > from.report.saves && keeps_running_ &&
              !report.keeps_running) {
-    ++saves_;  // asked for at once, and the stronger wish: for those that have heard of the other
+    // Two simultaneous requests: the stronger one needs a new number, for nodes that know the
+    // other.
+    ++saves_;
     keeps_running_ = false;
     knowing_ = 0;
     changed();
@@ -224,7 +227,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   if (auto& failure = from.report.failure; failure) {
     cut_text(failure->message, kMaxTextBytes);
     failure->detail = {};
-    // A report takes its time to come, never less: the one that took least knows best.
+    // A report's transit makes the failure look later, never earlier. The earliest time is the most
+    // exact.
     const TimeMs at = now - std::max<TimeMs>(failure->age_ms, 0);
     from.failed_at = same_start ? std::min(at, failed_before) : at;
     failure->age_ms = 0;
@@ -236,9 +240,10 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   count(from, 1);
 }
 
-// A node that is away may be lost, and have been before it could hear of the checkpoint. So may one
-// that has not come yet to a young coordinator, which may have been made again. If the failure of a
-// node stops no other node, no node is waited for.
+// Finds out whether all nodes know of the last checkpoint. An away node may have been lost before
+// it received the checkpoint request. So may a node that has not connected yet to a new
+// coordinator, because there may have been an earlier one. If the failure of a node stops no other
+// node, no node is waited for.
 void Coordinator::look_who_saves(TimeMs now) {
   const bool failing =
       state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
@@ -259,8 +264,8 @@ void Coordinator::look_who_saves(TimeMs now) {
   changed();
 }
 
-// Node 0 alone says which start of the job this is. What was reported of it before node 0 came to
-// it counts from now on.
+// Follows node 0 to another start; node 0 alone decides its number. Earlier reports on that start
+// count from now on.
 void Coordinator::follow(TimeMs now) {
   const std::uint32_t restarts = nodes_[0].report.restarts;
   if (start_ == restarts) return;
@@ -280,7 +285,8 @@ void Coordinator::follow(TimeMs now) {
   }
 }
 
-// The first node runs the start that is now. Before, a node that was lost was one to wait for.
+// Marks the current start as begun, because the first node runs it. Until then a lost node only
+// delays the start; from now on its loss is a failure.
 void Coordinator::begin(TimeMs now) {
   if (begun_) return;
   begun_ = true;
@@ -296,14 +302,16 @@ void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs no
   if (from.report.failure && in_start(from)) failed(failure_of(node, detail), from.failed_at, now);
 }
 
-// Returns the failure that a node has reported; its own loss of node 0 may be node 0's.
+// Returns the failure that a node has reported. A reported loss of node 0 is node 0's failure or
+// the node's own.
 NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detail) const {
   const Node& from = nodes_[node];
   NodeFailure failure = *from.report.failure;
   failure.node = node;
   failure.detail = detail;
   if (is_loss(failure.kind)) {
-    // It has lost node 0. Where we were there all the time, it is the one that was cut off.
+    // The node has lost node 0. If this process was present all the time, the node itself was cut
+    // off.
     if (was_absent(failure.kind, from.failed_at) || lost_earlier_coordinator(from))
       failure.node = 0;
     failure.message = loss_message(called(failure.node), failure.kind, settings_.timeout_ms);
@@ -313,8 +321,8 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
   return failure;
 }
 
-// It has ended for a failure that only the coordinator before this one knew of: the others are to
-// hear of one as well.
+// Fails the job if a node has ended for a failure that only an earlier coordinator knew. The other
+// nodes must end as well.
 void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
   const Node& from = nodes_[node];
   const bool known =
@@ -329,8 +337,8 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
          now, now);
 }
 
-// A node has ended, by a stop perhaps, before the start that the others wait for: that start
-// cannot come. In an elastic job the list of nodes changes instead.
+// Fails the job if a node has ended, perhaps by a stop, before the start that the others wait for.
+// That start cannot come. In an elastic job the list of nodes changes instead.
 void Coordinator::weigh_absent(TimeMs now) {
   const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (!numbered() || !settings_.stop_counts || !waits || !start_ || begun_) return;
@@ -349,7 +357,8 @@ void Coordinator::weigh_absent(TimeMs now) {
   }
 }
 
-// Node options differ: some nodes wait for one that starts alone, so their start cannot come.
+// Fails the job if some nodes wait for a node that starts alone, because node options differ. Their
+// start cannot come.
 void Coordinator::weigh_unfit(TimeMs now) {
   const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (unfit_ == 0 || waiting_ == 0 || !waits) return;
@@ -366,14 +375,15 @@ void Coordinator::weigh_unfit(TimeMs now) {
          now, now);
 }
 
-// Nobody heard this process for a part of the time that a node took to conclude its loss.
+// True if this process was paused during a part of the time-out, from `since`, by which a node
+// concluded a loss.
 bool Coordinator::was_absent(Kind kind, TimeMs since) const {
   const TimeMs patience = kind == Kind::kSilent ? settings_.timeout_ms : kReconnectMs;
   return since <= absent_until_ && since + patience >= absent_from_;
 }
 
-// The node lost a connection before its first one to this coordinator: one to an earlier
-// coordinator.
+// True if the node lost a connection before its first one to this coordinator. The lost one was to
+// an earlier coordinator.
 bool Coordinator::lost_earlier_coordinator(const Node& node) const {
   return node.failed_at <= node.known_at;
 }
@@ -395,8 +405,9 @@ void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
   fail_as_lost(node, of.silent ? Kind::kSilent : Kind::kClosed, of.lost_at, now);
 }
 
-// Node 0 hears no other node any more, though there are several: its own network is the likelier
-// place. A connection that closed shows a peer that is there, or another kernel than node 0's.
+// True if node 0 receives nothing from the other nodes, of which there are at least two. Node 0's
+// own network is then the more likely cause. A closed connection shows that a peer, or a kernel
+// other than node 0's, is reachable.
 bool Coordinator::is_cut_off(TimeMs now) const {
   std::uint32_t others = 0;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
@@ -461,10 +472,10 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
   choose_first();
 }
 
-// When it happened, by which failures are compared. A closed connection is noticed later than ranks
-// on other nodes notice theirs, by the way through the network and the time that the kernel takes
-// to end a container. If a node was stopped, losses follow from that: a platform may kill what it
-// stops.
+// Returns the time by which failures are compared. Node 0 notices a closed connection later than
+// ranks on other nodes notice theirs. The delay is the transit through the network and the time
+// that the kernel takes to end a container. If a node was stopped, losses are consequences: a
+// platform may kill the containers that it stops.
 TimeMs Coordinator::happened(const Candidate& of) const {
   const bool loss = of.failure.kind == Kind::kClosed && !failing_->stops;
   return of.at - (loss ? kGatherMs : 0);
@@ -477,7 +488,8 @@ bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) const
   return order(one) < order(other);
 }
 
-// A root goes before a failure of unknown role, and that before a victim; among equals the earlier.
+// Orders by role: a root, a failure of unknown role, a victim. If the roles are equal, the earlier
+// failure is likelier.
 bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) const {
   const auto order = [](NodeFailure::Role role) {
     return role == NodeFailure::Role::kRoot ? 0 : role == NodeFailure::Role::kOpen ? 1 : 2;
@@ -487,7 +499,7 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) cons
   return first != second ? first < second : is_earlier(one, other);
 }
 
-// Forgets the least likely of more than kMaxOtherFailures, but never the earliest.
+// Adds a failure. Above kMaxOtherFailures, forgets the least likely one, but never the earliest.
 void Coordinator::add_other(Candidate other) {
   std::vector<Candidate>& others = failing_->others;
   others.push_back(std::move(other));
@@ -498,7 +510,8 @@ void Coordinator::add_other(Candidate other) {
   others.erase(std::max_element(others.begin() + 1, others.end(), likelier));
 }
 
-// The first failure is the earliest one. If the earliest is a victim, the likeliest one is.
+// Chooses the first failure: the earliest one. If the earliest is a victim, chooses the likeliest
+// one.
 void Coordinator::choose_first() {
   std::vector<Candidate>& all = failing_->others;
   all.push_back(std::move(failing_->first));
@@ -512,7 +525,8 @@ void Coordinator::choose_first() {
   all.erase(chosen);
 }
 
-// A node's own matter: each is told once in a start, and the last one shows.
+// Announces a failure that does not stop the other nodes, once for each node in a start. Verdicts
+// show the last one.
 void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   if (state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed) return;
   if (failing_ && add_to(failure, at)) return;
@@ -522,7 +536,7 @@ void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   changed();
 }
 
-// Adds to a known failure what a later report of it says. False: the failure is not known yet.
+// Updates a known failure from a later report of it. Returns false if the failure is not known yet.
 bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   const auto same = [&failure](const Candidate& known) {
     return known.failure.node == failure.node && known.failure.kind == failure.kind;
@@ -552,7 +566,7 @@ void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at
   if (state_ != NodeVerdict::State::kFailing) changed();
 }
 
-// Once nobody can say any more that something came before, the first failure is known.
+// Decides on the first failure when no report of an earlier one can come any more.
 void Coordinator::settle(TimeMs now) {
   if (state_ != NodeVerdict::State::kFailing) return;
   const NodeFailure& first = failing_->first.failure;
@@ -560,9 +574,9 @@ void Coordinator::settle(TimeMs now) {
   // A victim has a cause, which a slower node may still report.
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
-  const bool replanned = first.kind == Kind::kReplanned;  // whatever else ends, ends by it
+  const bool replanned = first.kind == Kind::kReplanned;  // all other ends follow from it
   const bool is_sure = replanned || first.kind == Kind::kUnfit || first.kind == Kind::kDiffers;
-  if (gathers && !is_sure && !ended_) return;  // with node 0 goes who could still say it
+  if (gathers && !is_sure && !ended_) return;  // no report can come after node 0's end
   state_ = NodeVerdict::State::kFailed;
   failing_->others.clear();
   failing_->again =
@@ -570,7 +584,7 @@ void Coordinator::settle(TimeMs now) {
   changed();
 }
 
-// A connection that closed at about the time of the failure may turn out to be the loss of its
+// True while a connection that closed at about the time of the failure may become the loss of its
 // node.
 bool Coordinator::awaits_away(TimeMs now) const {
   const TimeMs latest = failing_->since + kGatherMs;
@@ -579,7 +593,8 @@ bool Coordinator::awaits_away(TimeMs now) const {
   });
 }
 
-// A start that ran for long enough: all count anew, whatever they had left.
+// Returns whether all nodes can start again. A start that ran for Settings::restart_reset_ms resets
+// the restart counts of all nodes.
 bool Coordinator::all_may_restart(const NodeFailure& first) const {
   const TimeMs enough = settings_.restart_reset_ms;
   const bool anew = enough > 0 && first.ran_ms >= enough;
@@ -620,7 +635,8 @@ void Coordinator::scan(TimeMs now) {
   if (waiting_ != 0) describe_missing();
 }
 
-// All were there when this start was given, or later, before this coordinator was made.
+// Fails the job for nodes that have not reported to this coordinator within the time-out. They were
+// connected at the grant of this start or later, before this coordinator was created.
 void Coordinator::miss(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
   const bool given = settings_.all_connected || (zero.meeting != 0 && meeting_ == 0);
@@ -647,8 +663,9 @@ std::optional<TimeMs> Coordinator::next_tick() const {
 
 // --- Answers ---
 
-// A node that has not begun, as one that takes the place of a lost one, has nothing to stop: it
-// goes on to where all meet again. But node 0, which has to count the starts.
+// Returns the state in the verdict for a node. A node that has not begun, such as the replacement
+// of a lost one, has nothing to stop and continues to the next rendezvous. The exception is node 0,
+// which must count the starts.
 NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   const Node& to = nodes_[node];
   if (astray(to)) return NodeVerdict::State::kFailed;
@@ -660,7 +677,7 @@ NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   return spared ? NodeVerdict::State::kFine : state_;
 }
 
-// For a node that is astray.
+// Returns the verdict for a node that is astray().
 NodeVerdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   const NodeReport& report = nodes_[node].report;
   NodeVerdict verdict;

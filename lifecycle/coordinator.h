@@ -1,8 +1,9 @@
 #pragma once
-// The nodes of a job, as one sees it who hears them all: which failure was the first, whether they
-// stop, save, or may start again. Pure: no clock, no I/O. Node 0 has the one Coordinator, in the
-// process that holds the connections; it may be made again at any time and learns all from the
-// reports. Every node has a Machine, and each other one a LinkWatch (link_watch.h).
+// The coordinator of a job's nodes. It receives the reports of all nodes and decides which failure
+// was the first, and whether the nodes stop, save, or may start again. Pure: no clock, no I/O. Node
+// 0 has the only Coordinator, in the process that holds the connections. It can be created again at
+// any time and then learns its state from the reports. Every node has a Machine, and every node but
+// node 0 has a LinkWatch (link_watch.h).
 
 #include <cstdint>
 #include <functional>
@@ -17,112 +18,119 @@
 
 namespace lifecycle {
 
-inline constexpr TimeMs kDiffersMs = 5000;  // a container of another job is about to end meanwhile
-inline constexpr TimeMs kGatherMs = 300;    // for others that fail in the same breath
-inline constexpr TimeMs kDetailMs = 2500;   // for the last lines of what failed, or its cause
-inline constexpr TimeMs kReconnectMs = 3000;  // a closed connection may be made again
+// The time in which a container of another job may still be ending.
+inline constexpr TimeMs kDiffersMs = 5000;
+inline constexpr TimeMs kGatherMs = 300;      // wait for failures at nearly the same time
+inline constexpr TimeMs kDetailMs = 2500;     // wait for a failure's last lines, or for its cause
+inline constexpr TimeMs kReconnectMs = 3000;  // time in which a closed connection can be restored
 
-inline constexpr TimeMs kLookMs = 10'000;  // for all nodes to say where their ranks are
+inline constexpr TimeMs kLookMs = 10'000;  // time for all nodes to report their ranks' places
 
-inline constexpr std::size_t kMaxMissingNamed = 8;    // the others are counted
-inline constexpr std::size_t kMaxOtherFailures = 16;  // compared with the first one
+inline constexpr std::size_t kMaxMissingNamed = 8;    // further missing nodes are only counted
+inline constexpr std::size_t kMaxOtherFailures = 16;  // failures compared with the first one
 
-// Places of one node's ranks, as that node has told them.
+// The places of one node's ranks, as that node reported them.
 struct NodeLook {
   std::uint32_t node = 0;
   std::string places;  // NodeReport::places
 };
-// Compares the places; `whole`: every node has told its own.
+// Compares the places. `whole`: every node has reported its places.
 using JudgeHang =
     std::function<HangVerdict(const std::vector<NodeLook>& looks, std::uint32_t look, bool whole)>;
 
-// Whoever calls it tells what has come before it calls tick, so that its own pause is nobody's
-// silence; and gives node 0 its verdict before the others, so that no node runs a start that node 0
-// does not know of. Node 0's own reports come through the same calls, from connected on; it is
-// never silent.
+// The caller must deliver all received messages before it calls tick(). Otherwise a pause of the
+// caller looks like silence of the nodes. The caller must give node 0 its verdict before the
+// others. Otherwise a node could run a start that node 0 does not know. Node 0's own reports come
+// through the same calls, from connected() on. Node 0 is never silent.
 class Coordinator {
  public:
   struct Settings {
     std::uint32_t node_count = 1;
-    std::uint64_t cluster = 0;       // what arrivals must have
-    std::vector<std::string> names;  // of the nodes, by rank; may be shorter
-    bool stops = true;               // a failure on one node stops all; else they are told
-    bool together = true;            // all start again, or none; else each by itself
-    bool loss_counts = true;         // so does a node that is lost; else they are told
-    bool stop_counts = true;         // so does a node that was told to stop; else they are told
-    TimeMs timeout_ms = 30'000;      // of silence
-    TimeMs restart_reset_ms = 0;     // Policy::restart_reset_ms
-    bool all_connected = false;      // all_connected() of the coordinator before this one
-    JudgeHang judge_hang = {};       // empty: hangs are not judged
+    std::uint64_t cluster = 0;       // digest that arrivals must have (NodeReport::cluster)
+    std::vector<std::string> names;  // names of the nodes, by rank; may be shorter
+    bool stops = true;  // a failure on one node stops all nodes; otherwise it is announced to them
+    bool together = true;  // all nodes start again or none does; otherwise each restarts alone
+    // A lost node stops all nodes; otherwise the loss is announced to them.
+    bool loss_counts = true;
+    // A stopped node stops all nodes; otherwise the stop is announced to them.
+    bool stop_counts = true;
+    TimeMs timeout_ms = 30'000;   // silence after which a node is lost
+    TimeMs restart_reset_ms = 0;  // Policy::restart_reset_ms
+    bool all_connected = false;   // all_connected() of the coordinator before this one
+    JudgeHang judge_hang = {};    // empty: hangs are not judged
   };
   Coordinator(Settings settings, TimeMs now);
 
-  // A node, by its rank, has shown who it is. `life`: of its process, another one after a crash.
-  // Of the same life, this connection takes the place of an open one.
+  // Registers a node, by its rank, that has proved its identity. `life`: its process instance id,
+  // which changes after a crash. With an unchanged `life`, this connection replaces an open one.
   void connected(std::uint32_t node, std::uint64_t life, TimeMs now);
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
-  void heard(std::uint32_t node, TimeMs now);   // anything at all
-  void closed(std::uint32_t node, TimeMs now);  // its last connection
-  // A process said to be this node, and is not of this job: how, for those that wait. `for_good`:
-  // it knows the job's key, and its plan can never fit; if it says so again for kDiffersMs, without
-  // a gap of as much, the job fails. `node` is 0 on a second node 0.
+  void heard(std::uint32_t node, TimeMs now);   // Records that a message of any kind arrived.
+  void closed(std::uint32_t node, TimeMs now);  // Records that the node's last connection closed.
+  // Records that a process claims to be `node` but does not belong to this job. `how` is the
+  // difference, for the nodes that wait. `for_good`: the process knows the job's key, and its plan
+  // can never fit. If it repeats the claim for kDiffersMs, without a gap of that length, the job
+  // fails. For a second node 0, `node` is 0.
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   [[nodiscard]] bool ended_by_difference() const;
-  // Why no start may be given on node 0, in words; "": it may.
+  // Blocks the next start for the reason `why`, which node 0 found; "" lifts the block.
   void hold(const std::string& why);
   void tick(TimeMs now);
-  [[nodiscard]] std::optional<TimeMs> next_tick() const;  // at most a second after the last one
+  // Returns when tick() is due, at most a second after the last scan of the nodes.
+  [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
   [[nodiscard]] NodeVerdict verdict_for(std::uint32_t node, TimeMs now) const;
-  // Counts up when any verdict is another one than before, age_ms aside.
+  // Returns a number that increases when the verdict for any node changes, except for age_ms.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  // All nodes have been connected, also to the coordinator before this one, and none has ended or
-  // is lost.
+  // True if all nodes have been connected, here or to the coordinator before this one, and none has
+  // ended or is lost.
   [[nodiscard]] bool all_connected() const {
     return left_ == 0 && (known_ == nodes_.size() || (settings_.all_connected && !missed_));
   }
 
-  enum class Presence : std::uint8_t { kNever, kHere, kAway, kLost, kGone };  // kGone: farewell
+  // kGone: the leave message has arrived.
+  enum class Presence : std::uint8_t { kNever, kHere, kAway, kLost, kGone };
   [[nodiscard]] Presence presence(std::uint32_t node) const;
-  // Without the failure's detail; as it was last heard.
+  // Returns the last report of the node, without the failure's detail.
   [[nodiscard]] const NodeReport& report_of(std::uint32_t node) const;
   [[nodiscard]] TimeMs last_heard(std::uint32_t node) const;
 
  private:
   struct Node {
-    NodeReport report;  // the last one, without detail
+    NodeReport report;  // last report, without the failure's detail
     std::uint64_t life = 0;
-    TimeMs known_at = 0;  // its first connection to this coordinator
+    TimeMs known_at = 0;  // first connection to this coordinator
     TimeMs heard_at = 0;
-    TimeMs failed_at = 0;  // report.failure
-    TimeMs lost_at = 0;    // away or lost: its connection closed, or it was last heard
-    TimeMs began_at = 0;   // its start; as report.ran_ms is known
-    TimeMs back_by = 0;    // away: until then
+    TimeMs failed_at = 0;  // time of report.failure
+    TimeMs lost_at = 0;    // away or lost: when the connection closed, or the node was last heard
+    TimeMs began_at = 0;   // time at which the node's start began, from report.ran_ms
+    TimeMs back_by = 0;    // away: time until which it can reconnect
     std::uint32_t go = 0;
-    bool went = false;   // it has said since that it does not wait any more
-    bool known = false;  // has been connected
+    bool went = false;   // the node has reported since that it no longer waits
+    bool known = false;  // a connection has existed
     bool connected = false;
     bool reported = false;
-    bool away = false;  // its connection has closed, and no report has come through another one
+    bool away = false;  // the connection closed, and no report has come through a new one
     bool lost = false;
-    bool silent = false;  // so it was lost
+    bool silent = false;  // lost by silence, not by a closed connection
     bool gone = false;
-    bool told = false;          // of it, in this start
-    bool sees_missing = false;  // Verdict::missing and waits_for
+    bool told = false;          // this node's failure has been announced in this start
+    bool sees_missing = false;  // true: the node's verdict has NodeVerdict::missing and waits_for
   };
   struct Candidate {
     NodeFailure failure;
     TimeMs at = 0;
   };
-  struct Failing {                       // a start of the job that fails
-    Candidate first;                     // as far as it is known
-    std::vector<Candidate> others = {};  // while State is kFailing; at most kMaxOtherFailures
-    TimeMs since = 0;                    // when the first report of a failure came
-    bool stops = false;                  // a node was stopped
+  struct Failing {    // a failing start of the job
+    Candidate first;  // first failure, as far as it is known
+    // Other failures while State is kFailing; at most kMaxOtherFailures.
+    std::vector<Candidate> others = {};
+    TimeMs since = 0;    // time of the first report of a failure
+    bool stops = false;  // a node was stopped
     bool again = false;
   };
-  struct Past {  // a start that node 0 has let go of
+  struct Past {  // a start that node 0 has ended
     std::uint32_t restarts = 0;
     std::optional<Failing> failing;
   };
@@ -165,7 +173,7 @@ class Coordinator {
   [[nodiscard]] bool is_cut_off(TimeMs now) const;
   [[nodiscard]] bool awaits_away(TimeMs now) const;
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
-  [[nodiscard]] bool arrived(const Node& node) const;  // and was not given go
+  [[nodiscard]] bool arrived(const Node& node) const;  // waits for a start, which is not granted
   [[nodiscard]] bool ready(const Node& node) const;
   [[nodiscard]] bool is_unfit(const Node& node) const;
   [[nodiscard]] bool in_start(const Node& node) const;
@@ -191,44 +199,45 @@ class Coordinator {
   Settings settings_;
   std::vector<Node> nodes_;
   std::uint64_t version_ = 1;
-  TimeMs awake_at_;  // the last call
+  TimeMs awake_at_;  // time of the last call
   TimeMs made_at_;
-  TimeMs absent_from_;  // the last time that it heard nobody
+  TimeMs absent_from_;  // begin of the last pause of this process, in which it received nothing
   TimeMs absent_until_;
   TimeMs scanned_at_;
   std::vector<std::uint32_t> away_;
   struct Difference {
     std::string how;
-    std::optional<TimeMs> since = {};  // it is for good, and is said again and again
+    std::optional<TimeMs> since = {};  // begin of the repeated claims that are for good
     TimeMs last = 0;
   };
   std::map<std::uint32_t, Difference> differing_;
   std::string held_;
 
-  std::optional<std::uint32_t> start_;  // node 0 alone says which
-  bool begun_ = false;                  // some node runs it
+  std::optional<std::uint32_t> start_;  // number of the current start, which only node 0 decides
+  bool begun_ = false;                  // a node runs this start
   NodeVerdict::State state_ = NodeVerdict::State::kFine;
-  std::optional<Failing> failing_;  // unless all is fine
+  std::optional<Failing> failing_;  // empty if all is fine
   std::optional<Past> past_;
 
-  std::uint32_t ready_ = 0;    // nodes
+  std::uint32_t ready_ = 0;    // nodes that are ready()
   std::uint32_t waiting_ = 0;  // nodes that have arrived
-  std::uint32_t unfit_ = 0;    // nodes that never will
+  std::uint32_t unfit_ = 0;    // nodes for which is_unfit() is true
   std::uint32_t known_ = 0;    // nodes that have been connected
   std::uint32_t left_ = 0;     // nodes that have ended or are lost
   std::uint32_t present_ = 0;  // nodes whose report came through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;
-  std::uint32_t given_start_ = 0;  // what go was given last for
-  std::uint64_t meeting_ = 0;  // whose go was given last; learned, where that was before our time
-  bool missed_ = false;        // it was looked who of the last meeting is not here
+  std::uint32_t given_start_ = 0;  // start of the last grant
+  // Rendezvous id of the last grant; learned from node 0 if an earlier coordinator gave it.
+  std::uint64_t meeting_ = 0;
+  bool missed_ = false;  // the search for absent nodes of the last rendezvous is done
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
   std::uint32_t saves_known_ = 0;
-  std::uint32_t knowing_ = 0;  // nodes below know of checkpoint saves_
+  std::uint32_t knowing_ = 0;  // nodes below this index know of checkpoint saves_
   std::uint32_t look_ = 0;
   TimeMs look_since_ = 0;
-  bool look_open_ = false;  // the places are still coming
+  bool look_open_ = false;  // places are still expected
   std::optional<HangVerdict> hang_;
   bool ended_ = false;
   int exit_code_ = 0;

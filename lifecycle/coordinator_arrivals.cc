@@ -1,5 +1,5 @@
-// The Coordinator's starts: which node takes part in the one that there is, who has let go of the
-// last one and waits, and who is given go.
+// The part of Coordinator for the starts of a job. It decides which nodes take part in the current
+// start, which nodes wait for the next one, and when to grant that one.
 
 #include <utility>
 
@@ -22,22 +22,23 @@ std::uint64_t mixed(std::uint64_t x) {
 
 }  // namespace
 
-// Where each node counts its starts for itself, each is in the one that there is.
+// True if the node takes part in the current start. If each node counts its own starts, every node
+// that has reported takes part.
 bool Coordinator::in_start(const Node& node) const {
   if (!node.reported || !numbered()) return node.reported;
   return start_ == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node) &&
          !container_restarted(node);
 }
 
-// The node's container was started again after its end, while the start still runs without it, and
-// does not concern that start any more.
+// True if the node's container ended and was started again, while the start still runs without it.
+// The node no longer belongs to that start.
 bool Coordinator::container_restarted(const Node& node) const {
   if (!begun_ || &node == nodes_.data() || may_go(node)) return false;
   return running_meeting() != 0 && node.report.meeting == 0;
 }
 
-// The node runs, or stops, a start that is none of the job's any more: node 0 has let go of it, or
-// has another life.
+// True if the node runs or stops a start that the job has left: node 0 has ended it, or is another
+// process instance.
 bool Coordinator::astray(const Node& node) const {
   if (!node.reported || !numbered() || !start_) return false;
   const NodeReport& report = node.report;
@@ -51,8 +52,8 @@ bool Coordinator::astray(const Node& node) const {
   return fine && report.meeting != running_meeting();
 }
 
-// It was given go and has not said that it went, which it may do at any time: it has not let go. Or
-// it ends, and never will.
+// True if the node got a grant and has not reported that it started. It can start at any time, or
+// it is ending and never will.
 bool Coordinator::may_go(const Node& node) const {
   const NodeReport& report = node.report;
   const bool ends = report.stage == Stage::kStopping || report.stage == Stage::kEnded;
@@ -68,8 +69,8 @@ std::uint64_t Coordinator::running_meeting() const {
   return zero.go != 0 && zero.go == zero.report.arrival ? meeting_ : 0;
 }
 
-// It meets for the next start, or was stopped on the way there, and what runs cannot go on without
-// it.
+// True if the node has left the current start, which cannot continue without it. The node prepares
+// or waits for the next start, or was stopped while it did.
 bool Coordinator::has_left(const Node& node) const {
   const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   const Node& zero = nodes_[0];
@@ -82,8 +83,8 @@ bool Coordinator::has_left(const Node& node) const {
   return runs && (node.report.stage == Stage::kPreparing || arrived(node) || was_to_meet);
 }
 
-// It was given go with all others, and looked at its list of nodes again before it heard that: what
-// runs is without it.
+// True if the node resolved its list of nodes again before it received the grant that all nodes
+// got. The current start runs without it.
 bool Coordinator::missed_go(const Node& node) const {
   const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
   if (!numbered() || !fine || !begun_ || !node.reported || &node == nodes_.data()) return false;
@@ -109,7 +110,8 @@ bool Coordinator::ready(const Node& node) const {
          node.report.cluster == settings_.cluster;
 }
 
-// A node that stops, or ends, says by that why it does not come.
+// True if the node does not wait for the others. A node that stops or ends is not unfit: its state
+// shows why it is missing.
 bool Coordinator::is_unfit(const Node& node) const {
   const NodeReport& report = node.report;
   const bool goes_on = report.stage == Stage::kPreparing || report.stage == Stage::kRunning;
@@ -129,8 +131,9 @@ void Coordinator::count(const Node& node, int by) {
   add(present_, node.connected && node.reported && !node.away);
 }
 
-// What fails is not started any more: first it is known whether all start again, and node 0, which
-// counts the starts, lets go of it.
+// Grants the start if all nodes are ready. A failing start is not granted. First the verdict must
+// decide that all start again. Then node 0, which counts the starts, must have ended the failed
+// start.
 void Coordinator::give_go() {
   const bool failing = state_ == NodeVerdict::State::kFailing ||
                        (state_ == NodeVerdict::State::kFailed && !failing_->again);
@@ -154,11 +157,11 @@ std::uint64_t Coordinator::meeting_of_all() const {
   for (std::uint64_t i = 0; i < nodes_.size(); ++i) {
     sum += mixed(mixed(mixed(i) ^ nodes_[i].life) ^ nodes_[i].report.arrival);
   }
-  return sum | 1U;  // 0: none
+  return sum | 1U;  // 0: no rendezvous
 }
 
-// Go was given before this coordinator was made. Who has not heard of it hears it again, unless
-// somebody has taken a node's place since.
+// Restores a grant that an earlier coordinator gave. A node that has not received it gets it again,
+// unless a node was replaced since.
 void Coordinator::remember_meeting(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
   if (meeting_ != 0 || zero.meeting == 0 || zero.stage != Stage::kRunning) return;
@@ -200,7 +203,7 @@ std::string Coordinator::why_missing(std::uint32_t node) const {
 
 void Coordinator::describe_missing() {
   std::string text;
-  std::string reason;  // of those named last: it stands once behind several
+  std::string reason;  // reason of the nodes named last, written once after several nodes
   std::uint32_t missing = 0;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (ready(nodes_[i])) continue;

@@ -1,4 +1,4 @@
-// Coordinator: the judgement of a hang, once all nodes have looked where their ranks are.
+// The judgement of a hang in Coordinator, when all nodes have reported where their ranks are.
 
 #include <algorithm>
 #include <utility>
@@ -8,10 +8,11 @@
 
 namespace lifecycle {
 
-// A look follows the last one. A Coordinator that is made again learns the number, and that the
-// look is over.
+// Opens a look if the report has a number above the last one. A new Coordinator learns the number,
+// and whether that look is over.
 void Coordinator::take_look(const NodeReport& report, TimeMs now) {
-  constexpr std::uint32_t kMaxLooks = 1U << 31U;  // of one job; more are none of ours
+  // Looks of one job; trainit sends no higher number.
+  constexpr std::uint32_t kMaxLooks = 1U << 31U;
   if (report.look > kMaxLooks || report.judged > report.look) return;
   if (report.judged > look_) {
     look_ = report.judged;
@@ -27,7 +28,7 @@ void Coordinator::take_look(const NodeReport& report, TimeMs now) {
   changed();
 }
 
-// Nodes that run no start, or are not connected, are not awaited.
+// Judges the open look. Nodes that run no start, or are not connected, are not waited for.
 void Coordinator::judge_hang(TimeMs now) {
   if (!look_open_) return;
   const auto answered = [this](const Node& node) {

@@ -1,5 +1,5 @@
 #pragma once
-// The events that the machine gets and the actions that it asks for. Both are plain values.
+// The events that a Machine receives and the actions that it requests. Both are plain values.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,114 +20,119 @@ enum class Timer : std::uint8_t {
   kHold,
   kRestart,
   kEscalate,
-  kNotify,      // the drain or the pre-stop tasks' time is over
-  kCheckpoint,  // what a checkpoint is granted is over
-  kExpire,      // the job's time is over
+  kNotify,      // the time of the drain or of the pre-stop tasks is over
+  kCheckpoint,  // the checkpoint's time is over
+  kExpire,      // the job's time limit is reached
   kRendezvous,  // the other nodes have not arrived
-  kVerdict,     // nobody said which failure was the first
-  kDiagnosis,   // nobody said whether a restart can help
+  kVerdict,     // no verdict came on the first failure
+  kDiagnosis,   // no diagnosis came on whether a restart can help
 };
 inline constexpr std::size_t kTimerCount = 13;
 
 namespace event {
 struct Begin {};
-// The resolver's answer: the main and service tasks to start, and the hooks; kData and kResolve are
-// left out. Without a main task the job is a pause, which
-// only a stop ends, and well. The first time they are appended to the table. After a restart the
-// n-th main task takes the place of the n-th before (next incarnation), further ones are appended,
-// places no longer named stay ended; services that run go on, the others are started again;
-// hooks no longer named are left out. Task::ordinal says which one is meant.
+// The resolver's answer: the main and service tasks to start, and the hooks. kData and kResolve
+// tasks are ignored. Task::ordinal identifies a task. Without a main task, the job is a pause,
+// which only a stop ends, with success. The first answer appends its tasks to the table. After a
+// restart, the n-th main task replaces the previous n-th one (next incarnation), and further ones
+// are appended. Main tasks that the answer no longer names stay ended, and such hooks are skipped.
+// Services that run continue; the others start again.
 struct ClusterReady {
   std::vector<TaskKind> tasks;
-  Policy policy = {};  // from now on; what has begun keeps its times
-  // The one main task is one node's part of a job: stopped, its own code is not the job's.
+  Policy policy = {};  // applies from now on; timers that run keep their times
+  // The single main task is one node's part of a job. After a stop, its exit code is not the job's.
   bool part_of_job = false;
 };
-struct TaskStarted {  // its program was executed
+struct TaskStarted {  // the task's program was executed
   TaskRef task;
 };
 struct TaskEnd {
   TaskRef task;
   ExitStatus exit_status;
-  bool unasked = false;  // no stop signal of ours had reached it
+  bool unasked = false;  // no stop signal from trainit had reached the task
 };
-struct TasksEnded {  // all deaths seen in one turn
+struct TasksEnded {  // all deaths seen in one loop iteration
   std::vector<TaskEnd> ends;
-  int forwarded = 0;  // the signal that one of them died of, after it came to us; 0 = none
+  int forwarded = 0;  // signal to trainit that then killed one of the tasks; 0: none
 };
-struct ResolveFailed {  // why the resolve task is about to end badly: 69 or 125. Before its end.
+// The reason for an imminent failure of the resolve task; posted before its end.
+struct ResolveFailed {
   int exit_code = 125;
-  bool left = false;  // no failure: the job goes on without this node, which ends well
+  bool left = false;  // no failure: the job continues without this node, which succeeds
 };
 struct StopRequested {
   int signal = 15;
-  int sent = 0;  // the signal that the main tasks get instead; 0 = the same
+  int sent = 0;  // signal for the main tasks; 0: they get `signal`
 };
-struct SignalReceived {  // any other signal: forwarded to the main tasks
+struct SignalReceived {  // any other signal; the machine forwards it to the main tasks
   int signal = 0;
 };
 struct TimerFired {
   Timer timer = Timer::kKill;
   std::uint32_t generation = 0;
 };
-struct NothingLeft {};     // no child is left, adopted ones included; all ends of tasks were told
-struct NothingAdopted {};  // no adopted child is left; services of ours may be
+// No child is left, adopted ones included; all ends of tasks were posted before.
+struct NothingLeft {};
+struct NothingAdopted {};  // no adopted child is left; trainit's services may still run
 struct Release {};         // ends the debug window
-struct HoldFor {           // sets the debug window, once in it, to end this long from now
+struct HoldFor {           // during the debug window: sets its end to duration_ms from now
   TimeMs duration_ms = 0;
 };
-// The main tasks save what they have reached. Then the job ends and asks to be started again
-// elsewhere (75), whatever their exit codes; or it goes on.
+// A request that the main tasks save a checkpoint. The job then ends with 75, whatever their exit
+// codes, to be started again elsewhere. If keep_running is set, the job continues instead.
 struct CheckpointRequested {
   bool keep_running = false;
-  bool elsewhere = false;  // on another node of the job
+  bool elsewhere = false;  // requested on another node of the job
 };
 struct NobodySaves {};  // the answer to AskToSave: no process takes the signal
 // All nodes know of the checkpoint that ends the job, and none had failed before.
 struct SaveKnown {};
-struct ExpireIn {  // sets the job's time to be over this long from now, also where it had no limit
+struct ExpireIn {  // sets the job's time limit to duration_ms from now, even if there was none
   TimeMs duration_ms = 0;
 };
-// Other nodes than the job was started with: start it again.
+// The list of nodes differs from the one that the job was started with. The job starts again.
 struct MembershipChanged {
-  bool elsewhere = false;  // as another node has seen, which starts again
+  bool elsewhere = false;  // another node has noticed the change, and starts again
 };
-// A main task lives and makes no progress: it has failed with 70.
+// A main task lives but makes no progress. It counts as failed, with exit code 70.
 struct TaskStalled {
   TaskRef task;
-  TimeMs silent_ms = 0;  // for so long
+  TimeMs silent_ms = 0;  // time without progress
 };
-// The connection to the job's other nodes (coordinator.h): while it is up, which failure was the
-// first is known by it.
+// The connection to the job's other nodes (coordinator.h) changed. While the connection is up, the
+// coordinator decides which failure was the first.
 struct Linked {
   bool up = false;
-  bool ended = false;  // node 0 has said farewell: it gives no start any more
+  bool ended = false;  // node 0 has sent its leave message and allows no further start
 };
-// A node of the job has failed or was stopped, and with it the job.
+// A node of the job has failed or was stopped, and the whole job with it.
 struct JobFailed {
-  bool known = false;    // which was the first; the rest is of that one
-  bool here = false;     // it is this node's own failure
-  bool stopped = false;  // a stop of that node, and no failure
-  bool expired = false;  // nor is this: the job's time is over
+  bool known = false;    // the first failure is known; the other fields describe it
+  bool here = false;     // the first failure is this node's own
+  bool stopped = false;  // no failure: that node was stopped
+  bool expired = false;  // no failure: the job's time limit is reached
   bool again = false;    // the job starts again on all nodes
   TimeMs ran_ms = -1;    // NodeFailure::ran_ms
 };
-// The options of this node do not fit those of the others, which wait for it in vain.
+// The options of this node do not fit those of the others, which wait for it in vain
+// (NodeFailure::Kind::kUnfit). Or a node plans another job (kDiffers).
 struct Unfit {};
-// The output of a failure here has been read. Policy::restart_verdict asks for it, and a cause with
-// several ends.
+// The diagnosis of a failure on this node, made from its output. Policy::restart_verdict requests
+// it, and so does a cause with several failed tasks.
 struct Diagnosed {
-  std::uint32_t restarts = 0;  // in which start of the job it failed
-  bool hopeless = false;       // another one would end the same
-  // Another end of the cause was the first; or, while another node's failure is not known, this
-  // rank failed here, by what it had printed before our signal. Then more follows.
+  std::uint32_t restarts = 0;  // number of the start that failed
+  bool hopeless = false;       // a restart would end the same way
+  // Another task of the cause failed first. Or, while another node's failure is not known, this
+  // rank failed here, as its output before trainit's signal shows. If `first` is set, a further
+  // Diagnosed event follows.
   std::optional<TaskRef> first = {};
 };
-// All nodes have arrived, where they wait for one another before a start.
+// All nodes have arrived at the rendezvous before a start.
 struct NodesReady {
-  std::uint32_t restarts = 0;  // of the job, by which all of them count
+  std::uint32_t restarts = 0;  // the job's number of restarts, which all nodes adopt
 };
-// It was sent a stop signal and may not be: it is not waited for, as it cannot be killed either.
+// kill() failed with EPERM: the task runs as another user. The machine does not wait for it, as
+// KILL would fail too.
 struct Unreachable {
   TaskRef task;
 };
@@ -150,15 +155,16 @@ struct Start {
 struct Signal {
   TaskRef task;
   int signal = 0;
-  bool stops = false;  // it is to end it; otherwise the signal is one that is passed on
+  bool stops = false;  // a stop signal; otherwise a forwarded signal
 };
-// Signal every adopted process, and from now on each one that is adopted; 0 ends that. While it
-// holds, NothingLeft and NothingAdopted are said as soon as they are true, which may be at once.
-// Where adopted processes cannot be told apart (no /proc), NothingLeft alone is enough.
+// Sends `signal` to every adopted process, and from now on to each newly adopted one; 0 ends that.
+// While it is active, the caller posts NothingLeft and NothingAdopted as soon as they are true,
+// possibly at once. If adopted processes cannot be distinguished (no /proc), NothingLeft alone is
+// enough.
 struct SweepAdopted {
   int signal = 0;
 };
-struct SetTimer {  // replaces a pending one of the same name
+struct SetTimer {  // replaces a pending timer of the same name
   Timer timer = Timer::kKill;
   std::uint32_t generation = 0;
   TimeMs at = 0;
@@ -166,9 +172,9 @@ struct SetTimer {  // replaces a pending one of the same name
 struct CancelTimer {
   Timer timer = Timer::kKill;
 };
-struct AskToSave {};  // the main tasks are sent the signal for a checkpoint, where there is one
-struct Report {};     // the cause is known: say it. Again where another node's came before it
-struct Exit {         // once, the last action. What still lives is the caller's to kill.
+struct AskToSave {};  // sends the main tasks the checkpoint signal, if there is one
+struct Report {};     // reports the known cause; repeated if another cause was reported before
+struct Exit {         // the last action, once; the caller kills processes that still live
   int code = 0;
 };
 }  // namespace action

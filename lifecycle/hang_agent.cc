@@ -21,7 +21,7 @@ bool HangAgent::stalled(TimeMs silent_ms, TimeMs now) {
   return true;
 }
 
-// Ranks that a look finds at work again are what node 0 has to know.
+// Node 0 must learn from an open look that the ranks make progress again.
 void HangAgent::forget() {
   fails_at_.reset();
   places_.clear();
@@ -47,7 +47,7 @@ void HangAgent::apply_verdict(const NodeVerdict& verdict, TimeMs now) {
   verdict_at_ = now;
   places_.clear();
   owes_ = false;
-  told_ = first && !fails_at_;  // an old one
+  told_ = first && !fails_at_;  // an old verdict
   if (told_) forgotten_ = look_;
   if (fails_at_ && verdict_.suspects.empty()) fails_at_ = now;
 }

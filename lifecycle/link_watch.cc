@@ -18,7 +18,7 @@ void LinkWatch::resume(std::uint64_t life, std::uint32_t restarts, TimeMs now) {
 }
 
 void LinkWatch::connected(TimeMs now) {
-  if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new one takes the place of a silent one
+  if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new connection replaces a silent one
   link_ = Link::kOpen;
   heard_at_ = now;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Node 0's loss, as another node of the job sees it. Pure.
+// The detection of node 0's loss on the other nodes of a job. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -10,25 +10,29 @@
 
 namespace lifecycle {
 
-// What a node that has lost its connection to node 0 concludes by itself, as node 0 would of it.
-// Whoever calls it tells what has come before it asks whether node 0 is lost. `loss_counts`: it
-// stops this node, as Settings::stops and Settings::loss_counts say together. `node0`: node_text().
+// The watch of one node over its connection to node 0. A loss is concluded by the rules that node 0
+// applies to the other nodes. The caller must deliver all received messages before it calls lost().
+// `loss_counts`: the loss stops this node (both Settings::stops and Settings::loss_counts).
+// `node0`: node 0's node_text().
 class LinkWatch {
  public:
   LinkWatch(TimeMs timeout_ms, bool loss_counts, std::string node0)
       : timeout_ms_(timeout_ms), counts_(loss_counts), node0_(std::move(node0)) {}
-  // Takes the place of a watch that has ended and knew node 0 by `life`, in start `restarts`.
+  // Continues a watch that has ended. That watch knew node 0 by the process instance id `life`, in
+  // start `restarts`.
   void resume(std::uint64_t life, std::uint32_t restarts, TimeMs now);
   void connected(TimeMs now);
   void heard(TimeMs now);
   void closed(TimeMs now);
-  // Takes a verdict that came; a farewell ends the watch. `own`: this node's last report. Returns
-  // what the node has to follow: the verdict, or node 0's loss if another process instance of node
-  // 0 sent it and this node is still part of a start of the previous one.
+  // Takes a received verdict. Node 0's leave message in it ends the watch. `own`: this node's last
+  // report. Returns the verdict that the node must follow, which is `last` or node 0's loss. The
+  // loss is returned if a loss stops this node and if node 0 was replaced. Replaced means that
+  // another process instance of node 0 sent `last`, while this node is still part of a start of the
+  // previous instance.
   NodeVerdict verdict(const NodeVerdict& last, const NodeReport& own, TimeMs now);
-  // Node 0's loss, once it is one. It ends when the connection is there again.
+  // Returns node 0's loss from its time-out until the connection is back, otherwise nothing.
   [[nodiscard]] std::optional<NodeVerdict> lost(TimeMs now) const;
-  // When it is lost, unless something comes before. May have passed.
+  // Returns when node 0 counts as lost, unless a message arrives before. The time may have passed.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
  private:
@@ -42,10 +46,10 @@ class LinkWatch {
   TimeMs heard_at_ = 0;
   TimeMs closed_at_ = 0;
   std::uint32_t restarts_ = 0;
-  std::uint64_t life_ = 0;  // Verdict::life; 0: none came
+  std::uint64_t life_ = 0;  // NodeVerdict::life; 0: no verdict arrived
   struct Replaced {
-    TimeMs at = 0;               // the connection to the previous instance closed
-    std::uint32_t restarts = 0;  // the start that this node takes part in
+    TimeMs at = 0;               // when the connection to the previous instance closed
+    std::uint32_t restarts = 0;  // start that this node takes part in
   };
   std::optional<Replaced> replaced_;
   bool ended_ = false;

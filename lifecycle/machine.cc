@@ -10,7 +10,8 @@ namespace lifecycle {
 
 namespace {
 
-constexpr TimeMs kLongestMs = 1'000'000'000'000;  // 31 years; keeps now + duration in range
+// 31 years, so that now + duration does not overflow.
+constexpr TimeMs kLongestMs = 1'000'000'000'000;
 
 constexpr std::size_t slot(Timer timer) { return static_cast<std::size_t>(timer); }
 
@@ -18,7 +19,7 @@ TimeMs sane(TimeMs duration_ms) { return std::clamp<TimeMs>(duration_ms, 0, kLon
 
 bool is_signal(int number) { return number > 0 && number <= kLastSignal; }
 
-// Each incarnation of the job has its own.
+// True for a kind of hook that runs again in each start of the job.
 bool runs_anew(TaskKind kind) {
   return kind == TaskKind::kPreStart || kind == TaskKind::kPostStart ||
          kind == TaskKind::kCheckpoint || kind == TaskKind::kPreStop ||
@@ -65,7 +66,7 @@ std::vector<Action> Machine::step(const Event& event, TimeMs now) {
   return std::exchange(actions_, {});
 }
 
-// --- One answer to each event ---
+// --- Events ---
 
 void Machine::on(const event::Begin& /*event*/, TimeMs now) {
   if (begun_ || phase_ != Phase::kPreparing) return;
@@ -111,7 +112,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     if (task == nullptr || !task->live()) continue;
     task->state = TaskState::kEnded;
     task->exit_status = end.exit_status;
-    // One that was given up, perhaps an incarnation ago, is no longer part of anything.
+    // An abandoned task, perhaps of an earlier incarnation, no longer matters.
     if (!task->abandoned) ends.push_back(end);
   }
   if (ends.empty()) return;
@@ -120,7 +121,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
       return preparing_ended(ends, now);
     case Phase::kStarting:
     case Phase::kRunning:
-      // The sender wanted the end of the job, and no restart.
+      // The sender of the signal wanted the job to end, not to restart.
       if (event.forwarded != 0 && decides_any(ends)) {
         return on(event::StopRequested{event.forwarded, SIGTERM}, now);
       }
@@ -140,7 +141,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     case Phase::kAutoRestart:
     case Phase::kHold:
     case Phase::kExited:
-      return;  // a service, or a task given up long ago
+      return;  // a service, or a task that was abandoned earlier
   }
 }
 
@@ -165,7 +166,7 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
   if (event.signal == SIGINT) ++interrupts_;
   if (event.signal == SIGTERM) ++terms_;
   const bool by_others = outcome_ == Outcome::kReplanned || outcome_ == Outcome::kStoppedElsewhere;
-  // All nodes are being stopped, and another one heard of it first.
+  // All nodes are being stopped, and another node received the stop first.
   const bool unknown = outcome_ == Outcome::kFailed && began_elsewhere_ && !verdict_known_;
   if ((by_others || unknown || starts_again) && final_code_ < 0) outcome_ = Outcome::kStopped;
   if (unknown || starts_again) elsewhere_ = has_cause_ = false;
@@ -184,8 +185,8 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
     case Phase::kPostStop:
       if (first) stop_sooner(now);
       if (waits_for_verdict()) return leave_verdict(now);
-      // Further TERMs are duplicates, as platforms send them. Another signal may be the one that
-      // the job saves on.
+      // Further TERMs are duplicates, which platforms send. A different signal may be the one on
+      // which the job saves.
       if (interrupts_ >= 2 || (policy_.second_term_kills && terms_ >= 2)) return expedite(now);
       if (phase_ == Phase::kStopping && stage_ == Stage::kTerm) {
         for (Task& task : tasks_) pass_on(task);
@@ -202,7 +203,7 @@ void Machine::on(const event::SignalReceived& event, TimeMs /*now*/) {
   for (const Task& task : tasks_) {
     if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
     actions_.emplace_back(
-        action::Signal{ref(task), event.signal});  // if it dies, that is a failure
+        action::Signal{ref(task), event.signal});  // a death by this signal is a failure
   }
 }
 
@@ -236,7 +237,7 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
     case Timer::kVerdict:
       return leave_verdict(now);
     case Timer::kDiagnosis:
-      diagnosing_ = false;  // in doubt it can
+      diagnosing_ = false;  // no answer: assume that a restart can help
       return settle_on_failure(now);
   }
 }
@@ -246,7 +247,7 @@ void Machine::on(const event::NothingLeft& /*event*/, TimeMs now) {
 }
 
 void Machine::on(const event::NothingAdopted& /*event*/, TimeMs now) {
-  // At the end of all, services are waited for too, and what they leave behind.
+  // The machine also waits for services and their leftover processes at the end of the container.
   if (phase_ == Phase::kStopping && stage_ >= Stage::kSweep && next_ != Next::kEnd) {
     leave_sweep(now);
   }
@@ -282,7 +283,7 @@ void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
       set_timer(Timer::kCheckpoint, checkpoint_until_);
       return settle_checkpoint(now);
     default:
-      return;  // it has been asked, or is on its way down
+      return;  // a checkpoint is under way already, or the job is ending
   }
 }
 
@@ -301,11 +302,11 @@ void Machine::on(const event::ExpireIn& event, TimeMs now) {
   const bool goes_on = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart ||
                        phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || !(goes_on || expires_at_ != 0)) return;
-  expires_at_ = std::max<TimeMs>(now + sane(event.duration_ms), 1);  // 0 is none
+  expires_at_ = std::max<TimeMs>(now + sane(event.duration_ms), 1);  // 0: no limit
   set_timer(Timer::kExpire, expires_at_);
 }
 
-// While it resolves, the resolver sees by itself what there is.
+// A resolver that still runs finds the new list of nodes without this event.
 void Machine::on(const event::MembershipChanged& event, TimeMs now) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kRunning || start_granted()) {
     count_anew(ran_ms(now));
@@ -324,9 +325,9 @@ void Machine::on(const event::TaskStalled& event, TimeMs now) {
        now, sane(event.silent_ms));
 }
 
-// --- The way up ---
+// --- The start sequence ---
 
-// Starts what may start next; the table says how far we are.
+// Starts the tasks that may start next, according to the state of all tasks.
 void Machine::advance_preparing(TimeMs now) {
   for (Task& task : tasks_) {
     const bool resolve = &task == resolver();
@@ -359,7 +360,7 @@ void Machine::enter_starting(TimeMs now) {
   settle_running(now);
 }
 
-// Running once every main task is confirmed, or has already ended.
+// Enters Running when every main task is confirmed or has already ended.
 void Machine::settle_running(TimeMs now) {
   if (phase_ != Phase::kStarting) return;
   const bool starting = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
@@ -412,7 +413,8 @@ void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs no
       if (resolve && !cluster_ready_) set_timer(Timer::kResolve, now + kAnswerGapMs);
       continue;
     }
-    // A resolver that says nothing and dies, by whatever, is a defect of ours: 125.
+    // A resolver that dies without a ResolveFailed, for whatever reason, is a defect of trainit:
+    // 125.
     const int own = resolve_code_ != 0 ? resolve_code_ : exit_code::kOwnFailure;
     if (cause.ends.empty()) cause.exit_code = resolve ? own : end.exit_status.exit_code();
     cause.ends.push_back(end);
@@ -458,8 +460,9 @@ void Machine::checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs n
   settle_checkpoint(now);
 }
 
-// Over when nothing is left to be saved, or all that was asked has answered. A signal is not
-// answered: then the main tasks have all the time that is granted, or end by themselves.
+// Ends the checkpoint when nothing is left to save, or when all hooks have answered. The checkpoint
+// signal has no answer. After it the main tasks have the whole granted time, unless they end
+// earlier.
 void Machine::settle_checkpoint(TimeMs now) {
   const bool asked = signal_saves_ && waits_for(TaskKind::kMain);
   if (job_done() || !(asked || waits_for(TaskKind::kCheckpoint))) enter_stopping(now);
@@ -480,12 +483,12 @@ void Machine::expire(TimeMs now) {
   }
 }
 
-// The job ends, for another reason than a failure.
+// Ends the job for a reason other than a new failure on this node.
 void Machine::end_as(Outcome outcome, TimeMs now) {
   if (phase_ == Phase::kAutoRestart) {
     cancel_timer(Timer::kRestart);
     restart_at_ = 0;
-    mains_started_ = false;  // the failure was answered by the restart that is now called off
+    mains_started_ = false;  // the cancelled restart was the answer to that start's failure
   }
   outcome_ = outcome;
   enter_stopping(now);
@@ -493,7 +496,8 @@ void Machine::end_as(Outcome outcome, TimeMs now) {
 
 // --- Resolving ---
 
-// The resolver ran out of time, or one half of its answer did not follow the other.
+// Fails the job because the resolver exceeded its time, or because one part of its answer is
+// missing.
 void Machine::resolve_overdue(TimeMs now) {
   Cause cause;
   const bool late = waits_for(TaskKind::kResolve) && !cluster_ready_;

@@ -1,21 +1,27 @@
 #pragma once
-// The lifecycle of a container: events in, actions out. Pure: no clock, no I/O, no ranks. It
-// decides when something starts, is told to stop, is killed, and with which code the container
-// ends.
+// The lifecycle of a container as a state machine: events in, actions out. It decides when a task
+// starts, gets a stop signal or is killed, and which exit code the container has. Pure: no clock,
+// no I/O, no ranks.
 //
 //   Preparing{data | resolve, then pre-start} -> Starting -> Running (-> Checkpointing)
 //     -> Stopping{pre-stop, tasks, leftovers} (-> OnFailure)
 //     -> AutoRestart -> Preparing{resolve, then pre-start}   a main task failed, and restarts are
-//                                                            left; or the nodes are others now
+//                                                            left; or the list of nodes changed
 //     -> Hold -> Stopping                    anything failed, and there is a debug window
 //     -> PostStop -> Exited
 //
-// What ends Preparing, Starting or Running decides the exit code: a failure its own, one on another
-// node 76, a stop request the one of Machine::stopped_code, the time limit 124, a checkpoint 75,
-// else 0. Every state
-// answers every event; what is late or does not apply is a no-op. A timer and a task carry a
-// generation or an incarnation, by which late events are recognised. A Machine is a value: copy it
-// to try something.
+// The exit code depends on the reason why Preparing, Starting or Running ended:
+//
+//   a failure on this node             the code of that failure
+//   a failure or stop on another node  76
+//   a stop request                     the code of Machine::stopped_code
+//   the time limit                     124
+//   a checkpoint                       75
+//   any other reason                   0
+//
+// Every state answers every event. A late event, or one that does not apply, is a no-op. The
+// generation of a timer and the incarnation of a task show that an event is late. A Machine is a
+// value: copy it to try a step.
 
 #include <array>
 #include <cstdint>
@@ -42,73 +48,81 @@ enum class Phase : std::uint8_t {
 };
 const char* phase_name(Phase phase);
 
-// The first failure. Deaths that our own TERM or KILL caused are never in it.
+// The first failure of a start. It includes a death by the machine's own signal only if the output
+// shows that the task had failed before (event::Diagnosed).
 struct Cause {
-  std::vector<event::TaskEnd> ends;  // not by our TERM, the first counts; none: it was late,
-                                     // or on another node
-  int exit_code = 0;                 // never 0
+  // The failed tasks, the first failure in front. Empty if no task failed here: a time-out, options
+  // that do not fit, or a failure on another node.
+  std::vector<event::TaskEnd> ends;
+  int exit_code = 0;  // exit code of the failure, never 0
   TimeMs at = 0;
 };
 
 class Machine {
  public:
-  // `preparing`: the data and resolve tasks. Without a resolve task ClusterReady comes after Begin
-  // by itself.
+  // `preparing`: the data and resolve tasks. Without a resolve task the caller posts ClusterReady
+  // on its own, after Begin.
   Machine(Policy policy, const std::vector<TaskKind>& preparing);
 
   std::vector<Action> step(const Event& event, TimeMs now);
 
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
-  // The failure of this incarnation of the job; while a restart is awaited, of the last.
+  // Returns the failure of the current start of the job, or nullptr. While a restart is pending, it
+  // is the failure of the previous start.
   [[nodiscard]] const Cause* cause() const { return has_cause_ ? &cause_ : nullptr; }
-  [[nodiscard]] int stop_signal() const { return stop_signal_; }  // 0 = no stop was asked for
-  // The stop decides the exit code: it came before the job had ended by itself.
+  [[nodiscard]] int stop_signal() const { return stop_signal_; }  // 0: no stop was requested
+  // True if a stop request decides the exit code, because it came before the job had ended
+  // otherwise.
   [[nodiscard]] bool stopped() const { return outcome_ == Outcome::kStopped; }
   [[nodiscard]] bool expired() const { return outcome_ == Outcome::kExpired; }
-  // It starts again because the nodes are others now.
+  // True if the job starts again because the list of nodes changed.
   [[nodiscard]] bool replanned() const { return outcome_ == Outcome::kReplanned; }
-  // It ends, or has ended, to be started again elsewhere.
+  // True if the job ends, or has ended, to be started again elsewhere.
   [[nodiscard]] bool rescheduled() const { return outcome_ == Outcome::kRescheduled; }
-  // When a job that asked for a checkpoint to be rescheduled stops waiting for it; else 0.
+  // Returns when a job that ends after a checkpoint stops waiting for it; otherwise 0.
   [[nodiscard]] TimeMs checkpoint_until() const {
     return phase_ == Phase::kCheckpointing ? checkpoint_until_ : 0;
   }
-  // A checkpoint is under way, as far as that can be told.
+  // True while a checkpoint is under way, as far as the machine can know.
   [[nodiscard]] bool checkpointing() const;
-  // Checkpoints that were asked for on this node, and whether the job goes on after the last.
+  // Return how many checkpoints were requested on this node, and whether the job continues after
+  // the last one.
   [[nodiscard]] std::uint32_t saves_asked() const { return saves_asked_; }
   [[nodiscard]] bool save_keeps_running() const { return save_keeps_running_; }
-  // What the container ends with, as far as it is known; final from PostStop on, so that post-stop
-  // tasks can be told.
+  // Returns the container's exit code, as far as it is known. It is final from PostStop on, so that
+  // post-stop tasks can receive it.
   [[nodiscard]] int exit_code() const;
   [[nodiscard]] TimeMs hold_until() const { return hold_until_; }
-  // When the job's time is over; 0 = it has no limit, or that has passed.
+  // Returns when the job's time limit ends, or 0 if there is no limit or it has passed.
   [[nodiscard]] TimeMs expires_at() const { return expires_at_; }
-  [[nodiscard]] std::uint32_t restarts() const { return restarts_; }  // for whatever reason
-  // Failures that were answered by one, as Policy::max_restarts counts them. The count begins anew
-  // after a start that ran for Policy::restart_reset_ms; that is told until the next one.
+  [[nodiscard]] std::uint32_t restarts() const { return restarts_; }  // restarts for any reason
+  // Returns the number of failures that a restart answered, as Policy::max_restarts counts them.
+  // The count is reset after a start that ran for Policy::restart_reset_ms. Until the next start,
+  // counts_anew() reports the reset.
   [[nodiscard]] std::uint32_t failures() const { return failures_; }
   [[nodiscard]] bool counts_anew() const { return counts_anew_; }
-  // How long this start ran well, until now or until it failed; -1: it did not begin.
+  // Returns how long this start ran well, until now or until it failed. Returns -1 if it has not
+  // begun.
   [[nodiscard]] TimeMs ran_ms(TimeMs now) const;
-  // The other nodes are awaited before the start: what was there of the last one is gone.
+  // True while this node waits for the other nodes before a start. All processes of the previous
+  // start have ended.
   [[nodiscard]] bool awaits_nodes() const;
-  // All nodes have been allowed to start, and this one still runs hooks or copies data.
+  // True if all nodes have been allowed to start, and this one still runs hooks or copies data.
   [[nodiscard]] bool start_granted() const { return phase_ == Phase::kPreparing && nodes_ready_; }
-  // There is a failure, and which one of the job's was the first may still be told.
+  // True if the job has failed and node 0 can still announce which failure was the first.
   [[nodiscard]] bool awaits_verdict() const;
-  // The failure, or the stop, is another node's.
+  // True if the failure, or the stop, is another node's.
   [[nodiscard]] bool failed_elsewhere() const { return elsewhere_; }
-  // A failure of a main task may be answered by a restart: there are some left. Of the failure that
-  // there is: it would be, if this node were the only one.
+  // Returns whether restarts are left for a failure of a main task.
   [[nodiscard]] bool may_restart() const;
+  // Returns whether a restart would answer the present failure if this node were the only one.
   [[nodiscard]] bool would_restart() const;
-  // Whether a restart can help is still being looked at, and decides whether there is one.
+  // True while the diagnosis whether a restart can help is missing and decides about the restart.
   [[nodiscard]] bool uses_diagnosis() const;
-  // Several ends, and the first failure among them is still being looked for.
+  // True while the diagnosis looks for the first failure among several failed tasks.
   [[nodiscard]] bool seeks_first() const;
-  // When the next incarnation begins; 0 = none is awaited.
+  // Returns when the next start begins, or 0 if no restart is pending.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
  private:
@@ -119,10 +133,10 @@ class Machine {
     kStopped,
     kExpired,
     kRescheduled,
-    kReplanned,  // the nodes are others now
+    kReplanned,  // the list of nodes changed
     kStoppedElsewhere,
   };
-  // How far Stopping (the first six) and PostStop (the others) have come.
+  // The progress of Stopping (the first six) and PostStop (the others).
   enum class Stage : std::uint8_t {
     kPreStop,
     kTerm,
@@ -134,13 +148,13 @@ class Machine {
     kPostTerm,
     kPostKill,
   };
-  enum class Next : std::uint8_t { kEnd, kRestart, kHold };  // after Stopping
+  enum class Next : std::uint8_t { kEnd, kRestart, kHold };  // phase after Stopping
   struct TimerSlot {
     std::uint32_t generation = 0;
     bool armed = false;
   };
 
-  // One answer to each event (machine.cc).
+  // The answer to each event (machine.cc, machine_stop.cc, machine_nodes.cc).
   void on(const event::Begin& event, TimeMs now);
   void on(const event::ClusterReady& event, TimeMs now);
   void on(const event::TaskStarted& event, TimeMs now);
@@ -166,7 +180,7 @@ class Machine {
   void on(const event::NodesReady& event, TimeMs now);
   void on(const event::Unreachable& event, TimeMs now);
 
-  // The way up (machine.cc).
+  // The start sequence (machine.cc, machine_nodes.cc).
   void advance_preparing(TimeMs now);
   void resolve_again(TimeMs now);
   void enter_starting(TimeMs now);
@@ -183,7 +197,7 @@ class Machine {
   void end_as(Outcome outcome, TimeMs now);
   [[nodiscard]] bool job_done() const;
 
-  // The way down (machine_stop.cc).
+  // The stop sequence (machine_stop.cc, machine_nodes.cc).
   void fail(Cause cause, TimeMs now, TimeMs silent_ms = 0);
   void blame(Cause cause);
   void take_first(TaskRef first, TimeMs now);
@@ -200,13 +214,13 @@ class Machine {
   [[nodiscard]] bool waits_for_verdict() const {
     return phase_ == Phase::kStopping && stage_ == Stage::kVerdict;
   }
-  // For a start. Another one takes its place in an elastic job.
+  // True if no start is possible without node 0. In an elastic job another node takes its place.
   [[nodiscard]] bool needs_node0() const { return policy_.rendezvous_ms > 0 && !policy_.elastic; }
-  // Another node was stopped, and this one may be next.
+  // True if another node was stopped, so that this one may be stopped next.
   [[nodiscard]] bool awaits_stop() const {
     return outcome_ == Outcome::kStoppedElsewhere && stop_signal_ == 0;
   }
-  // A node may have failed before it heard of the checkpoint that ends the job.
+  // True if a node may have failed before it knew of the checkpoint that ends the job.
   [[nodiscard]] bool doubts_save() const {
     return outcome_ == Outcome::kRescheduled && linked_ && !save_known_ && !verdict_known_ &&
            stop_signal_ == 0;
@@ -252,8 +266,9 @@ class Machine {
   void set_timer(Timer timer, TimeMs at);
   void cancel_timer(Timer timer);
   Task* find(TaskRef ref);
-  Task* first_idle(TaskKind kind);  // and named
-  bool start_next(TaskKind kind);   // of a sequence, where there is one more
+  Task* first_idle(TaskKind kind);  // first idle task that is named()
+  // Starts the next idle task of the kind; returns whether there was one.
+  bool start_next(TaskKind kind);
   [[nodiscard]] const Task* resolver() const;
   [[nodiscard]] const Task* main_task(std::uint32_t ordinal) const;
   [[nodiscard]] std::uint32_t count(TaskKind kind) const {
@@ -266,7 +281,7 @@ class Machine {
   [[nodiscard]] bool among(const std::vector<event::TaskEnd>& ends, TaskKind kind) const;
   [[nodiscard]] bool decides_any(const std::vector<event::TaskEnd>& ends) const;
   [[nodiscard]] bool in_job(const Task& task) const;
-  // A main task whose failure is the job's.
+  // True for a main task whose failure is the job's failure.
   [[nodiscard]] bool decides(const Task& task) const {
     return task.kind == TaskKind::kMain &&
            (policy_.success != SuccessPolicy::kFirst || task.ordinal == 0);
@@ -277,58 +292,62 @@ class Machine {
 
   Policy policy_;
   std::vector<Task> tasks_;
-  std::array<std::uint32_t, kTaskKinds> counts_ = {};  // of this incarnation of the job, by kind
+  // Number of tasks in this start of the job, by kind.
+  std::array<std::uint32_t, kTaskKinds> counts_ = {};
   std::array<TimerSlot, kTimerCount> timers_;
-  std::vector<Action> actions_;  // of the step under way
+  std::vector<Action> actions_;  // actions of the current step
 
   Phase phase_ = Phase::kPreparing;
   bool begun_ = false;
   bool cluster_ready_ = false;
-  int resolve_code_ = 0;  // what ResolveFailed said
+  int resolve_code_ = 0;  // exit code from ResolveFailed; 0: none
   bool part_of_job_ = false;
   bool mains_started_ = false;
   std::uint32_t restarts_ = 0;
   std::uint32_t failures_ = 0;
   bool counts_anew_ = false;
-  std::optional<TimeMs> began_at_;  // this start: its main tasks
-  std::optional<TimeMs> well_ms_;   // how long it ran well, once it has ended
+  std::optional<TimeMs> began_at_;  // start of the main tasks
+  std::optional<TimeMs> well_ms_;   // time that this start ran well, after its end
   TimeMs restart_at_ = 0;
   TimeMs checkpoint_until_ = 0;
-  bool signal_saves_ = false;  // the main tasks were asked: nothing tells when they have saved
+  // The main tasks got the checkpoint signal; the end of their saving is not visible.
+  bool signal_saves_ = false;
   std::uint32_t saves_asked_ = 0;
   bool save_keeps_running_ = false;
   bool save_known_ = false;  // all nodes know of the checkpoint
-  bool save_ends_ = false;   // the job, whatever its ranks return
+  bool save_ends_ = false;   // the checkpoint ends the job, whatever its ranks return
   TimeMs expires_at_ = 0;
-  bool expired_ = false;  // the time was over while the job was on its way down
+  bool expired_ = false;  // the time limit passed during a checkpoint or the stop sequence
 
   Outcome outcome_ = Outcome::kOpen;
   bool has_cause_ = false;
   Cause cause_;
-  bool restartable_ = false;  // the cause is a main task's
-  bool diagnosing_ = false;   // whether a restart can help is still being looked at
+  bool restartable_ = false;  // a restart may answer the cause
+  bool diagnosing_ = false;   // the diagnosis of the cause is not complete
   bool linked_ = false;
   bool node0_ended_ = false;
-  bool elsewhere_ = false;        // the cause is another node's
-  bool began_elsewhere_ = false;  // the way down, also where it turned out that it is not
-  bool verdict_known_ = false;    // which failure of the job was the first
-  TimeMs verdict_since_ = 0;      // awaited
+  bool elsewhere_ = false;  // the cause is another node's
+  // The stop sequence began for a failure elsewhere, which may prove not to be the first.
+  bool began_elsewhere_ = false;
+  bool verdict_known_ = false;  // the first failure of the job is known
+  TimeMs verdict_since_ = 0;    // begin of the wait for the verdict
   bool nodes_ready_ = false;
-  TimeMs rendezvous_until_ = 0;  // 0: none has begun
+  TimeMs rendezvous_until_ = 0;  // 0: no rendezvous has begun
   int stop_signal_ = 0;
-  int sent_signal_ = 0;      // what the main tasks get for it
-  std::uint64_t stops_ = 0;  // what they are to get for all stop requests, as signal_bit has them
-  int interrupts_ = 0;       // SIGINTs among the stop requests
-  int terms_ = 0;            // SIGTERMs
-  bool expedited_ = false;   // by the second of them
+  int sent_signal_ = 0;  // signal that the main tasks get for stop_signal_
+  // Set of signals for the main tasks from all stop requests (signal_bit).
+  std::uint64_t stops_ = 0;
+  int interrupts_ = 0;      // SIGINTs among the stop requests
+  int terms_ = 0;           // SIGTERMs among the stop requests
+  bool expedited_ = false;  // a second request asked for KILL
   Stage stage_ = Stage::kTerm;
   Next next_ = Next::kEnd;
   Budget budget_;
-  TimeMs notified_at_ = 0;       // when the main tasks were told to stop
-  std::uint32_t escalated_ = 0;  // how many steps of the escalation there were since
+  TimeMs notified_at_ = 0;       // time at which the main tasks got the stop signal
+  std::uint32_t escalated_ = 0;  // escalation steps since then
   TimeMs hold_until_ = 0;
   bool hold_over_ = false;
-  int final_code_ = -1;  // from PostStop on
+  int final_code_ = -1;  // exit code from PostStop on; -1: not final
 };
 
 }  // namespace lifecycle

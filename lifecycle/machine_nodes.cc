@@ -1,5 +1,5 @@
-// A Machine as one node of several: they wait for one another before a start, and what fails on one
-// ends the job on all.
+// The parts of a Machine for a job of several nodes. The nodes wait for one another before a start,
+// and a failure of one node ends the job on all nodes.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace lifecycle {
 
-// --- Before a start ---
+// --- The rendezvous before a start ---
 
 void Machine::on(const event::NodesReady& event, TimeMs now) {
   if (!awaits_nodes()) return;
@@ -24,7 +24,8 @@ bool Machine::awaits_nodes() const {
          !nodes_ready_ && !waits_for(TaskKind::kResolve);
 }
 
-// The nodes that are awaited are others by now. The time for them goes on.
+// Resolves the list of nodes again, because it changed during the wait. The time limit of the wait
+// stays.
 void Machine::resolve_again(TimeMs now) {
   const Task* resolve = resolver();
   if (resolve == nullptr) return;
@@ -49,7 +50,7 @@ void Machine::on(const event::Linked& event, TimeMs now) {
 
 void Machine::on(const event::JobFailed& event, TimeMs now) {
   switch (phase_) {
-    case Phase::kPreparing:  // before a grant, nodes that start again are awaited here anyway
+    case Phase::kPreparing:  // before the grant, this node waits for restarting nodes anyway
       if (start_granted()) return fail_elsewhere(event, now);
       [[fallthrough]];
     case Phase::kAutoRestart:
@@ -71,7 +72,7 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
   }
 }
 
-// Bad input, which node 0 has found.
+// Fails the job for bad input that node 0 has found.
 void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || (phase_ != Phase::kPreparing && !up)) return;
@@ -80,7 +81,8 @@ void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
 }
 
 void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
-  if (event.known && event.here) {  // and it is not, or it is the one that a restart is to answer
+  // No task has failed here, unless a pending restart was the answer to that failure.
+  if (event.known && event.here) {
     if (phase_ != Phase::kAutoRestart || outcome_ != Outcome::kFailed || elsewhere_) return;
     take_verdict(event);
     return end_as(Outcome::kFailed, now);
@@ -99,7 +101,8 @@ void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
   if (event.known) take_verdict(event);
 }
 
-// A node that failed before it heard of the checkpoint has saved nothing.
+// Turns the end by a checkpoint into a failure. A node that failed before it knew of the checkpoint
+// has saved nothing.
 void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) return;
   blame_elsewhere(event, now);
@@ -120,7 +123,7 @@ void Machine::take_verdict(const event::JobFailed& event) {
   verdict_known_ = true;
   restartable_ = event.again && (restartable_ || !event.here);
   if (event.here) return;
-  // What failed here was a consequence.
+  // The failure on this node was a consequence.
   leave_diagnosis();
   if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(cause_.at));
   elsewhere_ = true;
@@ -131,10 +134,11 @@ void Machine::take_verdict(const event::JobFailed& event) {
   actions_.emplace_back(action::Report{});
 }
 
-// Of one that comes late only that no node starts again is heeded (enter_next).
+// Applies a verdict during the stop sequence. If a verdict was applied before, a later one can only
+// exclude the restart (enter_next).
 void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
   if (!event.known || outcome_ != Outcome::kFailed || stop_signal_ != 0 || hold_over_) return;
-  if (event.here && elsewhere_) return;  // nothing failed here
+  if (event.here && elsewhere_) return;  // no failure was found on this node
   if (verdict_known_) {
     restartable_ = restartable_ && event.again;
     return;
@@ -143,7 +147,7 @@ void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
   follow_in_wait(now);
 }
 
-// The first failure is known by now.
+// Shortens the wait for the verdict, because the first failure is known.
 void Machine::follow_in_wait(TimeMs now) {
   if (!waits_for_verdict()) return;
   if (!awaits_stop()) return settle_verdict(now);
@@ -151,7 +155,8 @@ void Machine::follow_in_wait(TimeMs now) {
   set_timer(Timer::kVerdict, now + kStopOfAllMs);
 }
 
-// What failed here while others let go of this start was a consequence.
+// Treats a failure here as a consequence, because other nodes left this start for a new list of
+// nodes.
 void Machine::follow_others(TimeMs now) {
   if (outcome_ == Outcome::kRescheduled) return on(event::SaveKnown{}, now);  // no failure follows
   const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
@@ -184,13 +189,13 @@ void Machine::tasks_gone(TimeMs now) {
   set_timer(Timer::kVerdict, others ? elsewhere : here);
 }
 
-// Something that was waited for has come.
+// Ends the wait if none of its reasons is left.
 void Machine::settle_verdict(TimeMs now) {
   const bool waits = awaits_verdict() || awaits_stop() || doubts_save() || seeks_first();
   if (!waits) leave_verdict(now);
 }
 
-// The time that was waited is nobody's: no stop was asked for meanwhile.
+// Ends the wait and adds its duration to the budget, because no stop was requested during the wait.
 void Machine::leave_verdict(TimeMs now) {
   cancel_timer(Timer::kVerdict);
   const TimeMs waited = now - verdict_since_;

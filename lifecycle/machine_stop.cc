@@ -1,4 +1,5 @@
-// The way down of a Machine: TERM, KILL, leftovers, the debug window, post-stop tasks, the code.
+// The stop sequence of a Machine: TERM, KILL, leftovers, the debug window, post-stop tasks, the
+// exit code.
 
 #include <algorithm>
 #include <csignal>
@@ -11,7 +12,7 @@ namespace lifecycle {
 
 namespace {
 
-// They have nothing to save: what they do can be broken off at any instant.
+// True for a kind of task that has nothing to save and can be killed at any time.
 bool prepares(TaskKind kind) { return kind == TaskKind::kData || kind == TaskKind::kResolve; }
 
 bool is_leftover(TaskKind kind) {
@@ -41,7 +42,8 @@ void Machine::blame(Cause cause) {
   actions_.emplace_back(action::Report{});
 }
 
-// Main tasks that had failed before they were told to stop, and whose ends are seen only now.
+// Adds to the cause the main tasks that had failed before they got the stop signal. Their ends are
+// seen only now.
 void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
   const bool open =
       outcome_ == Outcome::kFailed && !verdict_known_ && mains_started_ && !save_ends_;
@@ -66,7 +68,8 @@ TimeMs Machine::ran_ms(TimeMs now) const {
   return well_ms_.value_or(began_at_ ? now - *began_at_ : -1);
 }
 
-// What failed before a start that ran well for so long is another matter.
+// Resets the count of failures after a start that ran well for Policy::restart_reset_ms. Earlier
+// failures are then unrelated.
 void Machine::count_anew(TimeMs ran_ms) {
   const TimeMs enough = policy_.restart_reset_ms;
   if (enough <= 0 || ran_ms < enough || failures_ == 0) return;
@@ -75,7 +78,7 @@ void Machine::count_anew(TimeMs ran_ms) {
 }
 
 bool Machine::uses_diagnosis() const {
-  // Of several nodes node 0 decides, by what it was told until then.
+  // Node 0 decides for several nodes, by the reports that it had until then.
   const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && verdict_known_);
   return diagnosing_ && !decided && would_restart();
 }
@@ -90,8 +93,8 @@ bool Machine::seeks_first() const {
          cause_.ends.size() > 1 && stop_signal_ == 0 && !hold_over_;
 }
 
-// The output shows the first failure: one of several ends, or a rank that our signal ended while
-// it failed.
+// Makes `first` the first failure, as the output shows. It is one of several failed tasks, or a
+// rank that trainit's signal ended while it was failing.
 void Machine::take_first(TaskRef first, TimeMs now) {
   if (elsewhere_ && awaits_verdict()) {
     if (save_ends_) return;
@@ -124,7 +127,7 @@ void Machine::on(const event::Diagnosed& event, TimeMs now) {
   if (phase_ == Phase::kOnFailure) settle_on_failure(now);
 }
 
-// --- Main tasks, hooks, data, resolver: TERM, KILL, given up ---
+// --- Main tasks, hooks, data, resolver: TERM, KILL ---
 
 void Machine::enter_stopping(TimeMs now) {
   const bool done = outcome_ == Outcome::kSucceeded || outcome_ == Outcome::kFailed;
@@ -140,7 +143,7 @@ void Machine::enter_stopping(TimeMs now) {
     if (!task.live() || task.abandoned) continue;
     signal(task, prepares(task.kind) ? SIGKILL : SIGTERM);
   }
-  // A job that runs has its time to get ready. One that has failed is half dead already.
+  // A running job has time to prepare for the stop. A failed job has no use for that time.
   if (done) return notify_tasks(now);
   settle_pre_stop(now);
 }
@@ -173,7 +176,7 @@ void Machine::notify_tasks(TimeMs now) {
   await_escalation(now);
 }
 
-// A main task that was told gets each other stop signal too, whatever asked for the stop before.
+// Sends a main task each stop signal that it has not received, whatever caused the stop before.
 void Machine::pass_on(Task& task) {
   if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) return;
   for (int number = 1; number <= kLastSignal; ++number) {
@@ -184,13 +187,14 @@ void Machine::pass_on(Task& task) {
 void Machine::await_escalation(TimeMs now) {
   if (escalated_ == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
   const EscalationStep& next = policy_.escalation[escalated_];
-  // Later than its own time when we were late (frozen, suspended): then at once, in its turn.
+  // If this process was late (frozen, suspended), an overdue step runs at once, but in its order.
   if (in_time(next, budget_, notified_at_)) {
     set_timer(Timer::kEscalate, std::max(now, notified_at_ + next.after_ms));
   }
 }
 
-// Bad input stays bad: a hook's failure, a command that is not there or not executable.
+// Returns false for bad input, which a restart does not change: a failed hook, or a command that is
+// missing or not executable.
 bool Machine::is_restartable(const event::TaskEnd& first) const {
   const bool bad = first.exit_status.how == ExitStatus::How::kNotStarted &&
                    first.exit_status.value > exit_code::kOwnFailure;
@@ -198,7 +202,7 @@ bool Machine::is_restartable(const event::TaskEnd& first) const {
 }
 
 void Machine::escalate(TimeMs now) {
-  if (!waits_for(TaskKind::kMain)) return;  // hooks that live on have their time
+  if (!waits_for(TaskKind::kMain)) return;  // hooks that still run keep their time
   const int number = policy_.escalation[escalated_].signal;
   if (number == SIGKILL) return kill_tasks(now);
   ++escalated_;
@@ -221,13 +225,13 @@ void Machine::kill_tasks(TimeMs now) {
   set_timer(Timer::kGiveUp, now + budget_.reap_ms);
 }
 
-// --- Leftovers: adopted processes, and at the end of all the services ---
+// --- Leftovers: adopted processes, and finally the services ---
 
 Machine::Next Machine::choose_next() const {
   const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
   if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
-  // A main task or a copy that cannot be killed must not run beside its next incarnation, and no
-  // start runs without its pre-start hooks.
+  // A main task or a copy that cannot be killed must not run in parallel with its next incarnation.
+  // A pre-start hook that cannot be killed cannot run again, and no start runs without it.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kData ||
                         task.kind == TaskKind::kPreStart;
@@ -238,23 +242,25 @@ Machine::Next Machine::choose_next() const {
   return policy_.hold_ms > 0 ? Next::kHold : Next::kEnd;
 }
 
-// What failed before this start was granted is bad input, or data that are not there. A later
-// failure may be a consequence of another node's: whether the first one is answered by a restart,
-// NodeFailure::restarts says.
+// A failure before this start was granted is bad input or missing data. A later failure may be a
+// consequence of another node's failure. NodeFailure::restarts says whether a restart answers the
+// first one.
 bool Machine::may_restart() const {
   const bool prepared = outcome_ != Outcome::kFailed || mains_started_ || nodes_ready_;
   const bool meets = !node0_ended_ || !needs_node0();
   return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
 }
 
-// Whether the failure is one to restart on, its own node says.
+// Returns whether a restart would answer the failure. Only the node that failed applies its
+// Policy::no_restart_on.
 bool Machine::would_restart() const {
   return outcome_ == Outcome::kFailed && restartable_ && may_restart() &&
          (elsewhere_ || restarts_on(policy_, cause_.exit_code));
 }
 
-// Another node failed, and all start again: a stop counts as in the wait for that. The node that
-// failed keeps its own code until it waits.
+// True during the stop for another node's failure if all nodes start again. A stop request then has
+// the same effect as in Phase::kAutoRestart. The failed node keeps its own exit code until it is in
+// that phase.
 bool Machine::is_on_way_to_restart() const {
   const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
   return down && elsewhere_ && verdict_known_ && !hold_over_ && would_restart();
@@ -266,7 +272,7 @@ void Machine::enter_sweep(TimeMs now) {
   stage_ = Stage::kSweep;
   actions_.emplace_back(action::SweepAdopted{SIGTERM});
   if (next_ == Next::kEnd) stop_services();
-  // What a killed copy leaves behind has been killed with it, or hangs in the kernel.
+  // Leftover processes of a killed copy were killed with it, or are blocked in the kernel.
   const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kData && task.stop_signal != 0;
   });
@@ -297,9 +303,9 @@ void Machine::sweep_kill(TimeMs now) {
 void Machine::leave_sweep(TimeMs now) {
   cancel_timer(Timer::kSweep);
   cancel_timer(Timer::kGiveUp);
-  // What is adopted from now on is a debug session's, the next incarnation's or a hook's.
+  // Processes adopted from now on belong to a debug session, the next incarnation or a hook.
   actions_.emplace_back(action::SweepAdopted{0});
-  // Once for each failure, and not when somebody waits for the end.
+  // On-failure hooks run once for each failure, and not if a stop was requested.
   if (outcome_ == Outcome::kFailed && stop_signal_ == 0 && !hold_over_) {
     phase_ = Phase::kOnFailure;
     return settle_on_failure(now);
@@ -315,7 +321,7 @@ void Machine::settle_on_failure(TimeMs now) {
 void Machine::enter_next(TimeMs now) {
   if (next_ == Next::kRestart) {
     if (diagnosing_) return await_diagnosis(now);
-    next_ = choose_next();  // by now nobody else may
+    next_ = choose_next();  // a verdict may have excluded the restart meanwhile
     if (next_ == Next::kEnd) return enter_stopping(now);
   }
   switch (next_) {
@@ -334,7 +340,7 @@ void Machine::await_diagnosis(TimeMs now) {
 }
 
 void Machine::await_restart(TimeMs now) {
-  if (expired_) return end_as(Outcome::kExpired, now);  // with its services
+  if (expired_) return end_as(Outcome::kExpired, now);  // the services end as well
   phase_ = Phase::kAutoRestart;
   const TimeMs delay = outcome_ == Outcome::kFailed ? restart_delay(policy_, failures_++) : 0;
   restart_at_ = now + delay;
@@ -345,7 +351,7 @@ void Machine::await_restart(TimeMs now) {
 
 void Machine::enter_hold(TimeMs now) {
   phase_ = Phase::kHold;
-  cancel_timer(Timer::kExpire);  // the job's time, not that of its leftovers
+  cancel_timer(Timer::kExpire);  // the limit is for the job, not for its leftovers
   expires_at_ = 0;
   hold_until_ = now + policy_.hold_ms;
   set_timer(Timer::kHold, hold_until_);
@@ -375,7 +381,7 @@ void Machine::next_post_stop() {
   if (stage_ != Stage::kPost || !start_next(TaskKind::kPostStop)) exit();
 }
 
-// Its time is up: TERM first, KILL the next time.
+// Ends post-stop tasks that have exceeded their time: TERM first, KILL the next time.
 void Machine::end_post_stop(TimeMs now) {
   const bool kill = expedited_ || stage_ == Stage::kPostTerm;
   stage_ = kill ? Stage::kPostKill : Stage::kPostTerm;
@@ -397,9 +403,9 @@ void Machine::exit() {
   actions_.emplace_back(action::Exit{exit_code()});
 }
 
-// --- What changes a stop on the way ---
+// --- Changes to a stop under way ---
 
-// SIGKILL did not end it: a process in D state. Go on without.
+// Abandons the tasks that SIGKILL did not end (processes in D state), and continues without them.
 void Machine::give_up(TimeMs now) {
   const bool sweeping = phase_ == Phase::kStopping && stage_ == Stage::kSweepKill;
   for (Task& task : tasks_) {
@@ -429,7 +435,7 @@ void Machine::on(const event::Unreachable& event, TimeMs now) {
   }
 }
 
-// The first stop request, while we are on the way down for another reason.
+// Applies the first stop request while the job is already ending for another reason.
 void Machine::stop_sooner(TimeMs now) {
   const Budget fresh = make_budget(policy_, hooks(), now);
   if (phase_ == Phase::kPostStop) {
@@ -440,7 +446,8 @@ void Machine::stop_sooner(TimeMs now) {
     return;
   }
   if (stage_ < Stage::kSweep || next_ == Next::kEnd) return;
-  // No restart and no hold any more: the services end as well, and have the whole grace for it.
+  // A restart or hold is no longer possible. The services end as well, and have the whole grace
+  // period.
   budget_ = fresh;
   next_ = Next::kEnd;
   stage_ = Stage::kSweep;
@@ -449,7 +456,7 @@ void Machine::stop_sooner(TimeMs now) {
   set_timer(Timer::kSweep, budget_.sweep_kill_at);
 }
 
-// Someone at the keyboard asked twice: the rest of the way with KILL, and no more hooks.
+// Finishes the stop with KILL and without further hooks, because a user asked twice.
 void Machine::expedite(TimeMs now) {
   if (expedited_) return;
   expedited_ = true;
@@ -463,17 +470,18 @@ void Machine::expedite(TimeMs now) {
     case Stage::kPostTerm:
       return end_post_stop(now);
     case Stage::kKill:
-    case Stage::kVerdict:  // which no stop waits for
+    case Stage::kVerdict:  // a stop request ends this wait
     case Stage::kSweepKill:
     case Stage::kPostKill:
-      return;  // as soon as it can be
+      return;  // KILL was sent: the stop cannot be faster
   }
 }
 
 // --- The exit code ---
 
 int Machine::exit_code() const {
-  // A main task that outlived its SIGKILL may still end and would change the code by its own.
+  // A main task that outlived its SIGKILL may still end, and its exit code must not change this
+  // one.
   if (final_code_ >= 0) return final_code_;
   switch (outcome_) {
     case Outcome::kFailed:
@@ -483,7 +491,8 @@ int Machine::exit_code() const {
     case Outcome::kExpired:
       return exit_code::kExpired;
     case Outcome::kRescheduled:
-    case Outcome::kReplanned:  // a task hangs in the kernel, so here it cannot start again
+    // A task is blocked in the kernel, so the job cannot start again here.
+    case Outcome::kReplanned:
       return exit_code::kReschedule;
     case Outcome::kStoppedElsewhere:
       return exit_code::kElsewhere;
@@ -494,15 +503,17 @@ int Machine::exit_code() const {
   return 0;
 }
 
-// The KILL is none of them: what needs it did not stop.
+// True if a stop signal other than KILL ended the task. A task that needs KILL did not stop as
+// asked.
 bool Machine::by_our_signal(const Task& task) const {
   if (task.exit_status.how != ExitStatus::How::kSignaled) return false;
   const int number = task.exit_status.value;
   return number == sent_signal_ || (task.sent & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
 }
 
-// A single command's own code; of several, on one node or on many, nobody's code is the job's, and
-// 0 would read as success.
+// Returns the exit code of a stopped job. A single command's own code is the job's. If the job has
+// several main tasks, on one or many nodes, no task's code is the job's, and 0 would look like
+// success.
 int Machine::stopped_code() const {
   const int by_signal = exit_code::kSignalBase + stop_signal_;
   if (!mains_started_) return by_signal;

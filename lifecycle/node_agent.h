@@ -1,6 +1,6 @@
 #pragma once
-// One node of a job, between its Machine and what node 0 says (coordinator.h): what it reports of
-// itself, and which events follow from a verdict. Pure.
+// The agent of one node of a job. It connects the node's Machine with the coordinator on node 0
+// (coordinator.h): it writes this node's reports and turns verdicts into events. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,19 +13,22 @@ namespace lifecycle {
 
 class NodeAgent {
  public:
-  // `together`: all nodes start again together, or none does. Otherwise a failure that this node
-  // answers by a restart of its own concerns nobody else.
+  // `together`: all nodes start again together, or none does. Otherwise this node does not report a
+  // failure that its own restart answers.
   explicit NodeAgent(std::uint32_t node = 0, bool together = true)
       : node_(node), together_(together) {}
 
-  // The link is made anew: by another list of nodes, perhaps with another place in it. What was
-  // heard is forgotten; arrivals and checkpoints count on, so that none is taken for one of before.
+  // Starts over for another list of nodes, in which this node may have another rank. Forgets all
+  // verdicts. The counters of arrivals and checkpoints continue, so that no new one is confused
+  // with an earlier one.
   void relink(std::uint32_t node, bool together);
 
-  // To be asked after each step of the machine. Texts, details and ranks are the caller's to add.
+  // Returns this node's report. Must be called after each step of the machine. The caller adds
+  // texts, details and ranks.
   NodeReport report(const Machine& machine, std::uint64_t cluster, TimeMs now);
-  // What follows here from a verdict, in the order in which it is to be posted. Nothing follows
-  // from one of an earlier start, or one that has been heeded.
+  // Returns the events that follow from a verdict, in the order in which the caller must post them.
+  // A failure of an earlier start yields no event. The machine ignores events that a repeated
+  // verdict yields again.
   std::vector<Event> apply_verdict(const NodeVerdict& verdict, const Machine& machine, TimeMs now);
 
  private:
@@ -40,18 +43,19 @@ class NodeAgent {
   std::optional<TimeMs> stopped_at_;
   std::optional<TimeMs> replanned_at_;
   std::uint64_t meeting_ = 0;
-  std::uint32_t met_for_ = 0;    // the start that it was given for
-  std::uint32_t own_saves_ = 0;  // that were asked for here
+  std::uint32_t met_for_ = 0;    // start that meeting_ was given for
+  std::uint32_t own_saves_ = 0;  // checkpoints that were requested on this node
   std::uint32_t saves_ = 0;      // NodeReport::saves
   bool keeps_running_ = false;
-  std::uint32_t saves_known_ = 0;  // last checkpoint that the machine was told of as known
-  bool heard_ = false;             // a verdict
+  std::uint32_t saves_known_ = 0;  // last checkpoint that SaveKnown was posted for
+  bool heard_ = false;             // a verdict has arrived
   struct Loss {
     NodeFailure failure;
     TimeMs at = 0;
     std::uint32_t restarts = 0;
   };
-  std::optional<Loss> loss_;  // of node 0, as this node has seen it: to be told when it is back
+  // Loss of node 0 that this node noticed, to be reported when node 0 is back.
+  std::optional<Loss> loss_;
 };
 
 }  // namespace lifecycle

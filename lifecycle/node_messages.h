@@ -1,8 +1,9 @@
 #pragma once
-// What the nodes of a job say to one another: NodeReport, from each node to node 0, and Verdict,
-// from node 0 to each. Both are whole each time: a report says all that its node says of itself, a
-// verdict all that its receiver has to know. Losing, repeating or delaying one changes nothing but
-// the time. Texts are bounded by whoever takes them in.
+// The messages between the nodes of a job: NodeReport, from each node to node 0, and NodeVerdict,
+// from node 0 to each node. The nodes wait for one another before each start (the rendezvous),
+// until node 0 grants the start. Each message is complete: a report has the whole state of its
+// sender, a verdict has all that its receiver must know. So a lost, repeated or late message only
+// costs time. The receiver limits the length of texts.
 
 #include <cstdint>
 #include <optional>
@@ -20,36 +21,39 @@ inline constexpr std::uint32_t kMaxPlacesBytes = 4096;
 inline constexpr std::uint32_t kMaxSuspects = 16;
 inline constexpr std::uint32_t kMaxHangBytes = 1536;
 
-// What ended a node's part of the job, as that node says or as its silence shows. In a report it is
-// the node's own; or, of kind kClosed or kSilent, node 0's loss as its LinkWatch has it.
+// The reason why a node's part of the job ended, reported by that node or concluded from its
+// silence. In a report it is the sender's own failure. The exception is a failure of
+// kind kClosed or kSilent: node 0's loss, as the sender's LinkWatch noticed it.
 struct NodeFailure {
   enum class Kind : std::uint8_t {
-    kFailed,   // a task of it failed
-    kStopped,  // it was told to stop, by its platform or a user
-    kExpired,  // the job's time is over there (and soon everywhere): as kStopped, with another code
-    kClosed,   // its connection closed without a farewell: killed, or gone
-    kSilent,   // nothing was heard from it for the link's time-out
-    kReplanned,  // no failure: the list of nodes is another one there, and it starts again by that
-    kUnfit,      // waits for no other node before a start, though others wait for it
-    kDiffers,    // plans another job: another number of ranks, list of nodes or version
+    kFailed,   // a task of the node failed
+    kStopped,  // the platform or a user asked the node to stop
+    // The job's time limit ended there, and soon everywhere. As kStopped, with another exit code.
+    kExpired,
+    kClosed,  // the connection closed without a leave message (process killed, machine lost)
+    kSilent,  // no message arrived within the link's time-out
+    // No failure: the list of nodes changed there, and the node restarts with the new list.
+    kReplanned,
+    kUnfit,    // the node waits for no other node before a start, though others wait for it
+    kDiffers,  // the node plans another job: its number of ranks, list of nodes or version differs
   };
-  // Evidence in the output of kFailed. If the earliest of the failures that are compared is a
-  // victim, a root is the first failure, else one of unknown role.
+  // The evidence in the output of kFailed. If the earliest of the compared failures is a victim, a
+  // root is the first failure. Without a root, a failure of unknown role is.
   enum class Role : std::uint8_t {
-    kOpen,    // nothing that is sure
-    kRoot,    // why it failed
-    kVictim,  // that another one failed
+    kOpen,    // no certain evidence
+    kRoot,    // the output shows the cause
+    kVictim,  // the output shows that another rank failed
   };
   Kind kind = Kind::kFailed;
   Role role = Role::kOpen;
   std::uint32_t node = 0;
-  TimeMs age_ms = 0;         // how long ago it happened, when this was sent
-  TimeMs ran_ms = -1;        // how long its start had run well; -1: not known
-  bool restarts = false;     // it is to be answered by a restart, as far as its node is concerned
-  bool complete = true;      // nothing will be added: false while its last lines are being read
+  TimeMs age_ms = 0;         // time since the failure, when the message was sent
+  TimeMs ran_ms = -1;        // time that the node's start had run well; -1: not known
+  bool restarts = false;     // the node itself would answer the failure by a restart
+  bool complete = true;      // no text will be added; false while the last lines are being read
   std::string message = {};  // a sentence for people; at most kMaxTextBytes
-  std::string detail =
-      {};  // engine::FailureDetail on the wire; opaque here; at most kMaxDetailBytes
+  // engine::FailureDetail on the wire; opaque here; at most kMaxDetailBytes.
+  std::string detail = {};
 
   bool operator==(const NodeFailure&) const = default;
 };
@@ -65,16 +69,18 @@ inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
   v("detail", failure.detail);
 }
 
-// Ranks that all others of a job wait for, judged once from the places of all nodes' ranks.
+// The ranks that all other ranks of a job wait for. Node 0 judges this once for each hang, from the
+// places of all nodes' ranks (where each rank is in its code).
 struct HangVerdict {
   struct Suspect {
     std::uint32_t node = 0;
-    std::uint32_t process = 0;  // its index in that node's plan
+    std::uint32_t process = 0;  // index in that node's plan
     bool operator==(const Suspect&) const = default;
   };
-  std::uint32_t look = 0;              // NodeReport::look of the places
-  std::vector<Suspect> suspects = {};  // at most kMaxSuspects; none: the cause is not known
-  std::string text = {};               // for people; at most kMaxHangBytes
+  std::uint32_t look = 0;  // NodeReport::look of the places
+  // Suspects, at most kMaxSuspects; none: the cause is not known.
+  std::vector<Suspect> suspects = {};
+  std::string text = {};  // text for people; at most kMaxHangBytes
 
   bool operator==(const HangVerdict&) const = default;
 };
@@ -88,38 +94,40 @@ inline void fields(envgen::FieldVisitor& v, HangVerdict& hang) {
   v("text", hang.text);
 }
 
-// What a node says of itself.
+// The state of a node, reported by that node.
 struct NodeReport {
   enum class Stage : std::uint8_t {
     kPreparing,
-    kArrived,  // it has let go of the last start, and waits for the others
-    kRunning,  // takes part in the start: its pre-start hooks, its data or its ranks
+    kArrived,  // all processes of the previous start have ended; waits for the other nodes
+    kRunning,  // takes part in the start: runs pre-start hooks, copies data or runs ranks
     kStopping,
-    kEnded,  // the farewell: its container ends
+    kEnded,  // the leave message: the container exits
   };
   Stage stage = Stage::kPreparing;
-  std::uint32_t restarts = 0;  // which start of the job this is about
-  std::uint32_t arrival = 0;   // which of its arrivals, from 1
-  std::uint64_t cluster = 0;   // a digest of the list of nodes that it goes by
-  TimeMs ran_ms = -1;          // how long this start has run, when this was sent; -1: it has not
-  bool may_restart = false;    // it has restarts left
-  bool meets = true;           // waits for the other nodes before a start
+  std::uint32_t restarts = 0;  // number of the start that the report is about
+  std::uint32_t arrival = 0;   // number of the node's arrival at the rendezvous, from 1
+  std::uint64_t cluster = 0;   // digest of the list of nodes that the node uses
+  // The time that this start had run when the report was sent; -1: it has not begun.
+  TimeMs ran_ms = -1;
+  bool may_restart = false;  // the node has restarts left
+  bool meets = true;         // the node waits for the other nodes before a start
   std::optional<NodeFailure> failure = {};
-  // The number of the job's last checkpoint that this node knows of. To ask for one is to say one
-  // more: so a coordinator that is made again learns it, and two that ask at once ask for one.
+  // The number of the job's last checkpoint that this node knows of. To request a checkpoint, a
+  // node reports the next number. So a new coordinator learns the number, and two simultaneous
+  // requests yield one checkpoint.
   std::uint32_t saves = 0;
-  bool keeps_running = false;  // after the last of them
-  std::uint64_t meeting = 0;   // Verdict::meeting, when this start was given; 0: it was not
-  // Number of the last look at the ranks' places that this node knows of; as with `saves`, one
-  // more asks for another. `places` is the answer, opaque here; empty: still being taken.
+  bool keeps_running = false;  // the job continues after that checkpoint
+  std::uint64_t meeting = 0;   // NodeVerdict::meeting of this start's grant; 0: not granted
+  // The number of the last look at the ranks' places that this node knows of. As with `saves`, the
+  // next number requests another look. `places` is the answer, opaque here; empty: not taken yet.
   std::uint32_t look = 0;
-  std::string places = {};   // at most kMaxPlacesBytes
-  std::uint32_t judged = 0;  // the last look whose verdict has come, or whose hang is over
-  int exit_code = 0;         // kEnded
-  // For `trainit status --cluster` alone.
-  std::uint32_t ranks = 0;  // that live
-  TimeMs silent_ms = -1;    // since its ranks' last output; -1: not known
-  std::string phase = {};   // as state.json calls it
+  std::string places = {};   // places as bytes; at most kMaxPlacesBytes
+  std::uint32_t judged = 0;  // last look with a verdict, or with a hang that is over
+  int exit_code = 0;         // valid with kEnded
+  // The remaining fields are only for `trainit status --cluster`.
+  std::uint32_t ranks = 0;  // number of live ranks
+  TimeMs silent_ms = -1;    // time since the ranks' last output; -1: not known
+  std::string phase = {};   // phase name as in state.json
 
   bool operator==(const NodeReport&) const = default;
 };
@@ -144,32 +152,37 @@ inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
   v("phase", report.phase);
 }
 
-// What node 0 says to one node.
+// The message of node 0 to one node.
 struct NodeVerdict {
   enum class State : std::uint8_t {
     kFine,
-    kTold,     // a node has failed, and the others go on
-    kFailing,  // all stop; which failure was the first is not known yet
+    kTold,     // a node has failed; the others continue
+    kFailing,  // all nodes stop; the first failure is not known yet
     kFailed,   // `failure` is the first
   };
   State state = State::kFine;
-  std::uint32_t restarts = 0;               // which start of the job this is about
-  bool again = false;                       // with kFailed: all start again
-  std::optional<NodeFailure> failure = {};  // with kFailed and kTold
-  std::uint32_t go = 0;                     // this arrival of the receiver's may start; 0: none
-  std::uint64_t meeting = 0;                // with go: a digest of who was given it, to be reported
-  std::uint32_t missing = 0;                // nodes that have not arrived
-  std::string waits_for = {};               // which, in words; at most kMaxTextBytes
-  std::uint32_t saves = 0;     // the number of the last checkpoint; falls at most at first
-  bool keeps_running = false;  // after the last of them
-  // The last one that all nodes know of, where none had failed before: a failure comes after it.
+  std::uint32_t restarts = 0;               // number of the start that the verdict is about
+  bool again = false;                       // all nodes start again (kFailed)
+  std::optional<NodeFailure> failure = {};  // valid with kFailed and kTold
+  std::uint32_t go = 0;  // number of the receiver's arrival that may start; 0: none
+  // The rendezvous id of the grant in `go`: a digest of the nodes that got it. The receiver reports
+  // it.
+  std::uint64_t meeting = 0;
+  std::uint32_t missing = 0;   // number of nodes that have not arrived
+  std::string waits_for = {};  // names of these nodes and why; at most kMaxTextBytes
+  // The number of the last checkpoint. It is lower than before only if a new coordinator has not
+  // learned it yet.
+  std::uint32_t saves = 0;
+  bool keeps_running = false;  // the job continues after that checkpoint
+  // The last checkpoint that all nodes know of, with no failure before it. Later failures come
+  // after it.
   std::uint32_t saves_known = 0;
-  std::uint32_t look = 0;                // the last look that a node has asked for
-  std::optional<HangVerdict> hang = {};  // what came of it
-  std::uint64_t life = 0;                // process instance of node 0; changes with its container
-  bool ended = false;                    // node 0 has said farewell ...
-  int exit_code = 0;                     // ... with this code
-  bool by_itself = false;  // node 0's loss, as the receiver has noticed it: not said by node 0
+  std::uint32_t look = 0;                // last look that a node has requested
+  std::optional<HangVerdict> hang = {};  // verdict on that look
+  std::uint64_t life = 0;  // process instance id of node 0; changes with its container
+  bool ended = false;      // node 0 has sent its leave message
+  int exit_code = 0;       // exit code in that message
+  bool by_itself = false;  // node 0's loss, noticed by the receiver; not sent by node 0
 
   bool operator==(const NodeVerdict&) const = default;
 };

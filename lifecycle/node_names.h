@@ -1,5 +1,5 @@
 #pragma once
-// How the nodes of a job are spoken of. Pure.
+// The texts that name the nodes of a job, and messages about nodes. Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,21 +10,25 @@
 
 namespace lifecycle {
 
-// At most so many bytes, and no half character at the end.
+// Cuts `text` to at most `most` bytes, without a partial UTF-8 character at the end.
 void cut_text(std::string& text, std::size_t most);
 
-// "node 1 (b)"; "node 1" where its name is "" or that.
+// Returns "node 1 (b)", or "node 1" if `name` is "" or "node 1".
 std::string named_node(std::uint32_t node, const std::string& name);
-// The same of the names by rank, of which there may be fewer.
+// Returns named_node() with the node's name from `names`, which is ordered by rank and may be too
+// short.
 std::string node_text(std::uint32_t node, const std::vector<std::string>& names);
 
-// Of a node_text(): that it is lost, and by what that is seen, kClosed or kSilent.
+// Returns the message that `node`, a node_text(), is lost. `kind` is how the loss was noticed:
+// kClosed or kSilent.
 std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms);
 
-// Says of a node_text() that it cannot take part, and how its plan and node 0's differ.
+// Returns the message that `node`, a node_text(), cannot take part. `how` is the difference between
+// its plan and node 0's.
 std::string difference_text(const std::string& node, const std::string& how);
 
-// Says that node 0, as node_text() has it, has lost all `others`.
+// Returns the message that node 0 has lost all other nodes, `others` in number. `node0` is its
+// node_text().
 std::string cut_off_message(const std::string& node0, std::uint32_t others, TimeMs timeout_ms);
 
 }  // namespace lifecycle

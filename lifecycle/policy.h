@@ -1,6 +1,5 @@
 #pragma once
-// The rules by which a policy lets a job start again, and how long the lifecycle waits for what it
-// needs to know.
+// The restart rules of a policy, and the longest times that the lifecycle waits for information.
 
 #include <cstdint>
 
@@ -20,25 +19,26 @@ using envgen::Policy;
 using envgen::StopHooks;
 using envgen::SuccessPolicy;
 
-// The longest wait for the verdict which failure of a job of several nodes was the first; behind a
-// checkpoint, whether any came before it.
+// The longest wait for node 0's verdict on which failure of a job was the first. After a checkpoint
+// that ends the job, it limits the wait for the verdict whether a failure came before it.
 inline constexpr TimeMs kVerdictMs = 6000;
 
-// The longest wait for the answer whether a restart can help, since the failure.
+// The longest wait for the diagnosis whether a restart can help, counted from the failure.
 inline constexpr TimeMs kDiagnosisMs = 2500;
 
-// A platform that stops a job reaches its nodes one after another: one that ends because another
-// was stopped waits so long for a stop of its own, to end as that.
+// The time that a node waits for its own stop request after another node was stopped. A platform
+// that stops a job reaches its nodes one after another. If the request comes in time, the node
+// exits as stopped.
 inline constexpr TimeMs kStopOfAllMs = 1000;
 
-// The resolver's two halves of an answer, a message and its end, come at most this far apart.
+// The longest time between the two parts of the resolver's answer: its message and its exit.
 inline constexpr TimeMs kAnswerGapMs = 10000;
 
-// The delay of the restart after a failure, when `failures` earlier ones were answered by a
-// restart. The first waits for nothing: what failed once is most often gone.
+// Returns the delay of the restart after a failure, when `failures` earlier ones were answered by a
+// restart. The first restart has no delay: a first failure is most often transient.
 TimeMs restart_delay(const Policy& policy, std::uint32_t failures);
 
-// Whether a failure with this exit code may be answered by a restart at all.
+// Returns whether a failure with this exit code allows a restart at all.
 bool restarts_on(const Policy& policy, int exit_code);
 
 }  // namespace lifecycle

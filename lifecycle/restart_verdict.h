@@ -1,5 +1,5 @@
 #pragma once
-// Whether starting again can end otherwise than a failure that there was. In doubt it can.
+// The judgement whether a restart can help after a failure. In doubt it can.
 
 #include <cstdint>
 #include <optional>
@@ -9,24 +9,25 @@
 
 namespace lifecycle {
 
-// What is known of a failure by what it printed.
+// The facts about a failure that its output shows.
 struct FailureSign {
-  enum class Prospect : std::uint8_t { kUnknown, kHelps, kUseless };  // as the catalogue says
+  // As in the failure catalogue.
+  enum class Prospect : std::uint8_t { kUnknown, kHelps, kUseless };
 
-  std::string key;  // the same for the same failure; "": nothing tells one from another
+  std::string key;  // equal for equal failures; "": the failure cannot be identified
   Prospect prospect = Prospect::kUnknown;
-  TimeMs after_ms = -1;  // since the start; -1: not known
+  TimeMs after_ms = -1;  // time from the start to the failure; -1: not known
 };
 
 enum class RestartProspect : std::uint8_t {
   kOpen,
-  kUseless,   // such a failure does not go away by itself
-  kRepeated,  // it is the one of the start before, and both came within kStartPhaseMs
+  kUseless,   // a failure of this kind is permanent
+  kRepeated,  // the previous start failed the same way, and both within kStartPhaseMs
 };
 
 inline constexpr TimeMs kStartPhaseMs = 600'000;
 
-// `before`: the failure that this start was the answer to.
+// Judges the failure `now`. `before`: the failure that this start is the restart after, if any.
 RestartProspect judge(const FailureSign& now, const std::optional<FailureSign>& before);
 
 }  // namespace lifecycle

@@ -1,5 +1,5 @@
 #pragma once
-// Characters of bytes that may be anything: what a log shows of them.
+// UTF-8 characters in untrusted bytes, and which of them a log may show unescaped.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,21 +8,23 @@
 
 namespace sys {
 
-// Bytes of the UTF-8 character that `text`, which is not empty, starts with; 0 when it starts with
-// none.
+// Returns the number of bytes of the UTF-8 character at the start of `text`, or 0 if no valid
+// character starts there. `text` must not be empty.
 std::size_t utf8_length(std::string_view text);
 
-// The code of the character of `length` bytes that `text` starts with.
+// Returns the code point of the character of `length` bytes that `text` starts with.
 std::uint32_t utf8_code(std::string_view text, std::size_t length);
 
-// `text` starts with a character that a terminal or a viewer obeys instead of showing it: C0, DEL,
-// C1 in UTF-8, the marks of Unicode that end lines, reverse text or have no width.
+// Returns true if `text` starts with a character that a terminal or a viewer interprets instead of
+// showing. These are C0, DEL, C1 in UTF-8, and Unicode marks that end lines, reverse text or have
+// no width.
 bool is_control(std::string_view text);
 
-// Appends `code` to `out` in `digits` digits of base 16, behind '\\' and `kind`.
+// Appends '\\', `kind` and `code` as `digits` hexadecimal digits to `out`.
 void append_code(std::string& out, char kind, std::uint32_t code, int digits);
 
-// Returns the length of the terminal's escape sequence that `text` starts with, which is ESC.
+// Returns the length of the terminal escape sequence at the start of `text`. `text` must start with
+// ESC.
 std::size_t escape_length(std::string_view text);
 
 }  // namespace sys

@@ -1,8 +1,8 @@
 #pragma once
-// The texts of a large constant table, one behind the other in one array, and where each of them
-// stands. A string_view in a constant is an address. A program that may lie anywhere corrects each
-// of its addresses when it starts, and a page that holds one is memory of its own from then on, in
-// PID 1 as in each of its children.
+// The texts of a large constant table, packed into one array, with the place of each text. A
+// string_view in a constant is an address, and a position-independent executable relocates each
+// address when it starts. A page with such an address becomes private memory of PID 1 and of each
+// child. Packed texts have no addresses.
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ struct TextPlace {
   std::uint16_t size = 0;
 };
 
-// Of at most 65535 bytes in all; more does not compile.
+// An array for texts of at most 65535 bytes in total. More bytes do not compile.
 template <std::size_t kBytes>
 class PackedTexts {
  public:
@@ -39,8 +39,8 @@ class PackedTexts {
   std::size_t used_ = 0;
 };
 
-// The rows of the constant array `kRows`, whose members `kTexts` are texts. What is looked at is a
-// copy of a row; the array itself is not part of the program.
+// A packed copy of the constant array `kRows`, whose members `kTexts` are texts. operator[] returns
+// a copy of a row. The array itself is not part of the program.
 template <const auto& kRows, auto... kTexts>
 class PackedTable {
  public:

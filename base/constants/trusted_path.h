@@ -1,6 +1,6 @@
 #pragma once
-// The PATH of what runs with trainit's rights while the job is another user's: the directories of
-// packages, and those in which drivers and their container runtimes put tools.
+// The PATH of programs that run with trainit's privileges while the job belongs to another user.
+// The directories are those of packages, of drivers' tools and of tools from container runtimes.
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 #pragma once
-// A constant list of words without the addresses that an array of string_views has; what these cost
-// stands in packed_texts.h. `constexpr auto kShells = words("sh", "bash")` is read as an array is.
+// A constant list of words without the addresses of an array of string_views (packed_texts.h
+// explains their cost). `constexpr auto kShells = words("sh", "bash")` is read like an array.
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace envgen {
 
-// All characters one behind the other, and where each word ends.
+// All characters in one array, and the end of each word.
 template <std::size_t kCount, std::size_t kBytes>
 struct PackedWords {
   std::array<char, kBytes> bytes{};
@@ -40,14 +40,14 @@ struct PackedWords {
   [[nodiscard]] constexpr Iterator begin() const { return {this, 0}; }
   [[nodiscard]] constexpr Iterator end() const { return {this, kCount}; }
   [[nodiscard]] static constexpr std::size_t size() { return kCount; }
-  // `at` is below size().
+  // Requires `at` < size().
   constexpr std::string_view operator[](std::size_t at) const {
     const std::size_t from = at == 0 ? 0 : ends.at(at - 1);
     return {bytes.data() + from, ends.at(at) - from};
   }
 };
 
-// Of literals; `kSizes` count the zero behind each.
+// Makes the list from string literals. `kSizes` include the NUL of each literal.
 template <std::size_t... kSizes>
 consteval PackedWords<sizeof...(kSizes), (kSizes + ...) - sizeof...(kSizes)> words(
     const char (&... texts)[kSizes]) {

@@ -1,16 +1,17 @@
 #pragma once
-// Credentials in addresses.
+// Functions that mask credentials in addresses, such as URLs.
 
 #include <string>
 #include <string_view>
 
 namespace envgen {
 
-// "scheme://user:password@host" -> "scheme://***@host", wherever it stands in `text`; also conda's
-// "https://host/t/TOKEN/channel".
+// Masks the credentials of each address in `text`: "scheme://user:password@host" ->
+// "scheme://***@host". Also masks the token in conda's "https://host/t/TOKEN/channel".
 std::string mask_url_credentials(std::string_view text);
 
-// What mask_url_credentials does, and "user:password@host" without a scheme.
+// Masks what mask_url_credentials() masks, webhook addresses, and "user:password@host" without a
+// scheme.
 std::string mask_addresses(std::string_view text);
 
 }  // namespace envgen

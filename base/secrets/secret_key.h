@@ -1,5 +1,5 @@
 #pragma once
-// The key of a credential in a text, with what stands between it and its value.
+// The key of a credential in a text, with the characters between the key and its value.
 
 #include <cstddef>
 #include <string_view>
@@ -13,24 +13,26 @@ struct Key {
   NameKind kind = NameKind::kOrdinary;
   std::size_t begin = 0;
   std::size_t word_end = 0;
-  std::size_t end = 0;    // behind the quote, bracket or index that closes the key
-  bool closed = false;    // such a key is no word of a sentence
-  std::size_t sign = 0;   // behind blanks
-  char mark = '\0';       // the sign: '=', ':', ','; ' ': a blank alone; NUL: none of these
-  std::size_t value = 0;  // behind the sign
+  std::size_t end = 0;    // after the quote, bracket or index that closes the key
+  bool closed = false;    // a closing character follows, so the key is not a word of a sentence
+  std::size_t sign = 0;   // after blanks
+  char mark = '\0';       // the sign: '=', ':', ','; or ' ' for a blank alone, or NUL
+  std::size_t value = 0;  // after the sign
 };
 
-// Reads from the word at [begin, end) to the sign behind it.
+// Reads from the word at [begin, end) to the sign after it.
 Key key_at(std::string_view text, std::size_t begin, std::size_t end);
 
-// Returns the span of the value if the word at [begin, end) and the value are an element's: `<KEY
-// a="b">VALUE</KEY>`, `<entry key="KEY">VALUE</entry>`, `<name>KEY</name><value>VALUE</value>`.
+// Returns the span of the value if the word at [begin, end) and the value belong to an element.
+// Examples: `<KEY a="b">VALUE</KEY>`, `<entry key="KEY">VALUE</entry>`,
+// `<name>KEY</name><value>VALUE</value>`.
 Span value_of_element(std::string_view text, std::size_t begin, std::size_t end);
 
 // Returns the span of the value if the word at [begin, end) is "value" before a "name" of a
 // credential: `{"value": "...", "name": "KEY"}`.
 Span value_before_name(std::string_view text, std::size_t begin, std::size_t end);
-// `{"name": "KEY", "value": "..."}`: where the second name ends, else `at`, the end of the word.
+// Returns where the second name ends in `{"name": "KEY", "value": "..."}`. Otherwise returns `at`,
+// the end of the word.
 std::size_t over_value_word(std::string_view text, std::size_t begin, std::size_t at);
 
 }  // namespace envgen

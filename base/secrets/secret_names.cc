@@ -12,7 +12,7 @@
 namespace envgen {
 namespace {
 
-// The table of names, by the place in which a word has to be ("tokenizer" is no secret):
+// The table of names. The place in the name decides, as "tokenizer" is no secret.
 //   kJoined            anywhere, with underscores left out
 //   kSecrets, kHeaders anywhere
 //   k...Parts          between underscores
@@ -30,11 +30,11 @@ constexpr auto kSecretEnds = words("_OTP", "TOTP", "CREDS", "_PEM", "_PIN");
 constexpr auto kHeaders = words("COOKIE", "WEBHOOK", "SIGNATURE");
 constexpr auto kParts = words("_KEY_", "_AUTH_", "_SIG_", "_BEARER_", "_PAT_", "_PEM_");
 constexpr auto kEnds = words("TOKEN", "KEY", "PASS", "AUTHORIZATION");
-// Behind a name without a change of its meaning: "TOKEN_V2", "TOKEN_B64".
+// Suffixes that do not change the meaning of a name: "TOKEN_V2", "TOKEN_B64".
 constexpr auto kSuffixes =
     words("_V", "_B64", "_BASE64", "_VALUE", "_CODE", "_JSON", "_PROD", "_DEV");
-// Words of models, data and signal processing, of keys that are shown, and of English, that end as
-// secrets do.
+// Ends of names that are no secrets: words of models, data and signal processing, of English, and
+// of keys that are public.
 constexpr auto kOrdinaryEnds =
     words("PAD_TOKEN", "EOS_TOKEN", "BOS_TOKEN", "UNK_TOKEN", "SEP_TOKEN", "CLS_TOKEN",
           "MASK_TOKEN", "PRIMARY_KEY", "SORT_KEY", "INPUT_KEY", "OUTPUT_KEY", "LABEL_KEY",
@@ -46,8 +46,8 @@ constexpr auto kOrdinaryEnds =
 constexpr auto kOrdinaryParts =
     words("KEY_VALUE", "KEY_PADDING", "KEY_DIM", "KEY_SIZE", "KEY_LEN", "KEY_FRAME", "KEY_TYPE");
 
-// The characters of a name, a bit for each: most rows have one that a name lacks, which is found
-// out faster than where they stand.
+// Returns the characters of a name, one bit for each. Most rows have a character that the name
+// lacks. Comparing the bits finds that faster than a search.
 constexpr std::uint32_t characters_of(std::string_view name) {
   std::uint32_t all = 0;
   for (const char c : name) all |= 1U << (static_cast<unsigned char>(c) & 31U);
@@ -86,7 +86,7 @@ bool ends_with_any(const Name& name) {
   return any_row<kTable>(name, [&](std::string_view row) { return name.text.ends_with(row); });
 }
 
-// "TOKEN_1", "TOKEN_V2"
+// Cuts the suffixes off: "TOKEN_1", "TOKEN_V2".
 std::string_view without_suffixes(std::string_view name) {
   while (true) {
     const std::size_t before = name.size();
@@ -122,7 +122,7 @@ NameKind kind_of_name(std::string_view name) {
   if (contains_any<kSecretParts>(framed) || ends_with_any<kSecretEnds>(stem)) {
     return NameKind::kSecret;
   }
-  // "DB_PASS_2", but neither a rate nor what is passed through.
+  // "DB_PASS_2" is a password, unlike a rate or something that is passed through.
   const std::size_t pass = upper.find("_PASS_");
   const bool is_word = contains_any<kParts>(framed) || ends_with_any<kEnds>(stem) ||
                        (pass != std::string::npos && pass > 0);

@@ -1,19 +1,20 @@
 #pragma once
-// The names that secrets have.
+// Recognizes the names of secrets among variables, options and keys.
 
 #include <string_view>
 
 namespace envgen {
 
-// How much the name of a value says about the value.
+// How much the name of a value says about it.
 enum class NameKind : unsigned char {
-  kOrdinary,  // nothing
-  kCounted,   // "tokens": credentials, or a number of tokens; the value decides
-  kWord,      // a credential in an assignment; in a sentence also a word: "key", "token", "auth"
-  kSecret,    // a credential in a sentence, too: "password", "api_key"
+  kOrdinary,  // no credential
+  kCounted,   // credentials or a number, as in "tokens"; the value decides
+  kWord,    // a credential in an assignment, possibly a word in a sentence: "key", "token", "auth"
+  kSecret,  // a credential also in a sentence: "password", "api_key"
 };
 
-// Reads a variable, option or key in any case, with '_', '-', '.' or ' ' between its parts.
+// Classifies the name of a variable, option or key in any case, with '_', '-', '.' or ' ' between
+// its parts.
 NameKind kind_of_name(std::string_view name);
 
 inline bool is_secret_name(std::string_view name) {

@@ -11,23 +11,23 @@
 namespace envgen {
 namespace {
 
-constexpr std::string_view kFlowEnds = ",}]\n";  // of a value in braces
+constexpr std::string_view kFlowEnds = ",}]\n";  // end a value in braces
 
-// A header of HTTP or the words of a wallet: such a value goes on over blanks.
+// Returns true for a header of HTTP or the words of a wallet: their values can contain blanks.
 bool is_header(const std::string& name) {
   return name == "AUTHORIZATION" || name == "PROXY_AUTHORIZATION" || name == "PRIVATE_TOKEN" ||
          name.ends_with("COOKIE") || name.starts_with("X_") || name.ends_with("SEED_PHRASE") ||
          name.ends_with("RECOVERY_PHRASE") || name.ends_with("MNEMONIC");
 }
 
-// `Pwd=` of a connection string; the working directory is a path.
+// Returns true if `Pwd=` belongs to a connection string. The working directory is a path.
 bool is_password(std::string_view text, std::size_t begin, Span value) {
   if (value.empty()) return false;
   return (begin > 0 && text[begin - 1] == ';') ||
          !std::string_view("/.~").contains(text[value.begin]);
 }
 
-// "Bearer KEY"; not "the bearer token has expired".
+// Returns the span of KEY in "Bearer KEY", but not in "the bearer token has expired".
 Span value_of_bearer(std::string_view text, std::size_t end, std::string_view word) {
   static constexpr auto kOrdinary =
       words("TOKEN", "TOKENS", "AUTH", "AUTHENTICATION", "AUTHORIZATION", "REALM", "SCHEME");
@@ -42,7 +42,8 @@ Span value_of_bearer(std::string_view text, std::size_t end, std::string_view wo
   return word[0] == 'b' && letters && next.size() <= kLongestWord ? Span{} : value;
 }
 
-// ("key", "value") and ["--key", "value", ...]; not the names in a longer list.
+// Returns the span of the value in ("key", "value") and ["--key", "value", ...], but not of names
+// in a longer list.
 Span value_of_pair(std::string_view text, std::size_t key, std::size_t start) {
   const Span value = enclosed(text, start);
   if (value.empty() || !is_quote(text[value.begin - 1])) return {};
@@ -53,7 +54,8 @@ Span value_of_pair(std::string_view text, std::size_t key, std::size_t start) {
   return (opens && (closing == ')' || closing == ']')) || text[key] == '-' ? value : Span{};
 }
 
-// "one-time code", "seed phrase", "API key": where the name begins whose last word is at `begin`.
+// Returns where a name of several words begins: "one-time code", "seed phrase", "API key". `begin`
+// is the start of its last word.
 std::size_t first_word(std::string_view text, std::size_t begin, int most) {
   for (; most > 0 && begin > 1 && text[begin - 1] == ' ' && is_word(text[begin - 2]); --most) {
     --begin;
@@ -62,7 +64,7 @@ std::size_t first_word(std::string_view text, std::size_t begin, int most) {
   return begin;
 }
 
-// "tokens=4096,lr=0.1"
+// Returns true for numbers such as "tokens=4096,lr=0.1".
 bool starts_with_count(std::string_view text, const Key& key) {
   const std::size_t start = after(text, key.value, " \t");
   const std::size_t end = text.find_first_of(" \t\n\r\"'\\&;|<>()[]{},`", start);
@@ -70,11 +72,11 @@ bool starts_with_count(std::string_view text, const Key& key) {
   return !first.empty() && is_digit(first[0]) && is_counted(first, false);
 }
 
-// Reads the value of an assignment; a call such as `SecretStr('VALUE')` goes on to its bracket.
+// Reads the value of an assignment. A call such as `SecretStr('VALUE')` extends to its bracket.
 Span read_assigned(std::string_view text, std::size_t at) {
   Span value = read_value(text, at, kWordEnds);
   if (value.empty() && at_or_nul(text, at) == '<') {
-    // "password=<VALUE>", not "password=<password>"
+    // The value is in "password=<VALUE>", but not in "password=<password>".
     const std::size_t end = std::min(text.find_first_of(">\n", at), text.size());
     return is_mixed(text.substr(at, end - at)) ? Span{at + 1, end} : Span{};
   }
@@ -82,7 +84,7 @@ Span read_assigned(std::string_view text, std::size_t at) {
                     is_word(text[value.end - 1]);
   if (!call) return value;
   const std::size_t closed = enclosed(text, value.end).end;
-  // PHP's `string(7) "VALUE"`
+  // PHP's type before the value: `string(7) "VALUE"`
   const std::size_t typed = after(text, std::min(closed + 1, text.size()), " ");
   if (is_quote(at_or_nul(text, typed))) return enclosed(text, typed);
   value.end = std::min(closed < text.size() ? closed + 1 : text.find('\n', at), text.size());
@@ -101,14 +103,14 @@ void Notation::pass(char c) {
   if (c == '\n') braces_ = 0;
 }
 
-// Of `{key: value, key: value}`; not of "${NAME:-default}".
+// Returns true in `{key: value, key: value}`, but not in "${NAME:-default}".
 bool Notation::is_entry(std::string_view text, std::size_t begin) const {
   if (braces_ == 0) return false;
   const std::string_view before = text.substr(0, text.find_last_not_of(" \t", begin - 1) + 1);
   return before.ends_with(',') || (before.ends_with('{') && !before.ends_with("${"));
 }
 
-// Returns the span of a value that a sentence cannot have.
+// Returns the span of a value in a notation that no sentence has.
 Span Notation::structured(std::string_view text, const Key& key) const {
   const std::size_t start = after(text, key.value, kBlank);
   switch (key.mark) {
@@ -125,14 +127,14 @@ Span Notation::structured(std::string_view text, const Key& key) const {
   }
 }
 
-// Returns the span of the value of a key that may be a word of a sentence.
+// Returns the span of the value if the key can be a word of a sentence.
 Span Notation::in_sentence(std::string_view text, const Key& key) const {
   const bool option = key.mark == ' ' && text[key.begin] == '-' && text[key.sign] != '-';
   const bool spaced = key.mark == '=' && key.sign > key.end;
   if (key.closed) return key.mark == ':' || key.mark == '=' ? Span{} : value_nearby(text, key);
   if (option) {
     const Span value = read_value(text, key.sign, kWordEnds);
-    // "[--hf-token HF_TOKEN]" of a usage
+    // A placeholder of a usage: "[--hf-token HF_TOKEN]"
     std::string_view word = part_of(text, value);
     word = word.substr(0, word.find(']'));
     if (word == canonical(part_of(text, {key.begin, key.word_end}))) return {};
@@ -150,7 +152,7 @@ Span Notation::in_sentence(std::string_view text, const Key& key) const {
 }
 
 Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t end) const {
-  // Many words are parts of paths, or end the text: none of what follows would find a value.
+  // A fast exit: many words are parts of paths, or end the text, and have no value.
   if (end == text.size() || std::string_view("/@$&#^").contains(text[end])) return {};
   static constexpr auto kLastWords = words("CODE", "CODES", "PHRASE", "STRING", "BY");
   const std::string_view word = text.substr(begin, end - begin);
@@ -182,14 +184,15 @@ Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t en
     }
     value = in_sentence(text, key);
   }
-  // `key="NAME" value="..."`, `<key>NAME</key>`
+  // The value is a name, and the value of that name follows: `key="NAME" value="..."`,
+  // `<key>NAME</key>`
   if (kind == NameKind::kWord && is_secret_name(part_of(text, value)) &&
       (over_value_word(text, begin, value.end) != value.end ||
        !value_of_element(text, value.begin, value.end).empty())) {
     return {};
   }
   const bool open = !value.empty() && value.end == text.size() &&
-                    std::string_view("([{").contains(text[value.begin - 1]);  // perhaps cut
+                    std::string_view("([{").contains(text[value.begin - 1]);  // maybe cut
   const bool counts =
       kind == NameKind::kCounted && !open && is_counted(part_of(text, value), false);
   return value.empty() || counts ? value_of_bearer(text, end, word) : value;

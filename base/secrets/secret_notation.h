@@ -1,9 +1,9 @@
 #pragma once
-// Keys and their values, in all notations that name a value. Between the two stand what closes the
-// key (quotes, brackets, an index), blanks, and a sign: key=value, "key": "value", ("key",
-// "value"), key["key"] = "value", <key>value</key>, --key value, key("value"), key[]=value, a
-// column of a table. An object whose members "name" and "value" are such a pair has both in either
-// order. A value may be quoted, a list or an object.
+// Keys and their values, in all notations that name a value. Between the two are characters that
+// close the key (quotes, brackets, an index), blanks, and a sign. Examples: key=value, "key":
+// "value", ("key", "value"), key["key"] = "value", <key>value</key>, --key value, key("value"),
+// key[]=value, a column of a table. An object can also contain such a pair as its members "name"
+// and "value", in either order. A value can be quoted, a list or an object.
 
 #include <string_view>
 
@@ -13,11 +13,12 @@
 
 namespace envgen {
 
-// What a text is: in a command and in what a process prints, "--token VALUE" has a value; in what
-// is printed, so has a line "secret_key: VALUE".
+// The kind of a text. In a command and in printed text, "--token VALUE" has a value. In printed
+// text, a line "secret_key: VALUE" has a value, too.
 enum class Text : unsigned char { kSentence, kCommand, kPrinted };
 
-// True where a value with a name of this kind is a credential: "tokens" may count.
+// Returns true if a value with a name of this kind is a credential. A value of the kind kCounted
+// can also be a number.
 bool is_credential(NameKind kind, std::string_view value);
 
 class Notation {
@@ -26,8 +27,8 @@ class Notation {
 
   // Records a character between two words.
   void pass(char c);
-  // Returns the span of the credential that the word at [begin, end) names; an empty span if the
-  // word names none.
+  // Returns the span of the credential that the word at [begin, end) names, or an empty span if the
+  // word names no credential.
   [[nodiscard]] Span value_of(std::string_view text, std::size_t begin, std::size_t end) const;
 
  private:
@@ -36,7 +37,7 @@ class Notation {
   [[nodiscard]] Span in_sentence(std::string_view text, const Key& key) const;
 
   Text kind_;
-  int braces_ = 0;  // open ones of this line
+  int braces_ = 0;  // braces that are open in this line
 };
 
 }  // namespace envgen

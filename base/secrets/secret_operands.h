@@ -1,6 +1,6 @@
 #pragma once
-// Secrets that a command takes without a name: `wandb login KEY`, `curl -u`, `sshpass -p`,
-// `mysql -p…`, `obsutil -i= -k=`, `aws configure set NAME VALUE`, `setenv NAME VALUE`. Reads a
+// Secrets that a command takes without a name: `wandb login KEY`, `curl -u`, `sshpass -p`, `mysql
+// -p…`, `obsutil -i= -k=`, `aws configure set NAME VALUE`, `setenv NAME VALUE`. The class reads a
 // command word by word.
 
 #include <array>
@@ -13,15 +13,17 @@ namespace envgen {
 
 class Operands {
  public:
-  // In a sentence ("login with a password") less is taken for a command.
+  // `sentence` says that the text may be a sentence ("login with a password"), where fewer words
+  // are read as a command.
   explicit Operands(bool sentence) : sentence_(sentence) {}
 
-  // Where the value of the word at [begin, end) stands, the word itself where that is one; an empty
-  // span when it has none.
+  // Returns the span of the value that the word at [begin, end) announces, or of the word if it is
+  // a value. Returns an empty span if the word has no value.
   Span value_of(std::string_view text, std::size_t begin, std::size_t end);
-  // A character between two words.
+  // Records a character between two words.
   void pass(std::string_view text, std::size_t at);
-  // The next argument, of which nothing is read yet, is the value of the last one's option.
+  // Returns true if the next argument, which has not been read yet, is the value of the last
+  // argument's option.
   bool takes(std::string_view argument);
 
  private:
@@ -38,8 +40,8 @@ class Operands {
   bool sentence_;
   bool login_ = false;
   Tool tool_ = Tool::kNone;
-  Wanted wanted_ = Wanted::kNothing;  // of the next argument
-  std::array<std::string, 2> last_;   // the words before
+  Wanted wanted_ = Wanted::kNothing;  // kinds of values that the next argument can be
+  std::array<std::string, 2> last_;   // the two words before
 };
 
 }  // namespace envgen

@@ -1,6 +1,7 @@
 #pragma once
-// A text as its reader takes it: escapes of JSON, URLs and XML decoded, full-width signs and names
-// of credentials in Chinese in ASCII, colours and characters without a width left out.
+// A text as its reader understands it. Escapes of JSON, URLs and XML are decoded. Full-width signs,
+// and Chinese names of credentials, become ASCII. Colours and characters without a width are
+// removed.
 
 #include <cstdint>
 #include <string>

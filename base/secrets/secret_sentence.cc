@@ -8,11 +8,11 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMinKey = 12;    // of a word that only a key is
-constexpr std::size_t kMinSecret = 6;  // behind "password" and its like
-constexpr std::size_t kNear = 256;     // characters that tell whether they are a value
+constexpr std::size_t kMinKey = 12;    // minimum length of a word that can only be a key
+constexpr std::size_t kMinSecret = 6;  // minimum length of a value after "password" or the like
+constexpr std::size_t kNear = 256;     // characters that are enough to recognize a value
 
-// Cuts the end of a sentence or of a list off a word.
+// Removes punctuation of a sentence or a list from the end of a word.
 Span without_marks(std::string_view text, Span value) {
   while (value.end > value.begin && std::string_view(".,;:!?}]*").contains(text[value.end - 1])) {
     --value.end;
@@ -20,14 +20,15 @@ Span without_marks(std::string_view text, Span value) {
   return value;
 }
 
-// Reads at most `most` characters of a value. To tell whether they are one, few are enough: a key
-// would otherwise read all text behind it.
+// Reads at most `most` characters of a value. A few are enough to recognize a value, and without a
+// limit a key would read all text after it.
 Span read_near(std::string_view text, std::size_t start, std::size_t most = kNear) {
   text = text.substr(0, most < text.size() - start ? start + most : text.size());
   return without_marks(text, read_value(text, start, kWordEnds));
 }
 
-// "registry/secret:latest", "secrets.py:12:"; an option of Windows begins with the slash.
+// Returns true for a part of a path: "registry/secret:latest", "secrets.py:12:". An option of
+// Windows begins with the slash and is not a path.
 bool is_path(std::string_view text, const Key& key) {
   std::string_view name = text.substr(key.begin, key.word_end - key.begin);
   name = name.substr(0, name.find_last_not_of('.') + 1);
@@ -39,12 +40,12 @@ bool is_path(std::string_view text, const Key& key) {
 // The signs and words between a key and a value nearby.
 struct Gap {
   int words = 0;
-  bool states = false;  // "is", "was set to", a colon behind a word
+  bool states = false;  // "is", "was set to", or a colon after a word
   bool marked = false;  // a sign, a tab or several blanks
   bool listed = false;  // a comma
 };
 
-// An escape of a text within a text says something else than its characters.
+// Returns true at an escape of a text within a text, whose characters have another meaning.
 bool is_escape(std::string_view text, std::size_t at) {
   const auto hex = [text, at](std::size_t i) {
     return std::string_view("0123456789abcdefABCDEF").contains(at_or_nul(text, at + i));
@@ -53,12 +54,12 @@ bool is_escape(std::string_view text, std::size_t at) {
          (text[at] == '%' && hex(1) && hex(2));
 }
 
-// Returns where the blanks and signs at `at` end.
+// Returns the end of the blanks and signs at `at`.
 std::size_t over_signs(std::string_view text, std::size_t at) {
   constexpr std::string_view kSigns = " \t~,;|:=<>()[]{}*`\\!?%+";
   while (true) {
     const std::size_t signs = after(text, at, kSigns);
-    // "VALUE" may begin with a dash; an option does.
+    // A dash can begin an option or a "VALUE", so it is skipped only between signs.
     const std::size_t dashes = after(text, signs, "-.");
     const bool between = dashes > signs && dashes < text.size() && kSigns.contains(text[dashes]);
     if (!between) return signs;
@@ -82,7 +83,7 @@ bool is_nearby(NameKind kind, const Gap& gap, bool quoted, std::string_view word
   return is_random(word, kMinSecret);
 }
 
-// Objects of platforms have names, which follow these words.
+// Returns true for words that the name of a platform's object follows.
 bool is_object(std::string_view name) {
   static constexpr auto kObjects = words("SECRET", "SECRETS", "CREDENTIAL", "CREDENTIALS");
   return is_one_of(name, kObjects);
@@ -94,8 +95,8 @@ bool states(std::string_view word) {
   return is_one_of(word, kStating);
 }
 
-// "token: Optional[str] = 'VALUE'": returns where the value begins, behind the type if one stands
-// there.
+// Returns where the value begins, after a type if one is present, as in "token: Optional[str] =
+// 'VALUE'".
 std::size_t over_type(std::string_view text, const Key& key) {
   constexpr std::size_t kLongestType = 48;
   const std::string_view type = text.substr(key.value, kLongestType);
@@ -107,7 +108,7 @@ std::size_t over_type(std::string_view text, const Key& key) {
   return typed ? key.value + equals + 3 : key.value;
 }
 
-// True if a word of `text` is one that only a key is.
+// Returns true if a word of `text` can only be a key.
 bool has_random(std::string_view text, std::size_t least) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const std::size_t begin = at;
@@ -117,7 +118,7 @@ bool has_random(std::string_view text, std::size_t least) {
   return false;
 }
 
-// Returns the span in the brackets at `start` unless they hold words or numbers alone.
+// Returns the span in the brackets at `start`, unless they contain only words or numbers.
 Span list_at(std::string_view text, std::size_t start, NameKind kind) {
   const Span value = read_value(text, start, kWordEnds);
   if (kind == NameKind::kWord) return has_random(part_of(text, value), kMinKey) ? value : Span{};
@@ -126,7 +127,8 @@ Span list_at(std::string_view text, std::size_t start, NameKind kind) {
   return quotes || open || !is_counted(part_of(text, value), false) ? value : Span{};
 }
 
-// True where the value of `key`, behind its sign, stands at `start` and is no word of a sentence.
+// Returns true if the text at `start`, after the sign of `key`, is a value and not a word of a
+// sentence.
 bool is_stated(std::string_view text, const Key& key, bool option, std::size_t start) {
   const Span value = read_near(text, start);
   const std::string_view word = part_of(text, value);
@@ -140,7 +142,7 @@ bool is_stated(std::string_view text, const Key& key, bool option, std::size_t s
   if (is_path(text, key) || word.starts_with('/')) return false;
   if (std::ranges::none_of(word, is_alnum)) return false;
   if (quoted || start == key.value) return true;
-  // `password = self.password`, `password = getpass()`
+  // An expression is not a value: `password = self.password`, `password = getpass()`
   const bool code = std::ranges::none_of(word, is_digit) && word.find_first_of("_.") < word.size();
   if (key.mark == '=' && (code || at_or_nul(text, value.end) == '(')) return false;
   const bool ends_line = value.end == text.size() || text[value.end] == '\n';
@@ -151,7 +153,7 @@ bool is_stated(std::string_view text, const Key& key, bool option, std::size_t s
 
 Span value_in_sentence(std::string_view text, const Key& key, bool option) {
   std::size_t start = after(text, over_type(text, key), " \t");
-  if (text.substr(start).starts_with("</")) {  // "<b>KEY:</b> VALUE"
+  if (text.substr(start).starts_with("</")) {  // an end tag after the key: "<b>KEY:</b> VALUE"
     start = std::min(text.find_first_of("> \n", start), text.size());
   }
   start = after(text, start, " \t*_`%~|<>");
@@ -161,7 +163,7 @@ Span value_in_sentence(std::string_view text, const Key& key, bool option) {
   if (std::string_view("([{").contains(at_or_nul(text, start))) {
     return list_at(text, start, key.kind);
   }
-  // `Some("VALUE")`, not `getpass("Password: ")`
+  // The value in a call: `Some("VALUE")`, but not `getpass("Password: ")`
   const std::size_t bracket = read_near(text, start).end;
   if (at_or_nul(text, bracket) == '(') {
     const Span inner = enclosed(text.substr(0, bracket + kNear), bracket);
@@ -181,7 +183,7 @@ Span value_nearby(std::string_view text, const Key& key) {
   while (gap.words <= kMaxWords) {
     const std::size_t start = over_signs(text, at);
     const std::string_view between = text.substr(at, start - at);
-    // A second reading of a masked text finds nothing else.
+    // The text is already masked here. Masking it again must not mask more.
     if (between.contains(kMask) || start >= text.size() || start - key.end > kFarthest) return {};
     for (std::size_t i = gap.words == 0 ? key.word_end : at; i <= start; ++i) {
       if (is_escape(text, i)) return {};
@@ -213,11 +215,11 @@ bool is_value_behind(std::string_view name, std::string_view value) {
 
 namespace {
 
-// Returns how far the line at `at` is indented.
+// Returns the indentation of the line at `at`.
 std::size_t indent_of(std::string_view text, std::size_t at) { return after(text, at, " ") - at; }
 
 // Returns the span of the lines from `at` on that are indented by more than `indent`. A `plain`
-// block has one word in each line, which may be an item of a list; any other block is a mapping.
+// block has one word in each line, which can be an item of a list. Any other block is a mapping.
 Span block_below(std::string_view text, std::size_t at, std::size_t indent, bool plain) {
   Span block = {after(text, at, kBlank), at};
   while (at < text.size()) {
@@ -250,7 +252,7 @@ Span value_of_yaml(std::string_view text, const Key& key, bool printed) {
   if (!first && text[before] != ']') return {};
   std::size_t start = after(text, key.value, " \t");
   const std::size_t line_end = std::min(text.find_first_of("\r\n", start), text.size());
-  // "!!str", "&anchor"
+  // Skips tags and anchors: "!!str", "&anchor"
   const std::size_t untagged = start;
   while (start < line_end && std::string_view("!&").contains(text[start])) {
     start = after(text, std::min(text.find_first_of(" \t", start), line_end), " \t");
@@ -267,7 +269,7 @@ Span value_of_yaml(std::string_view text, const Key& key, bool printed) {
   if (!printed) return {};
   const std::size_t word_end = std::min(text.find_first_of(" \t", start), line_end);
   if (kQuotes.contains(text[start])) return read_value(text, start, kWordEnds);
-  // "key: value", "auth: none"
+  // An ordinary word is not masked: "key: value", "auth: none"
   const std::string_view name = text.substr(key.begin, key.word_end - key.begin);
   const bool plain = key.kind == NameKind::kWord && std::ranges::all_of(name, is_letter) &&
                      is_ordinary(text.substr(start, word_end - start));

@@ -9,8 +9,9 @@
 namespace envgen {
 namespace {
 
-// Beginnings of tokens with at least so many characters behind them. Letters and digits alone
-// follow kAlnum; '_', '-' and '.', which paths and names have, follow kAny, too.
+// Beginnings of tokens; the tables ...Least have the minimum number of characters after each. After
+// a beginning of kAlnum only letters and digits follow. After one of kAny also '_', '-' and '.',
+// which paths and names contain.
 constexpr auto kAlnum = words("LTAI", "AKIA", "ASIA", "hf_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_",
                               "npm_", "gsk_", "r8_", "fw_", "sbp_", "dop_v1_", "AKID", "dapi");
 constexpr std::array<unsigned char, kAlnum.size()> kAlnumLeast = {
@@ -19,7 +20,7 @@ constexpr auto kAny =
     words("github_pat_", "dckr_pat_", "dckr_oat_", "glpat-", "gldt-", "glrt-", "xoxa-", "xoxb-",
           "xoxp-", "xoxe-", "xapp-", "wandb_v1_", "ya29.", "hvs.", "hvb.", "hvr.", "AKLT",
           "GOCSPX-", "sk_live_", "rk_live_", "shpat_", "pplx-", "xai-", "tgp_v1_", "SG.", "AIza",
-          "sk-", "nvapi-", "pypi-", "LS0tLS1CRUdJTi", "eyJ");  // the last but one: "-----BEGIN "
+          "sk-", "nvapi-", "pypi-", "LS0tLS1CRUdJTi", "eyJ");  // LS0t... is "-----BEGIN "
 constexpr std::array<unsigned char, kAny.size()> kAnyLeast = {
     20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20,
     20, 20, 20, 20, 20, 40, 40, 40, 40, 35, 40, 40, 40, 40, 37};
@@ -37,9 +38,9 @@ bool has_shape(std::string_view word, const auto& starts, const auto& least, boo
 
 bool has_known_shape(std::string_view word) {
   constexpr std::size_t kMin = 16;
-  if (word.ends_with('.')) word.remove_suffix(1);  // of a sentence
+  if (word.ends_with('.')) word.remove_suffix(1);  // at the end of a sentence
   if (word.size() < kMin) return false;
-  // A JWT has parts.
+  // A JWT has several parts.
   if (word.starts_with("eyJ") && !word.contains('.')) return false;
   return has_shape(word, kAny, kAnyLeast, false) || has_shape(word, kAlnum, kAlnumLeast, true);
 }

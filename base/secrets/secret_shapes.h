@@ -1,11 +1,12 @@
 #pragma once
-// Credentials that are known without a name.
+// Credentials that are recognized by their form, without a name.
 
 #include <string_view>
 
 namespace envgen {
 
-// True for a token that begins as a service's tokens do: "hf_...", "ghp_...", "AKIA...".
+// Returns true for a token that begins like the tokens of a known service: "hf_...", "ghp_...",
+// "AKIA...".
 bool has_known_shape(std::string_view word);
 
 }  // namespace envgen

@@ -7,7 +7,7 @@
 namespace envgen {
 namespace {
 
-// What names the kind of the credential that follows.
+// Returns true for a word that names the kind of the credential after it.
 bool is_scheme(std::string_view word) {
   static constexpr auto kSchemes = words("BEARER", "BASIC", "TOKEN", "DIGEST");
   return std::ranges::find(kSchemes, canonical(word)) != kSchemes.end();
@@ -22,7 +22,7 @@ bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
 std::string canonical(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   std::string result;
-  // Not of classes: "SkLearn" has no part "SK".
+  // A class name is not split: "SkLearn" has no part "SK".
   const bool camel = !name.empty() && is_lower(name[0]);
   char before = '\0';
   for (const char c : name) {
@@ -54,7 +54,7 @@ std::size_t closing_quote(std::string_view text, std::size_t quote) {
 
 namespace {
 
-// Where the word at `at` ends for a shell, which takes "ab\\ cd" for one.
+// Returns the end of the word at `at` for a shell, which reads "ab\\ cd" as one word.
 std::size_t word_end(std::string_view text, std::size_t at) {
   while (true) {
     at = std::min(text.find_first_of(kWordEnds, at), text.size());

@@ -1,5 +1,5 @@
 #pragma once
-// The scanner that the parts of secrets.h share: words and values in a text.
+// The scanner of words and values that the other secret_*.h files share.
 
 #include <cstddef>
 #include <string>
@@ -9,7 +9,7 @@ namespace envgen {
 
 inline constexpr std::string_view kMask = "***";
 inline constexpr std::string_view kBlank = " \t\n\r\f\v";
-inline constexpr std::string_view kQuotes = "\"'\\";  // '\' stands before a quote within quotes
+inline constexpr std::string_view kQuotes = "\"'\\";  // '\' precedes a quote within quotes
 inline constexpr std::string_view kWordEnds = " \t\n\r\"'\\&;|<>()`";
 
 struct Span {
@@ -18,11 +18,10 @@ struct Span {
   [[nodiscard]] bool empty() const { return end <= begin; }
 };
 
-// The text in `span`.
 inline std::string_view part_of(std::string_view text, Span span) {
   return text.substr(span.begin, span.end - span.begin);
 }
-// The character at `at`, NUL behind the end.
+// Returns the character at `at`, or NUL after the end.
 inline char at_or_nul(std::string_view text, std::size_t at) {
   return at < text.size() ? text[at] : '\0';
 }
@@ -33,19 +32,21 @@ inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 inline bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 inline bool is_letter(char c) { return is_upper(c) || is_lower(c); }
-// Of names, options and tokens: letters, digits, '_', '-' and '.'.
+// Returns true for the characters of names, options and tokens: letters, digits, '_', '-' and '.'.
 bool is_word(char c);
-// "--hub.api-key" -> "HUB_API_KEY", "API key" -> "API_KEY", "apiKey" -> "API_KEY"
+// Returns a name in the form of a variable: "--hub.api-key" -> "HUB_API_KEY", "API key" ->
+// "API_KEY", "apiKey" -> "API_KEY".
 std::string canonical(std::string_view name);
-// From `at` over any of `set`.
+// Returns the first index >= `at` whose character is not in `set`, or text.size().
 std::size_t after(std::string_view text, std::size_t at, std::string_view set);
-// The value that starts at `at`: what is between quotes, else up to where a word of a shell or of
-// an address ends; with "Bearer" or its like also the word behind.
+// Returns the span of the value that starts at `at`. A quoted value ends at its quote, any other
+// value where a word of a shell or of an address ends. After "Bearer" or another scheme the value
+// includes the next word.
 Span value_at(std::string_view text, std::size_t at);
-// Returns where the quote that stands at `quote` closes, or the line's end.
+// Returns the index where the quote at `quote` closes, or the line's end.
 std::size_t closing_quote(std::string_view text, std::size_t quote);
-// True for a value that stands in a secret's place and is none: "$NAME", "$(command)", None, null,
-// true, false, the word VALUE, "***".
+// Returns true for a placeholder instead of a secret: "$NAME", "$(command)", None, null, true,
+// false, the word VALUE, "***".
 bool is_stand_in(std::string_view text, Span value);
 
 }  // namespace envgen

@@ -10,7 +10,7 @@ constexpr std::string_view kOpening = "([{";
 // Returns the bracket that closes the one at `open`, or the text's end.
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
-  // Brackets within brackets would be read again and again.
+  // A limit, because nested brackets would be read again and again.
   constexpr std::size_t kMax = 4096;
   const std::size_t last = std::min(text.size(), open + kMax);
   for (std::size_t at = open; at < last; ++at) {
@@ -25,7 +25,8 @@ std::size_t closing_bracket(std::string_view text, std::size_t open) {
   return text.size();
 }
 
-// Python's b'...', a shell's $'...' and their like: where the quote stands.
+// Returns the index of the quote after a prefix, such as in Python's b'...' or a shell's $'...'.
+// Otherwise returns `at`.
 std::size_t over_prefix(std::string_view text, std::size_t at) {
   const std::size_t quote = after(text, at, "bBrRuUfF$@");
   return quote - at <= 2 && is_quote(at_or_nul(text, quote)) ? quote : at;
@@ -46,7 +47,7 @@ Span enclosed(std::string_view text, std::size_t at) {
 Span read_value(std::string_view text, std::size_t at, std::string_view ends) {
   Span value = enclosed(text, at);
   if (value.begin > 0) {
-    // A shell joins 'ab'cd.
+    // A shell joins 'ab'cd to one word.
     const char next = at_or_nul(text, value.end + 1);
     const bool joined = is_word(next) || std::string_view("$@#%^*+=~!").contains(next);
     if (joined && at_or_nul(text, value.end) != '\n') {

@@ -1,6 +1,6 @@
 #pragma once
-// Values as all notations write them, and how they look: whether a text that may be a sentence has
-// a credential or a word there.
+// Values in all notations, and their appearance. The functions decide whether a value in a possible
+// sentence is a credential or a word.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,26 +12,29 @@
 
 namespace envgen {
 
-inline constexpr std::size_t kLongestWord = 15;  // of a sentence
+inline constexpr std::size_t kLongestWord = 15;  // maximum length of a word of a sentence
 
-// Returns the span in the brackets or quotes that open at `at`; an empty one at 0 if none do.
+// Returns the span within the brackets or quotes that open at `at`, or the empty span {0, 0} if
+// none open there.
 Span enclosed(std::string_view text, std::size_t at);
-// Reads the value at `at`: what is in brackets, or in quotes, else all up to one of `ends`.
+// Returns the span of the value at `at`: the content of brackets or quotes, otherwise the text up
+// to one of `ends`.
 Span read_value(std::string_view text, std::size_t at, std::string_view ends);
 
-// True for "Incorrect", "found", "FILE" of a usage, and for a text without ASCII's letters and
-// digits.
+// Returns true for "Incorrect", "found", "FILE" in a usage text, and for a text without ASCII
+// letters and digits.
 bool is_ordinary(std::string_view word);
-// True for numbers with their units, and for words unless `only_numbers`.
+// Returns true for numbers with their units, and for words unless `only_numbers`.
 bool is_counted(std::string_view value, bool only_numbers);
-// True for a word that has letters and digits, as most keys have and words of a sentence do not.
+// Returns true for a word with letters and digits. Most keys have both, words of a sentence do not.
 bool is_mixed(std::string_view word);
-// True for "node12", "rank-0", "v2": words that end in a number.
+// Returns true for words that end in a number: "node12", "rank-0", "v2".
 bool is_numbered(std::string_view word);
-// True for letters and digits with '_' and '-', at least `least`; no name, time or address.
+// Returns true for at least `least` letters and digits with '_' and '-', unless they are a name,
+// time or address.
 bool is_random(std::string_view word, std::size_t least);
 
-// True for a word that is one of `table` in any case.
+// Returns true if `table` contains the word, in any case.
 bool is_one_of(std::string_view word, const auto& table) {
   if (word.size() > kLongestWord) return false;
   const std::string name = canonical(word);

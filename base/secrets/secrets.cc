@@ -13,7 +13,7 @@
 namespace envgen {
 namespace {
 
-// Masks in `source` what `reading`, one of it, has of credentials.
+// Masks the credentials in `source` that are found in its `reading`.
 std::string mask_words(std::string_view source, const Reading& reading, Text kind,
                        Operands& operands) {
   const std::string_view text = reading.at.empty() ? source : std::string_view(reading.text);
@@ -53,8 +53,9 @@ std::string mask(std::string_view text, Text kind, Operands& operands) {
   if (text.contains("PRIVATE KEY-----") || text.contains("PRIVATE KEY BLOCK-----")) {
     return std::string(kMask);
   }
-  // The readings come after the text itself, in which an escape within a value does not end it. A
-  // reading of all of a long text would not fit into the caches.
+  // The text itself is masked before its readings: in the text, an escape within a value does not
+  // end the value. A reading is made in parts, because one of a long text would not fit into the
+  // CPU caches.
   constexpr std::size_t kPart = 16384;
   Operands of_reading = operands;
   const std::string masked = mask_words(mask_addresses(text), {}, kind, operands);
@@ -69,7 +70,7 @@ std::string mask(std::string_view text, Text kind, Operands& operands) {
   return result;
 }
 
-// "user:password@host:port", whatever the password holds.
+// Masks "user:password@host:port", with any characters in the password.
 std::string masked_proxy(std::string_view value) {
   const std::size_t at = value.rfind('@');
   if (at == std::string_view::npos) return std::string(value);
@@ -116,15 +117,16 @@ const std::string& EntryMask::of(const std::string& entry) {
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> masked;
   masked.reserve(arguments.size());
-  NameKind option_before = NameKind::kOrdinary;  // its value is the next argument
-  std::string_view word_before;                  // "api-key" without dashes
-  bool script_follows = false;                   // `sh -c`
+  NameKind option_before = NameKind::kOrdinary;  // the next argument is its value
+  std::string_view word_before;                  // without dashes: "api-key"
+  bool script_follows = false;                   // after `sh -c`
   Operands operands(false);
   for (const std::string& argument : arguments) {
     const bool option = argument.starts_with('-');
     const std::size_t equals = argument.find('=');
     const std::string_view name = std::string_view(argument).substr(0, equals);
-    // "HF_TOKEN=x", "--token=x", Hydra's "+hub.token=x"; not a script that holds one.
+    // "HF_TOKEN=x", "--token=x" or Hydra's "+hub.token=x", but not a script that contains one of
+    // them.
     const bool is_name = name.find_first_of(kBlank) == std::string_view::npos;
     const NameKind kind =
         is_name && (option || !script_follows)

@@ -1,6 +1,7 @@
 #pragma once
-// The mask for credentials: logs, plans, snapshots, saved environments and states hold none. By
-// names, addresses and the well-known shapes of tokens; rather too much is masked than too little.
+// The mask for credentials. Logs, plans, snapshots, saved environments and state files contain no
+// credentials. The mask finds them by names, addresses and known forms of tokens. In doubt it masks
+// too much.
 
 #include <string>
 #include <string_view>
@@ -12,21 +13,21 @@
 
 namespace envgen {
 
-// Any text: credentials in addresses, NAME=VALUE, "name": "value" (JSON), "Authorization: ...",
-// tokens that are known by their beginning (hf_, ghp_, AKIA, ...), and private keys.
+// Masks the credentials in any text: in addresses, NAME=VALUE, "name": "value" (JSON),
+// "Authorization: ...", tokens with a known beginning (hf_, ghp_, AKIA, ...), and private keys.
 std::string mask_secrets(std::string_view text);
 
-// The same of what a process printed, where a command may stand ("--token VALUE"), or a line of
-// YAML ("secret_key: VALUE").
+// Masks text that a process printed. Besides mask_secrets() it masks the values in a command
+// ("--token VALUE") and in a line of YAML ("secret_key: VALUE").
 std::string mask_printed(std::string_view text);
 
-// What may be shown of a variable: "***" for a secret's value, and of others what mask_secrets and,
-// as for a command, "--token VALUE" leave.
+// Returns the value of a variable as it may be shown. The value of a secret is "***". Any other
+// value is masked as by mask_secrets(), and "--token VALUE" as in a command.
 std::string masked_value(std::string_view name, std::string_view value);
 std::string masked_entry(std::string_view entry);
 
-// masked_entry() for many environments that have most in common, as those of the ranks of a node:
-// each entry is looked at once.
+// masked_entry() with a cache, for many environments that are nearly equal, as those of the ranks
+// of a node. Each different entry is masked once.
 class EntryMask {
  public:
   const std::string& of(const std::string& entry);
@@ -35,8 +36,8 @@ class EntryMask {
   std::unordered_map<std::string, std::string> known_;
 };
 
-// The same for a command: --password=X, --token X, NAME=X for env(1), scripts of `sh -c`, the
-// operand of `login`.
+// Masks the arguments of a command: --password=X, --token X, NAME=X for env(1), scripts of `sh -c`,
+// the operand of `login`.
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace envgen

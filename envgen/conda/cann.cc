@@ -1,6 +1,7 @@
 #include "envgen/conda/cann.h"
 
-// CANN's set_env.sh, and the driver's libraries, which the container runtime mounts.
+// Plans CANN's set_env.sh, and the paths of the driver's libraries, which the container runtime
+// mounts.
 
 #include <array>
 
@@ -11,7 +12,7 @@ namespace {
 
 struct Toolkit {
   const char* script;
-  const char* variable;  // that it sets
+  const char* variable;  // set by the script
 };
 
 constexpr auto kToolkits = std::to_array({

@@ -1,5 +1,6 @@
 #pragma once
-// CANN's environment: set_env.sh of the toolkit and of nnal/atb, the driver's library paths.
+// The environment of CANN: set_env.sh of the toolkit and of nnal/atb, and the driver's library
+// paths.
 
 #include "base/result.h"
 #include "envgen/plan/inputs.h"
@@ -7,8 +8,8 @@
 
 namespace envgen {
 
-// Adds to plan.env and to plan.scripts what sourcing them would do. Only for a job on Ascend
-// devices, so after the framework is chosen.
+// Adds the library paths to plan.env, and the scripts to source to plan.scripts. Call it only for a
+// job on Ascend devices, after the framework is chosen.
 Status apply_cann(Inputs& inputs, Plan& plan);
 
 }  // namespace envgen

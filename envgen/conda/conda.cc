@@ -1,4 +1,4 @@
-// Which conda environment is asked for.
+// Decides which conda environment the job asks for.
 
 #include "envgen/conda/conda.h"
 
@@ -25,7 +25,7 @@ std::optional<std::string> prefix_of_program(std::string_view program) {
 
 namespace {
 
-// `conda run` loses TERM and keeps the output back, so its command is run instead of it.
+// Replaces `conda run` by its command, because `conda run` loses TERM and delays the output.
 std::optional<Wish> unwrap(const Inputs& inputs, PlatformFacts& platform, Plan& plan) {
   std::optional<RunCommand> run = parse_run(platform.command);
   if (!run) return std::nullopt;
@@ -54,8 +54,8 @@ std::optional<Wish> unwrap(const Inputs& inputs, PlatformFacts& platform, Plan& 
   return wish;
 }
 
-// A shell that has read no file of the user's has no function `conda`: the program fails, and what
-// stands behind it may run with another python.
+// Warns about `conda activate` in a shell that has read no startup file. The function `conda` does
+// not exist there: the program fails, and the following commands may run with a different python.
 void warn_of_activation(const Inputs& inputs, const std::vector<std::string>& command, Plan& plan) {
   std::string line;
   if (command.size() > 1 && command[1] == "activate") line = joined(command, " ");
@@ -73,14 +73,15 @@ void warn_of_activation(const Inputs& inputs, const std::vector<std::string>& co
                             " has activated the environment"));
 }
 
-// A Python with something to run: not the value of an option (`--src /work/python3`).
+// Returns true for a Python with something to run. Returns false for the value of an option, as in
+// `--src /work/python3`.
 bool runs_python(const std::vector<std::string>& command, std::size_t at) {
   if (!is_python(base_name(command[at]))) return false;
   return at == 0 || (at + 1 < command.size() && !command[at - 1].starts_with("--"));
 }
 
-// Whether a simple command starts an interpreter, or a program of a virtual environment, by its
-// path; nothing where it starts neither.
+// Returns true if a simple command starts an interpreter by its path, or a program of a virtual
+// environment. Returns false for an interpreter without a path, and nullopt for other commands.
 std::optional<bool> chooses_python(Inputs& inputs, const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (runs_python(command, i)) return command[i].contains('/');
@@ -94,9 +95,10 @@ std::optional<bool> chooses_python(Inputs& inputs, const std::vector<std::string
   return true;
 }
 
-// Whether the job has chosen another Python than the one whose name its image may have inherited.
+// Returns true if the job uses its own Python, so that an environment name inherited by the image
+// does not matter.
 bool has_own_python(Inputs& inputs, const std::vector<std::string>& command) {
-  // The variable may be left over from a machine on which the image was built.
+  // The variable may be a remnant of the machine that built the image.
   const std::string venv(inputs.variable("VIRTUAL_ENV"));
   const PathState* python = venv.empty() ? nullptr : inputs.kind(venv + "/bin/python");
   if (python != nullptr && python->kind == PathState::Kind::kFile) return true;
@@ -105,7 +107,7 @@ bool has_own_python(Inputs& inputs, const std::vector<std::string>& command) {
   bool chosen = false;
   for (const auto& one : simple_commands(operand_of_shell(std::span(shell, command.end())).text)) {
     const auto by_path = chooses_python(inputs, one);
-    if (by_path == false) return false;  // that one needs the environment
+    if (by_path == false) return false;  // this command needs the environment
     chosen = chosen || by_path == true;
   }
   return chosen;

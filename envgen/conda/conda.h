@@ -1,10 +1,9 @@
 #pragma once
-// conda's rules, from conda/activate.py and conda/base/context.py: which environment is meant,
-// where it lies, what activating it sets. Nothing outside of this
-// folder needs more of it than apply_conda().
+// The rules of conda, from conda/activate.py and conda/base/context.py: which environment is meant,
+// where it is, what its activation sets. Outside of this folder only apply_conda() is needed.
 //
-// A prefix is an environment's directory, the root the one of an installation: the environment
-// "base". A directory is an environment when it has conda-meta/.
+// A prefix is the directory of an environment. The root is the prefix of an installation, which is
+// the environment "base". A directory is an environment if it has conda-meta/.
 
 #include <map>
 #include <optional>
@@ -20,64 +19,70 @@
 
 namespace envgen::conda {
 
-// The environment that was asked for.
+// The environment that the job asks for.
 struct Wish {
-  std::string environment;  // a name, or a prefix when it has a '/'
+  std::string environment;  // a name, or a prefix if it has a '/'
   std::string source;       // "--conda-env", "conda run -n": for messages
-  std::string program;      // the conda that was called, "" = none
-  bool inferred = false;    // from a program's path: it may be no conda environment at all
+  std::string program;      // the called conda program; "": none
+  bool inferred = false;    // inferred from a program's path, perhaps not in a conda environment
 };
 
-// `conda run`, taken apart. Also mamba's and micromamba's.
+// A parsed `conda run`, also mamba's and micromamba's.
 struct RunCommand {
-  std::string environment;  // "" = the active one, else base
-  std::string option;       // that named it: "-n"
+  std::string environment;  // "": the active one, otherwise base
+  std::string option;       // option that names the environment: "-n"
   std::string cwd;          // --cwd
   std::vector<std::string> command;
-  std::string obstacle;  // an option that cannot be taken over: the command stays as it is
+  std::string obstacle;  // an unsupported option: the command stays unchanged
 };
-// Nothing when it is no `conda run` of a command.
+// Returns nullopt if the command is not a `conda run` with a command.
 std::optional<RunCommand> parse_run(const std::vector<std::string>& command);
 
-// The prefix of .../envs/NAME/bin/program.
+// Returns the prefix of .../envs/NAME/bin/program; nullopt for any other path.
 std::optional<std::string> prefix_of_program(std::string_view program);
 
-// The lists `envs_dirs:` (or envs_path) of a .condarc. Not a YAML reader: it knows one list in
-// either form, plain and quoted scalars, comments, and looks at nothing else.
+// Returns the entries of `envs_dirs:` (or envs_path) in a .condarc. Does not read YAML in general:
+// it supports one list in either form, plain and quoted scalars, and comments, and ignores the
+// rest.
 std::vector<std::string> condarc_envs_dirs(std::string_view text);
 
 struct CondaEnvironment {
   std::string prefix;
-  std::string root;             // "" when no installation is known
-  bool root_has_conda = false;  // bin/conda is there: micromamba's and packed ones have none
+  std::string root;             // "": no installation is known
+  bool root_has_conda = false;  // bin/conda exists; micromamba's and packed roots have none
 };
-// Nothing while paths have to be looked at, and for an inferred one that is no environment. An
-// Error says which environments exist.
+// Finds the environment. Returns nullopt until all paths have been read, and for an inferred
+// environment that does not exist. The error lists the existing environments.
 Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish);
 
-// One variable of env_vars.d or conda-meta/state. No value: it is exported empty.
+// Variables of env_vars.d or conda-meta/state by name. nullopt: exported with an empty value.
 using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
-// An object of names and values. ***unset*** drops what an earlier file has set.
+// Adds the variables of a JSON object of names and values. ***unset*** drops a variable of an
+// earlier file.
 Status add_package_variables(std::string_view text, std::string_view where, Variables& variables);
-// conda-meta/state: the object `env_vars` in it.
+// Adds the object `env_vars` of conda-meta/state.
 Status add_state_variables(std::string_view text, std::string_view where, Variables& variables);
-// The variables of the environment. Nothing while files have to be looked at.
+// Returns the variables of the environment; nullopt until all files have been read.
 Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix);
 
-// Appends what activating does to the plan: edits, scripts, warnings.
+// Adds the effects of the activation to the plan: edits, scripts, warnings.
 Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan);
 
 }  // namespace envgen::conda
 
 namespace envgen {
 
-// Takes a conda environment by --conda-env, by `conda run -n NAME cmd`, which is unwrapped
-// (platform.command, platform.cwd), by an absolute .../envs/NAME/bin/program, or by ANACONDA_DIR
-// and DEFAULT_CONDA_ENV_NAME, which an image inherits: these give way to VIRTUAL_ENV and to a
-// Python that the command names by its path. Adds to plan.env what `conda activate` would set, to
-// plan.leave_scripts and plan.scripts what it would source. Nothing to do is no error, and wants no
-// path.
+// Activates the conda environment that the job asks for. The environment is named by one of the
+// following, in this order.
+// - `conda run -n NAME cmd`, which is replaced by its command (platform.command, platform.cwd)
+// - --conda-env
+// - an absolute .../envs/NAME/bin/program
+// - ANACONDA_DIR and DEFAULT_CONDA_ENV_NAME, which an image may inherit; VIRTUAL_ENV, or a Python
+//   that the command names by its path, takes precedence over these
+//
+// Adds to plan.env what `conda activate` would set, and to plan.leave_scripts and plan.scripts what
+// it would source. If no environment is named, returns success and requests no path.
 Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan);
 
 }  // namespace envgen

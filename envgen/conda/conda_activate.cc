@@ -1,4 +1,4 @@
-// What `conda activate` sets and sources, in its order.
+// Plans what `conda activate` sets and sources, in conda's order.
 
 #include <algorithm>
 #include <array>
@@ -13,11 +13,12 @@
 namespace envgen::conda {
 namespace {
 
-// Set by activating itself: an environment's own value would break the next activation.
+// Variables that the activation itself sets. An environment's own value would break the next
+// activation.
 constexpr auto kReserved =
     words("PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER");
 
-// The environment that is active already.
+// The environment that is already active.
 struct Active {
   int level = 0;
   std::string prefix;
@@ -51,7 +52,7 @@ std::string list_of(const std::vector<std::string>& elements) {
   return list;
 }
 
-// With the environment's programs in the place of those of the environment that is left.
+// Returns PATH in which the environment's programs replace those of the previous environment.
 std::string path_with(const Environ& env, const Active& active,
                       const CondaEnvironment& environment) {
   std::vector<std::string> elements = path_elements(env);
@@ -76,7 +77,7 @@ std::string name_of(const CondaEnvironment& environment, const std::string& pref
   return prefix;
 }
 
-// conda exports names in capitals (envvars_force_uppercase).
+// Converts a name to capitals, as conda exports it (envvars_force_uppercase).
 std::string upper(std::string_view name) {
   std::string result(name);
   std::ranges::transform(result, result.begin(),
@@ -88,7 +89,7 @@ void set(Plan& plan, std::string name, std::string value) {
   plan.env.push_back({EnvEdit::Kind::kSet, std::move(name), std::move(value)});
 }
 
-// What is overwritten is kept for a deactivation, under the level that is left.
+// Sets variables. An overwritten value is kept for a deactivation, under the previous level.
 void set_variables(const Variables& variables, const Environ& env, int level, Plan& plan) {
   std::string overwritten;
   for (const auto& [name, value] : variables) {
@@ -117,7 +118,8 @@ void set_conda_itself(const CondaEnvironment& environment, Plan& plan) {
   set(plan, "CONDA_PYTHON_EXE", environment.root + "/bin/python");
 }
 
-// <prefix>/etc/conda/<directory>/*.sh in the order of their names; nothing while it is looked at.
+// Returns <prefix>/etc/conda/<directory>/*.sh in the order of their names; nullopt until it was
+// read.
 std::optional<std::vector<std::string>> scripts_in(Inputs& inputs, const std::string& prefix,
                                                    const char* directory) {
   const std::string path = prefix + "/etc/conda/" + directory;

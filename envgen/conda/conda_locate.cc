@@ -1,5 +1,5 @@
-// Where an environment lies, in conda's order: CONDA_ENVS_DIRS, the .condarc files, the
-// installation's envs/, ~/.conda/envs; then micromamba's root and ~/.conda/environments.txt.
+// Finds an environment in conda's order: CONDA_ENVS_DIRS, the .condarc files, the installation's
+// envs/, ~/.conda/envs. Then it searches micromamba's root and ~/.conda/environments.txt.
 
 #include <algorithm>
 #include <set>
@@ -12,12 +12,12 @@ namespace envgen::conda {
 namespace {
 
 constexpr std::string_view kWhat = "finding the conda environment";
-// Each place that is looked at costs a system call; a home directory may hold anything.
+// Limit of names: each costs a system call, and a home directory can hold anything.
 constexpr std::size_t kMaxNames = 200;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// A plain or quoted scalar without its comment.
+// Returns the value of a plain or quoted scalar without its comment.
 std::string scalar(std::string_view text) {
   text = trimmed(text);
   if (!text.empty() && (text.front() == '"' || text.front() == '\'')) {
@@ -33,7 +33,7 @@ std::string scalar(std::string_view text) {
   return std::string(trimmed(text));
 }
 
-// What stands behind "envs_dirs:", or nothing when the line is another key.
+// Returns the text after "envs_dirs:", or nullopt for a line with another key.
 std::optional<std::string_view> envs_dirs_value(std::string_view line) {
   for (const std::string_view key : {"envs_dirs:", "envs_path:"}) {
     if (line.starts_with(key)) return trimmed(line.substr(key.size()));
@@ -44,7 +44,7 @@ std::optional<std::string_view> envs_dirs_value(std::string_view line) {
 void add_flow_list(std::string_view text, std::vector<std::string>& dirs) {
   text.remove_prefix(1);
   char quote = 0;
-  bool started = false;  // a quote inside a plain scalar is a character like any other
+  bool started = false;  // within a plain scalar a quote is an ordinary character
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size(); ++at) {
     const char c = at < text.size() ? text[at] : ']';
@@ -67,7 +67,7 @@ bool is_name_character(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// ~ and $NAME, ${NAME}; what is not set stays as it is.
+// Expands ~, $NAME and ${NAME}. A variable that is not set stays unchanged.
 std::string expanded(const Inputs& inputs, std::string_view text) {
   std::string result;
   const std::string_view home = inputs.variable("HOME");
@@ -107,15 +107,15 @@ bool is_environment(Inputs& inputs, const std::string& prefix) {
   return is_directory(inputs, prefix + "/conda-meta");
 }
 
-// An installation's root has environments, or is one. Its names are read at once: what was looked
-// at only for its kind stays without them.
+// Returns true if `root` has environments or is one. The directory is requested with its entries at
+// once: a path requested only for its kind would never get them.
 bool is_root(Inputs& inputs, const std::string& root) {
   const bool meta = is_environment(inputs, root);
   const PathState* envs = inputs.content(root + "/envs");
   return meta || (envs != nullptr && envs->kind == PathState::Kind::kDirectory);
 }
 
-// Asks for all before it answers, so that looking takes one round.
+// Checks all candidates before it returns, so that one round of requests suffices.
 std::string first_root(Inputs& inputs, const std::vector<std::string>& candidates) {
   std::string first;
   for (const std::string& candidate : candidates) {
@@ -146,7 +146,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
   if (!mamba.empty()) candidates.push_back(absolute(inputs, mamba));
   if (wish.environment.starts_with('/')) {
     if (owned) candidates.emplace_back(parent_path(envs));
-    // A root that is named itself.
+    // The environment may be a root itself.
     if (is_directory(inputs, wish.environment + "/condabin"))
       candidates.push_back(wish.environment);
   }
@@ -157,7 +157,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
     if (is_directory(inputs, root + "/condabin")) candidates.push_back(std::move(root));
   }
   std::string found = first_root(inputs, candidates);
-  // An error then says that nothing is there.
+  // Use ANACONDA_DIR although nothing is there, so that the error names it.
   return found.empty() && !given.empty() ? absolute(inputs, given) : found;
 }
 
@@ -199,7 +199,7 @@ std::vector<std::string> envs_dirs(Inputs& inputs, const std::string& root) {
   return dirs;
 }
 
-// ~/.conda/environments.txt: a prefix a line, roots among them.
+// Reads ~/.conda/environments.txt: one prefix per line, including roots.
 std::vector<std::string> registered(Inputs& inputs) {
   std::vector<std::string> prefixes;
   const std::string_view home = inputs.variable("HOME");
@@ -213,7 +213,8 @@ std::vector<std::string> registered(Inputs& inputs) {
   return prefixes;
 }
 
-// "base" of /opt/conda, and the environments that lie in `dirs` or are registered.
+// Returns the names of the existing environments: "base" if the root is one, those in `dirs`, and
+// the registered ones.
 std::set<std::string> existing(Inputs& inputs, const std::string& root,
                                const std::vector<std::string>& dirs) {
   std::set<std::string> names;

@@ -1,4 +1,4 @@
-// `conda run [options] command`, and micromamba's, as their argument parsers read it.
+// Parses `conda run [options] command`, and micromamba's, as their argument parsers do.
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ struct Option {
   Takes takes;
 };
 
-// What only says how conda shows the output or itself is dropped: the command has its own stdout.
+// Options that only control how conda shows output are dropped: the command has its own stdout.
 constexpr auto kOptions = std::to_array({
     Option{"-n", Takes::kName},
     Option{"--name", Takes::kName},
@@ -39,7 +39,7 @@ constexpr auto kOptions = std::to_array({
 
 struct Match {
   const Option* option = nullptr;
-  std::optional<std::string> value;  // in the same word: --name=x, -nx
+  std::optional<std::string> value;  // value in the same word: --name=x, -nx
 };
 
 Match match(std::string_view word) {
@@ -64,7 +64,7 @@ void take(const Match& matched, std::string value, RunCommand& run) {
       run.option = "-n";
       break;
     case Takes::kPrefix:
-      // Also "env" is a path here, which a '/' shows.
+      // The value of -p is a path, even "env". A '/' marks it as one.
       run.environment =
           value.empty() || value.find('/') != std::string::npos ? std::move(value) : "./" + value;
       run.option = "-p";

@@ -1,5 +1,5 @@
-// The variables of an environment: etc/conda/env_vars.d/*, which packages bring, in the order of
-// their names, then conda-meta/state, which `conda env config vars set` writes.
+// Reads the variables of an environment. First come the packages' etc/conda/env_vars.d/*, in the
+// order of their names, then conda-meta/state, which `conda env config vars set` writes.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ std::unexpected<Error> refuse(std::string where, std::string found, std::string 
   return fail(kWhat, std::move(where), std::move(found), std::move(fix));
 }
 
-// As Python's str() writes it; no value for null.
+// Converts a value to text as Python's str() does; null becomes nullopt.
 Result<std::optional<std::string>> text_of(const json::Value& value, const std::string& where) {
   switch (value.type()) {
     case json::Type::kNull:
@@ -61,7 +61,7 @@ Result<json::Document> parsed(std::string_view text, std::string_view where) {
   return std::unexpected(std::move(error));
 }
 
-// The text of a file that is there; nothing for one that is not.
+// Returns the text of a file, or nullptr if the file does not exist.
 Result<const std::string*> text_in(const PathState& state, const std::string& path) {
   if (state.kind == PathState::Kind::kFile) return &state.content;
   if (state.kind == PathState::Kind::kAbsent) return nullptr;

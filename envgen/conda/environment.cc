@@ -28,7 +28,7 @@ bool is_driver_dir(std::string_view directory) {
       kDriverDirs, [directory](std::string_view each) { return same_dir(each, directory); });
 }
 
-// Without empty elements and doubles.
+// Returns the list without empty elements and duplicates.
 std::vector<std::string> library_dirs(std::string_view list) {
   std::vector<std::string> dirs;
   for (const std::string_view dir : split(list, ':')) {

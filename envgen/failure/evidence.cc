@@ -13,9 +13,9 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMaxMatchedBytes = 4096;  // bytes of a line
+constexpr std::size_t kMaxMatchedBytes = 4096;  // limit for one line
 constexpr std::size_t kMaxStreams = 256;
-constexpr std::size_t kMaxForeignLines = 8;  // of another process, in the middle of a traceback
+constexpr std::size_t kMaxForeignLines = 8;  // lines of another process within a traceback
 constexpr std::size_t kMaxMessageLines = 3;
 constexpr int kBareWeight = 1;
 constexpr int kCutWeight = 2;
@@ -24,37 +24,39 @@ constexpr std::string_view kWhat = " what():  ";
 constexpr std::string_view kHeader = "Traceback (most recent call last)";
 
 struct Traceback {
-  std::size_t first = 0;  // line
+  std::size_t first = 0;  // line number
   std::size_t indent = 0;
-  std::size_t code = 0;      // its last line of code
-  std::size_t foreign = 0;   // lines in it that are not its own
-  bool interrupted = false;  // by one of those; goes on with a frame
-  std::string prefix;        // what a logger put before its header, and may before each line of it
+  std::size_t code = 0;      // number of its last line of code
+  std::size_t foreign = 0;   // lines within it that do not belong to it
+  bool interrupted = false;  // a foreign line interrupted it; the next frame resumes it
+  // Text that a logger wrote before the header; the traceback's other lines may start with it too.
+  std::string prefix;
   bool launcher = false;
   bool ignored = false;
-  Form form = Form::kEnding;  // otherwise a logger printed it
-  bool inner = false;         // raised in a text that the job runs
-  bool doubtful = false;      // as in Evidence
-  bool original = false;      // of the exception that the line before it was raised anew for
-  bool chained = false;       // the one before is what led to it
+  Form form = Form::kEnding;            // kEnding, unless a logger printed it
+  bool inner = false;                   // raised in a code string that the job runs
+  bool doubtful = false;                // as in Evidence
+  bool original = false;                // the "Original" traceback of an exception raised again
+  bool chained = false;                 // the previous traceback led to this one
   std::size_t ordinary = 0, fresh = 0;  // as in Evidence
 };
 
 struct Stream {
   std::optional<Traceback> open;
-  std::optional<std::size_t> last;  // evidence, of a traceback that has ended
-  bool chained = false;             // the line that says so was there
-  bool ignored = false;             // the next traceback ends nothing
-  bool introduced = false;          // the line before is a logger's, or announces what follows
-  bool indented = false;  // the line before may be code of a traceback that began elsewhere
-  bool boxed = false;     // the line before is the end of one as rich draws it
+  std::optional<std::size_t> last;  // index of the evidence of the last finished traceback
+  bool chained = false;             // the line that announces a chained traceback was read
+  bool ignored = false;             // the next traceback ends no process
+  bool introduced = false;          // the previous line is a logger's, or announces a traceback
+  bool indented = false;  // the previous line may be code of a traceback without its header
+  bool boxed = false;     // the previous line ends a traceback drawn by rich
 };
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The same, but for its digits: times and numbers.
+// Returns true if `text` begins with `prefix`, where any digit (of a time or a number) matches any
+// other digit.
 bool begins_like(std::string_view text, std::string_view prefix) {
   auto same = [](char one, char other) {
     auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -64,30 +66,30 @@ bool begins_like(std::string_view text, std::string_view prefix) {
          std::ranges::equal(text.substr(0, prefix.size()), prefix, same);
 }
 
-// Raised anew by another library: "json.decoder.JSONDecodeError",
-// "requests.exceptions.JSONDecodeError".
+// Returns true for an exception that a second library raises again: "json.decoder.JSONDecodeError",
+// then "requests.exceptions.JSONDecodeError".
 bool same_name(std::string_view one, std::string_view other) {
   const std::string_view name = exception_name(one);
   const std::string_view again = exception_name(other);
   return name != again && name.substr(name.rfind('.') + 1) == again.substr(again.rfind('.') + 1);
 }
 
-// `  File "train.py", line 3, in main`
+// Returns true for the line of a frame: `  File "train.py", line 3, in main`.
 bool is_frame(std::string_view text) {
   const std::size_t start = text.find_first_not_of(' ');
   const std::size_t line = text.find("\", line ");
   if (start == 0 || line == text.npos || !text.substr(start).starts_with("File \"")) return false;
   const std::size_t end = text.find_first_not_of("0123456789", line + 8);
-  return end == text.npos || text.substr(end).starts_with(", in ");  // where a SyntaxError is: none
+  return end == text.npos || text.substr(end).starts_with(", in ");  // none in a SyntaxError
 }
 
-// A line of a traceback as rich draws it.
+// Returns true for a line of a traceback drawn by rich.
 bool is_boxed(std::string_view text) {
   return text.starts_with("│") || text.starts_with("╭") || text.starts_with("╰");
 }
 
-// A message whose reason stands in the next line: "RuntimeError: ", "  what():  watchdog thread
-// terminated:".
+// Returns true for a message whose reason follows in the next line: "RuntimeError: ",
+// "  what():  watchdog thread terminated:".
 bool is_heading(std::string_view text) {
   const std::size_t last = text.find_last_not_of(' ');
   return last != text.npos && text[last] == ':';
@@ -98,8 +100,9 @@ bool is_raise(std::string_view text) {
   return start > 0 && text.substr(start).starts_with("raise ");
 }
 
-// Returns where the exception begins of a traceback that is one line, its line ends written as
-// `\\n` (a log in JSON, an exception that quotes another one); `header` where it is none.
+// Finds the exception of a traceback that is printed as one line. Such a traceback has its line
+// ends written as `\\n`: a log in JSON, or an exception that quotes another. Returns where the
+// exception begins; returns `header` for any other line.
 std::size_t last_quoted_line(std::string_view text, std::size_t header) {
   constexpr std::string_view kLineEnd = "\\n";
   std::size_t last = header;
@@ -118,17 +121,18 @@ bool is_launchers(std::string_view frame) {
   return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
 }
 
-// A bar or another drawing: only a living process draws it.
+// Returns true for a progress bar. Only a living process draws one.
 bool is_bar(std::string_view text) { return has(text, "%|") || has(text, "it/s]"); }
 
-// A letter of any language: what is no ASCII counts.
+// Returns true for a letter of any language: every non-ASCII byte is a letter.
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-// A line before a traceback that says what was caught: "Exception in thread Thread-3 (read):",
-// "cannot load the cache:". Only multiprocessing names the process that ended: "Process worker-1:".
+// Returns true for a line that introduces a caught exception: "Exception in thread Thread-3
+// (read):", "cannot load the cache:". Returns false for "Process worker-1:", by which
+// multiprocessing names a process that ended.
 bool announces(std::string_view text) {
   return (text.ends_with(':') && !text.starts_with("Process ")) || has(text, "xception");
 }
@@ -148,7 +152,7 @@ class Reader {
     if (line.text.empty()) return;
     out_.lines.push_back(std::move(line));
     const std::size_t index = out_.lines.size() - 1;
-    // "300: loss" is no process: too many numbers are none.
+    // Ignore further names beyond kMaxStreams: "300: loss" does not name a process.
     std::string& name = out_.lines[index].stream;
     if (streams_.size() >= kMaxStreams && !streams_.contains(name)) name.clear();
     Stream& stream = streams_[name];
@@ -183,7 +187,7 @@ class Reader {
                            : begin(index, header, level, stream);
     }
     if (stream.open && take_frame(index, stream)) return;
-    if (!stream.open && is_frame(text)) {  // its beginning is not there
+    if (!stream.open && is_frame(text)) {  // the header of this traceback is missing
       stream.open =
           Traceback{.first = index, .code = index, .ordinary = out_.ordinary, .fresh = out_.fresh};
       if (take_frame(index, stream)) return;
@@ -193,7 +197,7 @@ class Reader {
     if ((boxed || indented) && is_exception(text)) {
       return end(index, {.first = index}, known(text, true), stream);
     }
-    if (is_raise(text)) return;  // a line of code: what is raised comes behind it
+    if (is_raise(text)) return;  // a line of code: the raised exception follows
     if (const auto match = known(text, false); match.row != nullptr) {
       if (match.row->role != FailureRole::kNoise) add_known(index, level, match);
       return;
@@ -202,18 +206,18 @@ class Reader {
                      has(text, "The above exception was the direct cause");
     stream.ignored = text.starts_with("Exception ignored") ||
                      text.starts_with("--- Logging error ---") ||
-                     text.starts_with("Error processing line ");  // of a .pth file
+                     text.starts_with("Error processing line ");  // printed for a .pth file
     if (!stream.chained && !stream.ignored) {
       add_unknown(index, level);
     }
   }
 
-  // A line that a row knows, and no exception behind its traceback.
+  // Adds a line that a row of the catalogue matches and that is not the end of a traceback.
   void add_known(std::size_t index, LogLevel level, const FailureCatalog::Match& match) {
     Evidence one{.line = index, .first = index, .at = match.at, .row = match.row};
     one.weight = match.row->weight;
     one.bare = match.row->weight <= kBareWeight;
-    // vLLM warns of each request that "is preempted".
+    // vLLM warns about each request that "is preempted".
     const bool survivable = level == LogLevel::kInfo || level == LogLevel::kWarning;
     const bool ends = (match.row->ends && !survivable) || is_uncaught(index) ||
                       has(out_.lines[index].bare(), kWhat);
@@ -229,11 +233,11 @@ class Reader {
       one.form = Form::kEnding;
       one.bare = is_heading(text);
       one.weight = one.bare ? kBareWeight : FailureCatalog::kExceptionWeight;
-    } else if (has(text, "terminate called ")) {  // what() comes behind it
+    } else if (has(text, "terminate called ")) {  // the what() line follows
       one.form = Form::kEnding;
       one.bare = true;
       one.weight = kBareWeight;
-    } else if (is_exception(text)) {  // the end of a traceback that was printed elsewhere or not
+    } else if (is_exception(text)) {  // the end of a traceback that is not in this output
       const auto match = known(text, true);
       if (match.row != nullptr && match.row->role == FailureRole::kNoise) return;
       one.at = match.at;
@@ -249,7 +253,8 @@ class Reader {
     add(one);
   }
 
-  // PyTorch's own hook puts the rank before an exception that nothing has caught.
+  // Returns true if PyTorch's exception hook put the rank before the exception: nothing has caught
+  // it.
   [[nodiscard]] bool is_uncaught(std::size_t index) const {
     const PrintedLine& line = out_.lines[index];
     return has(line.stream, "[rank") && is_exception(line.bare());
@@ -257,13 +262,13 @@ class Reader {
 
   void add_ordinary(const PrintedLine& line, LogLevel level) {
     const std::string_view text = line.bare();
-    // A rule, or a number in a launcher's table, is no output of the job.
+    // A separator line, or a number in a launcher's table, is not output of the job.
     const bool digits = text.find_first_of("0123456789") != text.npos;
     if (std::ranges::none_of(text, is_letter) && (!digits || text.ends_with(':'))) return;
-    // An indented line belongs to the one before: a frame of a stack, a launcher's table.
+    // An indented line belongs to the previous line: a frame of a stack, a launcher's table.
     const bool indented = text.starts_with("  ") || text.starts_with('\t');
     if (indented && !is_bar(text)) return;
-    // A frame of native code
+    // A line with an address is a frame of native code.
     if (has(text, "0x")) return;
     ++out_.ordinary;
     if (level == LogLevel::kWarning) return;
@@ -291,10 +296,10 @@ class Reader {
     next.doubtful = stream.introduced && !next.chained;
     stream.chained = false;
     stream.ignored = false;
-    stream.open = next;  // of one that is open the end is not there: another process speaks
+    stream.open = next;  // replaces an unfinished one: another process printed in between
   }
 
-  // False: the line is none of the open traceback.
+  // Returns false if the line does not belong to the open traceback.
   bool take_frame(std::size_t index, Stream& stream) {
     const std::string_view text = out_.lines[index].bare();
     Traceback& open = *stream.open;
@@ -303,7 +308,7 @@ class Reader {
     if (indent > open.indent || is_boxed(said)) {
       const bool frame = said.starts_with("File \"");
       if (frame) open.launcher = is_launchers(said);
-      if (frame && has(said, "\"<string>\"")) open.inner = true;  // a text that the job runs
+      if (frame && has(said, "\"<string>\"")) open.inner = true;  // a code string that the job runs
       if (frame || is_boxed(said)) open.interrupted = false;
       if (open.interrupted) return false;
       if (said.find_first_not_of("^~ ") != std::string_view::npos) open.code = index;
@@ -322,7 +327,7 @@ class Reader {
     return true;
   }
 
-  // Adds the end of a traceback. Exceptions that led to one another leave one.
+  // Adds the exception that ends a traceback. Of a chain of exceptions, only one remains.
   void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
            Stream& stream) {
     const std::string_view said = out_.lines[index].bare();
@@ -332,7 +337,7 @@ class Reader {
     one.whole = one.form == Form::kEnding && !ended.doubtful && ended.code > ended.first;
     one.doubtful = ended.doubtful;
     one.bare = one.weight <= kBareWeight || (match.row == nullptr && is_heading(said));
-    // The lines behind it say more.
+    // The lines after an exception group or TensorFlow's "root error(s) found." are more precise.
     if (exception_name(said).ends_with("ExceptionGroup") ||
         said.ends_with("root error(s) found.")) {
       one.weight = kAloneWeight;
@@ -355,7 +360,7 @@ class Reader {
     stream.last = out_.evidence.size() - 1;
   }
 
-  // A traceback whose exception is not there: its last line of code.
+  // Adds a traceback without its exception: the evidence is its last line of code.
   void end_unfinished(Stream& stream) {
     const Traceback open = *std::exchange(stream.open, std::nullopt);
     if (open.ignored || open.code == open.first) return;
@@ -374,7 +379,7 @@ class Reader {
     out_.evidence.push_back(one);
   }
 
-  // The known line that a traceback ended with, which is no exception's name.
+  // Returns the known line that ended the traceback without an exception's name, or nullptr.
   Evidence* message_behind(std::size_t code, const Stream& stream) {
     for (Evidence& behind : std::views::reverse(out_.evidence)) {
       if (behind.line <= code) break;

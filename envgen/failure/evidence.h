@@ -1,6 +1,6 @@
 #pragma once
-// The lines of what was printed that speak of a failure, each with its form and its place. Not
-// which of them is the cause: that is find_cause.
+// Finds the lines of printed output that indicate a failure, each with its form and position. Does
+// not decide which of them is the cause: see find_cause.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace envgen {
 
-// How a line says it, from what most jobs survive to what ends a process.
+// The form of a line, ordered from what most jobs survive to what ends a process.
 enum class Form : std::uint8_t {
   kInfo,    // a logger's line at INFO or below
-  kHeard,   // one at WARNING
-  kPlain,   // text without a level, or with one and unknown to the catalogue
+  kHeard,   // a logger's line at WARNING
+  kPlain,   // text without a level, or a level and text unknown to the catalogue
   kError,   // a known line that a logger marks as an error, a traceback that a logger printed
-  kEnding,  // an exception that nothing caught, or a row that says so (FailureRow::ends)
+  kEnding,  // an uncaught exception, or a row with FailureRow::ends
 };
 
 struct Evidence {
   std::size_t line = 0;             // index in Printed::lines
-  std::size_t first = 0;            // of its traceback; `line` without one
-  std::size_t at = 0;               // byte of the line at which what it is known by begins
-  const FailureRow* row = nullptr;  // nullptr: no row knows it
+  std::size_t first = 0;            // first line of its traceback; `line` without a traceback
+  std::size_t at = 0;               // byte of the line where the matched text begins
+  const FailureRow* row = nullptr;  // nullptr: no row of the catalogue matches
   Form form = Form::kPlain;
-  int weight = 0;         // -1: taken back, another line says it better
-  bool bare = false;      // tells that something ended, and not why
-  bool cut = false;       // a traceback whose exception is not there; bare too
-  bool alone = false;     // an exception's name and message, which anything may print
+  int weight = 0;         // -1: withdrawn, a second line is more precise
+  bool bare = false;      // reports that a process ended, but not why
+  bool cut = false;       // a traceback without its final exception line; `bare` is set too
+  bool alone = false;     // an exception's name and message, which any program may print
   bool whole = false;     // an exception with its traceback
-  bool doubtful = false;  // a traceback behind a logger's error: perhaps it was caught
-  // Lines of ordinary output before it, and those of them that count on.
+  bool doubtful = false;  // a traceback after a logger's error, perhaps caught
+  // Number of lines of ordinary output before this line; `fresh` counts those that show progress.
   std::size_t ordinary = 0, fresh = 0;
 
   [[nodiscard]] bool is_victim() const {
@@ -48,10 +48,11 @@ struct Printed {
   std::vector<PrintedLine> lines;
   std::vector<Evidence> evidence;  // sorted by line
   WorkShapes work;
-  std::size_t ordinary = 0, fresh = 0;  // as in Evidence, of all lines
+  std::size_t ordinary = 0, fresh = 0;  // as in Evidence, for all lines
 };
 
-// `printed`: of several processes, too, with or without prefixes that tell them apart.
+// Reads `printed`, which may hold the output of several processes, with or without prefixes that
+// distinguish them.
 Printed read_evidence(std::string_view printed, const FailureCatalog& catalog);
 
 }  // namespace envgen

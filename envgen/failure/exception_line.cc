@@ -28,7 +28,7 @@ std::string_view exception_name(std::string_view line) {
   if (end == 0 || (end < line.size() && line[end] != ':')) return {};
   const std::string_view name = line.substr(0, end);
   const std::string_view last = last_part(name);
-  if (name == "Node") return {};  // TensorFlow's place of an error
+  if (name == "Node") return {};  // TensorFlow's location of an error
   const bool named = !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
   const bool dotted = name.find('.') != std::string_view::npos;
   return named || dotted || last.find("error") != last.npos ? name : std::string_view();
@@ -45,8 +45,8 @@ bool is_exception(std::string_view line) {
 }
 
 bool is_foreign_exception(std::string_view name) {
-  // Python's own of what a script does wrong. Frameworks and rich print others without their
-  // module.
+  // Python's exceptions for errors in a script. Frameworks and rich print other exceptions without
+  // their module.
   static constexpr auto kOfScripts =
       words("AssertionError", "AttributeError", "ImportError", "IndentationError", "IndexError",
             "KeyError", "ModuleNotFoundError", "NameError", "NotImplementedError", "SyntaxError",

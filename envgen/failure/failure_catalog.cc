@@ -30,14 +30,15 @@ std::uint16_t gram(std::string_view text, std::size_t at) {
   return static_cast<std::uint16_t>((first * 67U + second) % kGrams);
 }
 
-// Where `piece` is in `text` from `from` on. memmem's time is linear, whatever the two are.
+// Returns the first position of `piece` in `text` at or after `from`. memmem takes linear time for
+// any input.
 std::size_t find_piece(std::string_view text, std::string_view piece, std::size_t from) {
   const void* found = ::memmem(text.data() + from, text.size() - from, piece.data(), piece.size());
   if (found == nullptr) return std::string_view::npos;
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-// A row as it stands in a file.
+// A row as written in a file.
 struct RowText {
   std::string id, failure_class, advice;
   FailureRole role = FailureRole::kRoot;
@@ -85,7 +86,7 @@ FailureCatalog FailureCatalog::shipped() {
     }
   }
   FailureCatalog catalog;
-  catalog.add_rows(text, "failures.json", false);  // a test holds it without errors
+  catalog.add_rows(text, "failures.json", false);  // a test checks that it has no errors
   return catalog;
 }
 
@@ -164,7 +165,7 @@ Status FailureCatalog::add_pattern(std::string_view text, std::size_t row, std::
 }
 
 FailureCatalog::Match FailureCatalog::match(std::string_view text, bool exception) const {
-  // A pattern whose letters are not even in the line is passed over without looking for it.
+  // Skip each pattern whose letter pairs do not all occur in the line.
   std::bitset<kGrams> grams;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) grams.set(gram(text, i));
   Match best;

@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxLineBytes = 400;
 constexpr std::size_t kMaxTracebackLines = 24;
-constexpr int kRaised = 1;      // Python's code after an exception that nothing caught
-constexpr int kNotFound = 127;  // a shell's own code, which it ends with if it ends for that
-constexpr std::size_t kMaxSpared = 1024;  // lines that are asked whether the job went on after them
+constexpr int kRaised = 1;      // Python's exit code after an uncaught exception
+constexpr int kNotFound = 127;  // a shell's exit code, if "command not found" is what ends it
+constexpr std::size_t kMaxSpared = 1024;  // limit of lines checked for later progress
 
-// Most lines of ordinary output, and most lines that count on, behind a line that the job has not
-// survived. A message has lines behind it, and the other ranks go on for a while.
+// Limits of the output after a line that the job has not survived: lines of ordinary output, and
+// those of them that show progress. A message has further lines, and other ranks continue for a
+// while.
 struct LineLimits {
   std::size_t ordinary;
   std::size_t fresh;
@@ -27,12 +28,13 @@ constexpr LineLimits kBehindEnding = {.ordinary = 64, .fresh = 24};
 constexpr LineLimits kBehindMessage = {.ordinary = 24, .fresh = 0};
 constexpr LineLimits kBehindUnknown = {.ordinary = 3, .fresh = 0};
 constexpr LineLimits kBehindKilled = {.ordinary = 0, .fresh = 0};
-// Limits between two lines that belong to one end, of which the later one says little, or more.
+// Limits between two lines of one failure. kToConsequence: the later line adds little. kToAnother:
+// the later line may say more.
 constexpr LineLimits kToConsequence = {.ordinary = 24, .fresh = 8};
 constexpr LineLimits kToAnother = {.ordinary = 5, .fresh = 0};
-// Limit between two exceptions of one process, which had caught the first one.
+// Limit between two exceptions of one process, if the process had caught the first one.
 constexpr LineLimits kToNext = {.ordinary = 0, .fresh = 0};
-constexpr std::size_t kMaxToLauncher = 24;  // lines, of a message and of its stack
+constexpr std::size_t kMaxToLauncher = 24;  // lines of a message and of its stack
 
 class Choice {
  public:
@@ -50,7 +52,7 @@ class Choice {
     return best;
   }
 
-  // Returns whether no other line than `best` explains the end.
+  // Returns true if no line except `best` explains the end.
   [[nodiscard]] bool is_only_end(const Evidence& best) const {
     return std::ranges::none_of(printed_.evidence, [&](const Evidence& other) {
       const bool signal =
@@ -66,7 +68,7 @@ class Choice {
     return printed_.lines[of.line].stream;
   }
 
-  // The way in which the process ended is that of `one`.
+  // Returns true if the exit of the process fits `one`.
   [[nodiscard]] bool fits(const Evidence& one) const {
     if (!how_.killed || (one.row != nullptr && one.row->ends)) return true;
     return one.form == Form::kEnding && !exceeds(one, kBehindKilled);
@@ -77,7 +79,7 @@ class Choice {
            printed_.fresh - one.fresh > most.fresh;
   }
 
-  // The job went on after it.
+  // Returns true if the job continued after the line.
   [[nodiscard]] bool survived(const Evidence& one) const {
     const std::size_t end = printed_.lines.size();
     if (one.form == Form::kEnding || (one.bare && one.row != nullptr)) {
@@ -94,7 +96,7 @@ class Choice {
            printed_.work.went_on(one.line, end);
   }
 
-  // The job went on between the two.
+  // Returns true if the job continued between the two lines.
   [[nodiscard]] bool apart(const Evidence& earlier, const Evidence& later) const {
     const bool same = later.row != nullptr && later.row == earlier.row;
     const bool consequence = later.bare || later.is_victim() || same;
@@ -117,7 +119,8 @@ class Choice {
            });
   }
 
-  // `earlier` is why `later` was printed, or says of the same event what it is.
+  // Returns true if `earlier` is the reason why `later` was printed, or describes the same event
+  // better.
   [[nodiscard]] bool explains(const Evidence& earlier, const Evidence& later) const {
     if (earlier.row != nullptr && earlier.row == later.row) return is_first_mention(earlier, later);
     if (is_reason(earlier.row, later.row)) {
@@ -129,7 +132,7 @@ class Choice {
     const bool killed = later.row != nullptr && later.row->ends;
     if (later.bare &&
         (earlier.form == Form::kEnding || (earlier.form == Form::kError && raised && !killed))) {
-      return !killed;  // an exception, or a peer that has ended, lets a process exit or abort
+      return !killed;  // after an exception, or a peer's exit, a process exits or aborts
     }
     if (earlier.form == Form::kEnding) {
       if (later.is_victim()) return !earlier.is_victim() || says_more(earlier, later);
@@ -138,7 +141,8 @@ class Choice {
       return later.form < Form::kEnding || earlier.weight >= least;
     }
     const bool launcher = later.bare && later.row != nullptr && later.row->weight == 0;
-    // A launcher's line comes right behind what the process printed; its traceback may stand alone.
+    // A launcher's line directly follows the output of the process. A launcher's traceback has no
+    // such limit.
     if (launcher && later.first == later.line) {
       return earlier.row != nullptr && !earlier.alone && earlier.form >= Form::kPlain &&
              later.line - earlier.line <= kMaxToLauncher;
@@ -153,9 +157,9 @@ class Choice {
     return same_speaker(earlier, later);
   }
 
-  // True if both, which one row knows, speak of one event.
+  // Returns true if both lines, which match the same row, report one event.
   [[nodiscard]] bool is_first_mention(const Evidence& earlier, const Evidence& later) const {
-    if (later.bare) return true;  // a launcher says it in several places
+    if (later.bare) return true;  // a launcher reports it in several places
     if (later.form == Form::kEnding) {
       const bool raised = later.first < later.line;
       return earlier.form == Form::kEnding || (earlier.form == Form::kError && !raised);
@@ -165,7 +169,8 @@ class Choice {
     return printed_.lines[later.line].bare().starts_with(' ') || same_speaker(earlier, later);
   }
 
-  // Both lines begin alike but for numbers, as the lines of one logger, or of one host, do.
+  // Returns true if both lines begin alike except for numbers, as lines of one logger or one host
+  // do.
   [[nodiscard]] bool same_speaker(const Evidence& one, const Evidence& other) const {
     return head_of(printed_.lines[one.line]) == head_of(printed_.lines[other.line]);
   }
@@ -189,7 +194,7 @@ class Choice {
   HowEnded how_;
 };
 
-// A line that is too long is shown from near what it is known by.
+// Returns the masked text of the line. A long line is cut so that the matched text is in view.
 std::string shown(const PrintedLine& line, std::size_t at) {
   const std::string masked = mask_printed(line.text);
   std::string_view text = masked;
@@ -227,7 +232,7 @@ FoundCause told(const Evidence& best, const Printed& printed) {
     cause.failure_class = "segfault";
     cause.advice = "native code ended the process: see the lines around it";
   } else if (is_foreign_exception(name)) {
-    cause.restart = RestartHelps::kYes;  // unknown: in doubt it goes away
+    cause.restart = RestartHelps::kYes;  // an unknown error: assume that it is temporary
   }
   cause.certain = cause.role == FailureRole::kRoot && !best.bare &&
                   best.weight >= FailureCatalog::kExceptionWeight && best.form >= Form::kError;
@@ -248,7 +253,7 @@ std::optional<FoundCause> find_cause(std::string_view printed, const FailureCata
   const Evidence* best = choice.best();
   if (best == nullptr) return std::nullopt;
   FoundCause cause = told(*best, read);
-  // Output behind the line shows that somebody survived it.
+  // Ordinary output after the line shows that a process survived it.
   const bool last = read.ordinary == best->ordinary;
   const bool by_code =
       best->row != nullptr && best->row->exit_code >= 0 && best->row->exit_code == how.exit_code;

@@ -1,13 +1,16 @@
 #pragma once
-// The line that says why a process failed, out of all that it printed last.
+// Finds the line that says why a process failed, in the last part of its output.
 //
-// The evidence decides: what the process ended with is the cause, which is an exception that
-// nothing caught, or a fatal message, behind which only the end itself was printed. From there the
-// search goes back. An earlier line takes its place only if it ended a process too, if it is the
-// first mention of the same event, or if the catalogue calls it a reason of that line
-// (FailureRow::by), and the job did not go on between the two. The catalogue says what the found
-// line means; it never elects one. Nothing is found where nothing speaks of a failure that the job
-// did not survive.
+// The evidence decides. The cause is what the process ended with. That is an exception that nothing
+// caught, or a fatal message with only the end of the process printed after it. From there the
+// search goes backwards. An earlier line replaces the found one in three cases:
+// - It ended a process too.
+// - It is the first mention of the same event.
+// - The catalogue calls it a reason of the found line (FailureRow::by).
+//
+// The job must not have continued between the two lines. The catalogue explains the
+// found line; it never selects one. If no line indicates a failure that the job did not survive, no
+// cause is found.
 
 #include <cstddef>
 #include <optional>
@@ -19,34 +22,37 @@
 
 namespace envgen {
 
-// How the process ended that printed it, as far as that is known and is its own.
+// The exit of the process that printed the text, as far as it is known. The exit of a launcher
+// above it is not meant.
 struct HowEnded {
   int exit_code = -1;   // -1: not known
-  bool killed = false;  // SIGKILL, of which no process can speak
-  bool lives = false;   // had not ended: no verdict, and nothing that it survived is certain
+  bool killed = false;  // killed by SIGKILL, so the process printed nothing about it
+  // The process is still running: no verdict, and an error that it survived is not certain.
+  bool lives = false;
 };
 
 struct FoundCause {
-  std::string line;                    // as it was printed, prefixes too; at most 400 bytes
-  std::vector<std::string> traceback;  // what led to it, ends with the line; empty without one
-  std::string failure_class;           // "cuda-oom"; "script-error" for an exception nobody knows
+  std::string line;                    // as printed, with prefixes; at most 400 bytes
+  std::vector<std::string> traceback;  // the lines up to `line`; empty without a traceback
+  std::string failure_class;           // "cuda-oom"; "script-error" for an unknown exception
   FailureRole role = FailureRole::kRoot;
-  // kNo only of what the process ended with, and where nothing else explains the end.
+  // kNo only for the line that ended the process, and only if no other line explains the end.
   RestartHelps restart = RestartHelps::kUnknown;
-  std::string advice;    // "": none
-  bool certain = false;  // a root that ended the process, or that a logger marks as an error
+  std::string advice;    // "": no advice
+  bool certain = false;  // a root cause that ended the process, or that a logger marks as an error
 
   bool operator==(const FoundCause&) const = default;
 };
 
 inline constexpr std::size_t kMaxSearchedBytes = 256U << 10;
 
-// `printed`: its last kMaxSearchedBytes are looked at, of which the first line may be torn; of
-// several processes, too, with or without prefixes that tell them apart. Credentials are masked.
+// Finds the cause in the last kMaxSearchedBytes of `printed`; the first line may be incomplete.
+// `printed` may hold the output of several processes, with or without prefixes that distinguish
+// them. Returns nullopt if no cause is found. Credentials in the result are masked.
 std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog,
                                      const HowEnded& how = {});
 
-// The same failure, whatever numbers, addresses and times are in it: a line's words.
+// Returns the words of a line without its numbers, addresses and times: equal for the same failure.
 std::string cause_key(std::string_view line);
 
 }  // namespace envgen

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxFailures = 4096;
 constexpr std::size_t kMaxMessageBytes = 300;
 constexpr int kSignalBase = 128;
 
-// What a number may be: the job prints what it likes.
+// Limits of a parsed number: the job can print anything.
 struct Range {
   int least;
   int most;
@@ -29,7 +29,7 @@ constexpr Range kCodes = {-kLastSignal, 255};  // as set_code takes them
 constexpr Range kExitCodes = {0, 255};
 constexpr Range kSignalRange = {1, kLastSignal};
 
-// The number behind `label`, up to what is no digit; a "-" may stand before it.
+// Returns the number after `label`, up to the first non-digit. A "-" may precede the digits.
 std::optional<int> number_behind(std::string_view text, std::string_view label, Range range) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return std::nullopt;
@@ -48,7 +48,7 @@ std::string_view word_behind(std::string_view text, std::string_view label) {
   return take_word(rest);
 }
 
-// As shells and Python write a signal: 137 may be anything's code, -9 is none's.
+// Takes a code as shells and Python write it. A negative code is a signal; 137 may be an exit code.
 void set_code(RankFailure& failure, int code) {
   if (code < 0) {
     failure.signal = -code;
@@ -61,20 +61,20 @@ std::string shortened(std::string_view text) {
   return std::string(trimmed(text).substr(0, kMaxMessageBytes));
 }
 
-// A rank that only says that another one, or its node, has gone.
+// Returns true if the rank's message only says that a second rank, or its node, has failed.
 bool is_victim(const RankFailure& failure, const FailureCatalog& catalog) {
   const FailureRow* row = catalog.match(failure.message, true).row;
   return row != nullptr && row->role == FailureRole::kVictim;
 }
 
-// A process never sends these to another one by accident, and no launcher does; SIGKILL a launcher
-// sends only to what it does not tell of.
+// Returns true for signals that no process or launcher sends by accident. A launcher sends SIGKILL
+// only to ranks that it does not report.
 bool killed_by_kernel(int signal) {
   constexpr auto kSignals = std::to_array({SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE});
   return std::ranges::find(kSignals, signal) != kSignals.end();
 }
 
-// Reads line after line; what one form needs of the lines before is kept.
+// Reads the output line by line. Keeps what a format needs from earlier lines.
 class Reader {
  public:
   void line(std::string_view text) {
@@ -92,7 +92,7 @@ class Reader {
  private:
   enum class Table : unsigned char { kNone, kOthers, kRoot };
 
-  // The failures that lines to come say more of, each of another form.
+  // Indexes of failures that later lines complete, one for each format.
   struct Open {
     std::optional<std::size_t> entry, root, wrapped, named, hydra, aborted;
   };
@@ -156,7 +156,7 @@ class Reader {
     }
   }
 
-  // The one that it calls the root cause comes first.
+  // Moves the failure that torchrun calls the root cause to the front.
   void end_table() {
     table_ = Table::kNone;
     if (failure_at(open_.root) != nullptr) {
@@ -166,8 +166,9 @@ class Reader {
     open_ = {};
   }
 
-  // "mpirun.openmpi noticed that process rank 1 with PID 0 on node vm exited on signal 11 (...)."
-  // "Process name: [[11049,1],1]" and "Process name: [prterun-host-123@1,1]", then "Exit code: 3"
+  // Reads "mpirun.openmpi noticed that process rank 1 with PID 0 on node vm exited on signal 11
+  // (...)." Also reads "Process name: [[11049,1],1]" or "Process name: [prterun-host-123@1,1]",
+  // followed by "Exit code: 3".
   bool open_mpi(std::string_view text) {
     if (text.find(" noticed that process rank ") != std::string_view::npos) {
       RankFailure& failure = add("mpirun");
@@ -175,7 +176,7 @@ class Reader {
       failure.host = word_behind(text, " on node ");
       failure.signal = number_behind(text, "exited on signal ", kSignalRange).value_or(0);
       open_.wrapped.reset();
-      if (failure.signal == 0) open_.wrapped = newest();  // PRRTE fills lines
+      if (failure.signal == 0) open_.wrapped = newest();  // PRRTE wraps lines
       return true;
     }
     if (RankFailure* failure = failure_at(open_.wrapped);
@@ -188,7 +189,7 @@ class Reader {
     if (constexpr std::string_view kName = "Process name: "; line.starts_with(kName)) {
       const std::size_t comma = line.rfind(',');
       const std::size_t at = comma == std::string_view::npos ? kName.size() : comma + 1;
-      RankFailure& failure = add("mpirun");  // or horovodrun, which writes the rank alone
+      RankFailure& failure = add("mpirun");  // also horovodrun, which writes only the rank
       failure.rank = number_behind(line.substr(at), "", kRanks).value_or(-1);
       open_.named = newest();
       return true;
@@ -200,7 +201,7 @@ class Reader {
     return true;
   }
 
-  // "=   RANK 1 PID 4242 RUNNING AT node-1" (Intel), "=   PID 4242 RUNNING AT node-1"
+  // Reads "=   RANK 1 PID 4242 RUNNING AT node-1" (Intel), "=   PID 4242 RUNNING AT node-1".
   bool hydra(std::string_view text) {
     if (!text.starts_with("=   ")) return hydra_end(text);
     RankFailure* open = failure_at(open_.hydra);
@@ -217,7 +218,7 @@ class Reader {
     return true;
   }
 
-  // Its code above is then a wait status.
+  // Reads Hydra's exit string. If it names a signal, the exit code above it was a wait status.
   bool hydra_end(std::string_view text) {
     constexpr std::string_view kEnd = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:";
     RankFailure* open = failure_at(open_.hydra);
@@ -230,8 +231,8 @@ class Reader {
     return true;
   }
 
-  // "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 3.";
-  // "application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1"
+  // Reads "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 3.";
+  // also "application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1".
   bool mpi_abort(std::string_view text) {
     const auto rank = text.find("MPI_ABORT was invoked on rank ") != std::string_view::npos
                           ? number_behind(text, "MPI_ABORT was invoked on rank ", kRanks)
@@ -251,8 +252,8 @@ class Reader {
     return true;
   }
 
-  // "[...] [ERROR] [launch.py:321:sigkill_handler] [... '--local_rank=1', ...] exits with return
-  // code = -11", behind "node-1: " by pdsh
+  // Reads "[...] [ERROR] [launch.py:321:sigkill_handler] [... '--local_rank=1', ...] exits with
+  // return code = -11"; pdsh writes "node-1: " before it.
   bool deepspeed(std::string_view text) {
     constexpr std::string_view kCode = "] exits with return code = ";
     if (text.find(":sigkill_handler]") == std::string_view::npos) return false;
@@ -267,7 +268,7 @@ class Reader {
     return true;
   }
 
-  // "srun: error: node-1: task 3: Exited with exit code 1", "...: task 3: Killed"
+  // Reads "srun: error: node-1: task 3: Exited with exit code 1", "...: task 3: Killed".
   bool srun(std::string_view text) {
     constexpr std::string_view kStart = "srun: error: ";
     const auto task =
@@ -283,7 +284,8 @@ class Reader {
     return true;
   }
 
-  // A rank's own last word, where its lines say whose they are.
+  // Reads an exception from a line whose prefix names its rank. Only the first one of a rank is
+  // kept.
   void own_line(std::string_view text) {
     const int rank = rank_before(text);
     if (rank < 0) return;
@@ -352,7 +354,7 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
   if (!candidates.empty()) return *candidates[0];
   const bool unordered =
       !failures.empty() && (failures[0].launcher == "torchrun" || failures[0].launcher == "msrun");
-  // The others name the first one alone, or in the order in which they ended.
+  // The other launchers name only the first failure, or list failures in the order of exit.
   if (!unordered || failures.size() == 1) {
     return failures.empty() ? std::nullopt : std::optional(failures[0]);
   }
@@ -364,7 +366,7 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
   const bool all_speak = std::ranges::none_of(
       failures, [](const RankFailure& failure) { return failure.message.empty(); });
   if (candidates.size() == 1) return *candidates[0];
-  // Its times are seconds, and of several in one the launcher's first is as good as any other.
+  // Times are in seconds. If several ranks have the same second, the launcher's first is chosen.
   if (all_speak && candidates.empty()) {
     for (const RankFailure& failure : failures) candidates.push_back(&failure);
   }
@@ -420,7 +422,7 @@ int rank_before(std::string_view line) {
     if (!inside.starts_with(word)) continue;
     return behind.starts_with(':') ? rank_of(inside.substr(word.size())) : -1;
   }
-  // Open MPI's job and rank; MPICH's rank alone.
+  // The prefix of Open MPI has job and rank; MPICH's has only the rank.
   const std::size_t comma = inside.find(',');
   if (comma != std::string_view::npos) {
     const bool tagged = behind.starts_with("<stderr>:") || behind.starts_with("<stdout>:");
@@ -443,7 +445,7 @@ int rank_of_worker_log(std::string_view file_name) {
   constexpr std::string_view kEnd = ".log";
   if (!file_name.starts_with(kStart) || !file_name.ends_with(kEnd)) return -1;
   file_name.remove_suffix(kEnd.size());
-  // "worker_<name>_3.log" with --worker_log_name.
+  // The name is "worker_<name>_3.log" with --worker_log_name.
   return rank_of(file_name.substr(file_name.rfind('_') + 1));
 }
 

@@ -17,8 +17,8 @@ constexpr std::size_t kMaxMembers = 64;
 constexpr std::size_t kMaxWordBytes = 64;
 
 struct Member {
-  int rank = -1;  // in its communicator; -1: not said
-  int size = 0;   // of that; 0: not said
+  int rank = -1;  // rank in its communicator; -1: not reported
+  int size = 0;   // ranks of the communicator; 0: not reported
   int pid = -1;
   std::string node = {};
   bool dead = false;
@@ -30,7 +30,7 @@ bool cut_front(std::string_view& text, std::string_view front) {
   return true;
 }
 
-// The number in front of what is left; -1: there is none.
+// Returns the number at the beginning of `rest`, and removes it; -1 if there is no number.
 int take_int(std::string_view& rest) {
   const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
   const auto number = parse_count<int>(rest.substr(0, end));
@@ -51,7 +51,7 @@ std::string word_for_people(std::string_view text) {
   return word;
 }
 
-// "Process 483072 on node 172.16.64.210 ...", "... managed by process 483072 on node ..."
+// Reads "Process 483072 on node 172.16.64.210 ...", "... managed by process 483072 on node ...".
 Member member_of(std::string_view text) {
   Member member;
   member.pid = int_behind(text, text.starts_with("Process ") ? "Process " : " managed by process ");
@@ -70,14 +70,14 @@ class Reader {
 
  private:
   enum class Section : unsigned char { kNone, kProcesses, kRanks, kDead, kError, kMismatch };
-  // Of the ranks that have launched the fewest operations of a kind.
+  // The ranks that have launched the fewest operations of one kind.
   struct Behind {
-    std::string operation;  // "AllReduce"; "": no kind is spoken of
+    std::string operation;  // "AllReduce"; "": no kind has been named
     std::optional<std::int64_t> least;
     std::int64_t most = 0;
     int count = 0;
-    std::string names = {};  // "": they are not listed
-    std::int64_t last = 0;   // of whom the lines behind it speak
+    std::string names = {};  // "": the answer does not list them
+    std::int64_t last = 0;   // operation count to which the next lines refer
   };
 
   void take(std::string_view line);
@@ -96,11 +96,11 @@ class Reader {
   int world_size_;
   const SeenJob& job_;
   Section section_ = Section::kNone;
-  bool totals_ = false;  // the next line has those of the job
-  bool table_ = false;   // of groups of communicators
+  bool totals_ = false;  // the next line has the job's totals
+  bool table_ = false;   // within the table of groups of communicators
   int processes_ = 0;
-  int size_ = 0;            // of the communicator that is spoken of
-  std::vector<int> sizes_;  // of communicators, by their group
+  int size_ = 0;            // size of the current communicator
+  std::vector<int> sizes_;  // sizes of communicators, by their group
   std::vector<Member> missing_;
   Behind behind_;
   std::string said_;
@@ -110,12 +110,12 @@ std::string Reader::read(std::string_view answer) {
   while (!answer.empty()) take(take_line(answer));
   say_behind();
   if (world_size_ > 0 && processes_ > world_size_) return "";
-  // The ranks that are gone come first.
+  // Missing and dead ranks come first.
   const std::string others = std::exchange(said_, "");
   say_missing(true);
   say_missing(false);
   say(others);
-  return said_.substr(0, kMaxRasBytes);  // ASCII
+  return said_.substr(0, kMaxRasBytes);  // the text is ASCII, so the cut is safe
 }
 
 void Reader::say(const std::string& text) {
@@ -134,7 +134,7 @@ void Reader::take(std::string_view line) {
   if (section_ != Section::kNone) take_missing(said);
 }
 
-// "INCOMPLETE", "DEAD", "#0-0 (cf264af53edbe986) MISMATCH"
+// Recognises "INCOMPLETE", "DEAD", "#0-0 (cf264af53edbe986) MISMATCH".
 bool Reader::take_heading(std::string_view line) {
   const bool communicator = line.starts_with('#');
   const std::string_view kind = communicator ? line.substr(line.rfind(' ') + 1) : line;
@@ -156,7 +156,7 @@ bool Reader::take_heading(std::string_view line) {
   return true;
 }
 
-// The job's processes, and the ranks of each group of communicators.
+// Reads the number of the job's processes, and the ranks in each group of communicators.
 void Reader::take_summary(std::string_view line) {
   const auto words = words_of(line);
   if (words.empty()) return;
@@ -202,7 +202,7 @@ void Reader::take_missing(std::string_view line) {
   while (!line.empty()) {
     const auto rank = parse_count<int>(trimmed(take_part(line, ',')));
     if (!rank) continue;
-    // The only process that does not answer has the only rank.
+    // If one process does not answer and one rank is missing, the rank is that process.
     if (one && missing_.size() == 1 && missing_[0].pid >= 0) {
       if (missing_[0].rank < 0) missing_[0].rank = *rank, missing_[0].size = size_;
       return;
@@ -211,7 +211,7 @@ void Reader::take_missing(std::string_view line) {
   }
 }
 
-// "Rank 2 reported Remote process error -- GPU 2 managed by ...", "4 ranks reported ..."
+// Reads "Rank 2 reported Remote process error -- GPU 2 managed by ...", "4 ranks reported ...".
 void Reader::take_error(std::string_view line) {
   constexpr std::string_view kReported = " reported ";
   const std::size_t at = line.find(kReported);
@@ -228,8 +228,10 @@ void Reader::take_error(std::string_view line) {
   say(text);
 }
 
-// "Communicator ranks have different AllReduce operation counts", "7 ranks have launched up to
-// operation 42", "Rank 3 has not launched any operations -- GPU ...", "Rank 3 -- GPU ..."
+// Reads the lines of a mismatch:
+// - "Communicator ranks have different AllReduce operation counts"
+// - "7 ranks have launched up to operation 42"
+// - "Rank 3 has not launched any operations -- GPU ...", "Rank 3 -- GPU ..."
 void Reader::take_mismatch(std::string_view line) {
   if (cut_front(line, "Communicator ranks have different ")) {
     say_behind();

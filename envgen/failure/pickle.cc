@@ -10,7 +10,7 @@ namespace {
 constexpr int kNewestProtocol = 5;
 constexpr const char* kFix = "write the dump with PyTorch's own flight recorder";
 
-// Opcodes, by the names that pickletools has for them.
+// Opcodes, with their names in pickletools.
 enum Opcode : unsigned char {
   kMark = '(',
   kStop = '.',
@@ -62,7 +62,7 @@ struct RefusedOpcode {
   const char* name;
 };
 
-// Each of them names something to import, calls something, or asks the program around the pickle.
+// Opcodes that import something, call something, or ask the program that reads the pickle.
 constexpr auto kRefused = std::to_array<RefusedOpcode>({
     {'c', "GLOBAL"},
     {0x93, "STACK_GLOBAL"},
@@ -88,7 +88,7 @@ std::string hex_of(unsigned char byte) {
 
 }  // namespace
 
-// Runs the opcodes of one pickle. The first error ends it.
+// Runs the opcodes of one pickle. Stops at the first error.
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, std::string_view where) : bytes_(bytes), where_(where) {}
@@ -97,7 +97,7 @@ class Unpickler {
  private:
   using Kind = DataValue::Kind;
 
-  // Each returns false after an error, which error_ holds then.
+  // All functions that return bool return false after an error, and set error_.
   bool step(unsigned char code);
   bool step_value(unsigned char code);
   bool step_text(unsigned char code);
@@ -123,19 +123,19 @@ class Unpickler {
     return failed("the end of the file", "let the rank finish writing, then read the dump again");
   }
 
-  // The number of values above the innermost mark.
+  // Returns the number of values above the innermost mark.
   [[nodiscard]] std::size_t above_mark() const {
     return stack_.size() - (marks_.empty() ? 0 : marks_.back());
   }
 
   std::string_view bytes_, where_;
-  std::size_t at_ = 0;      // the next byte
-  std::size_t opcode_ = 0;  // the place of the opcode that runs
+  std::size_t at_ = 0;      // index of the next byte
+  std::size_t opcode_ = 0;  // index of the current opcode
   DataTree tree_;
   std::vector<std::uint32_t> stack_;
-  std::vector<std::size_t> marks_;  // sizes that the stack had
+  std::vector<std::size_t> marks_;  // stack sizes at each mark
   std::vector<std::optional<std::uint32_t>> memo_;
-  std::size_t references_ = 0;  // children of containers
+  std::size_t references_ = 0;  // total number of children of all containers
   bool stopped_ = false;
   Error error_;
 };
@@ -183,7 +183,7 @@ bool Unpickler::push_integer(std::size_t size, bool is_signed) {
   return push_number(Kind::kInteger, static_cast<std::int64_t>(value));
 }
 
-// Two's complement of any length.
+// Pushes a two's complement integer of any length.
 bool Unpickler::push_long(std::size_t length_bytes) {
   std::uint64_t length = 0;
   std::string_view part;
@@ -235,7 +235,8 @@ bool Unpickler::store(std::uint64_t key) {
     return failed("memo entry " + std::to_string(key) + ", at most " +
                   std::to_string(DataTree::kMaxValues) + " can be kept");
   }
-  // Writers count up from 0. A large gap would take memory that no byte of the input pays for.
+  // Writers number memo entries from 0. A large gap would allocate memory out of proportion to the
+  // input.
   if (key > at_) return failed("memo entry " + std::to_string(key) + " before all lower ones");
   if (key >= memo_.size()) memo_.resize(key + 1);
   memo_[key] = stack_.back();
@@ -254,7 +255,7 @@ bool Unpickler::pop_mark(std::size_t& from) {
   return true;
 }
 
-// Moves what lies on the stack from `from` on into the list or dictionary below it.
+// Moves the stack's values from index `from` on into the list or dictionary below them.
 bool Unpickler::append(std::size_t from, Kind kind) {
   const std::size_t bottom = marks_.empty() ? 0 : marks_.back();
   if (from <= bottom || from > stack_.size()) return failed("items without a container");

@@ -1,10 +1,10 @@
 #pragma once
-// Reads the data part of Python's pickle format, protocols 2 to 5: None, booleans, integers,
+// A reader for the data part of Python's pickle format, protocols 2 to 5: None, booleans, integers,
 // floats, text, bytes, lists, tuples and dictionaries. A pickle is a program for a stack machine.
 // This reader runs only the opcodes that build data, and refuses those that import or call
-// something. The same tree holds a JSON text, so that readers of both forms have one home.
-// A value that a pickle uses twice is one node: references cannot multiply memory.
-// The format: https://github.com/python/cpython/blob/main/Lib/pickletools.py. Pure.
+// something. The same tree can hold a JSON document, so that callers need only one interface. A
+// value that a pickle uses twice is one node: references cannot multiply memory. Format:
+// https://github.com/python/cpython/blob/main/Lib/pickletools.py. Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,13 +35,13 @@ class DataValue {
     kDict,
   };
   [[nodiscard]] Kind kind() const;
-  [[nodiscard]] std::string_view text() const;                // of kText and kBytes; "" otherwise
-  [[nodiscard]] std::optional<std::int64_t> integer() const;  // of kInteger and kBool
-  // The items of a list or a tuple, the entries of a dictionary; 0 otherwise.
+  [[nodiscard]] std::string_view text() const;                // text of kText, kBytes; otherwise ""
+  [[nodiscard]] std::optional<std::int64_t> integer() const;  // value of kInteger, kBool
+  // Returns the number of items of a list or a tuple, or of entries of a dictionary; otherwise 0.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] DataValue item(std::size_t i) const;  // requires i < size(); a dictionary's value
   [[nodiscard]] DataValue key(std::size_t i) const;   // requires i < size() of a dictionary
-  [[nodiscard]] std::optional<DataValue> find(std::string_view key) const;  // last of doubles
+  [[nodiscard]] std::optional<DataValue> find(std::string_view key) const;  // the last duplicate
 
  private:
   friend class DataTree;
@@ -52,16 +52,16 @@ class DataValue {
 
 class DataTree {
  public:
-  // Limits of a pickle. Reading one takes at most about 100 bytes of memory for a byte of input.
+  // Limits of a pickle. The memory used is at most about 100 bytes for each byte of input.
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
-  static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // also of memo entries
-  static constexpr std::size_t kMaxMarks = 64;                     // containers open at once
+  static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // also limits memo entries
+  static constexpr std::size_t kMaxMarks = 64;                     // nested containers
   static constexpr std::size_t kMaxTextBytes = std::size_t{64} << 10;
 
-  // Text and bytes of the tree are views of `bytes`, which must outlive it. `where` names the
-  // source in errors. What follows the end of the pickle is ignored, as Python does.
+  // Reads a pickle. Text and bytes of the tree are views of `bytes`, which must outlive it. `where`
+  // names the source in errors. Bytes after the end of the pickle are ignored, as in Python.
   static Result<DataTree> from_pickle(std::string_view bytes, std::string_view where);
-  // Text is a view of `document`, which must outlive the tree.
+  // Converts a JSON document. Text is a view of `document`, which must outlive the tree.
   static DataTree from_json(const json::Document& document);
 
   [[nodiscard]] DataValue root() const { return {this, root_}; }
@@ -72,18 +72,18 @@ class DataTree {
   using Kind = DataValue::Kind;
   struct Node {
     Kind kind = Kind::kNone;
-    std::int64_t number = 0;  // of a container: its place in children_
+    std::int64_t number = 0;  // a container: its index in children_
     std::string_view text;
   };
   std::uint32_t add(Kind kind, std::int64_t number = 0, std::string_view text = {});
   std::uint32_t add_container(Kind kind, std::vector<std::uint32_t> children = {});
-  std::uint32_t add_json(const json::Value& value);  // at most json::Document::kMaxDepth deep
+  std::uint32_t add_json(const json::Value& value);  // depth: json::Document::kMaxDepth
   [[nodiscard]] bool is_container(std::uint32_t node) const;
   std::vector<std::uint32_t>& children(std::uint32_t node);
   [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const;
 
   std::vector<Node> nodes_;
-  std::vector<std::vector<std::uint32_t>> children_;  // a dictionary's: key, value, key, value
+  std::vector<std::vector<std::uint32_t>> children_;  // a dictionary: key, value, key, value
   std::uint32_t root_ = 0;
 };
 

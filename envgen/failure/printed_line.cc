@@ -25,9 +25,10 @@ std::size_t count_digits(std::string_view text, std::size_t from) {
   return end - from;
 }
 
-// Each of these: how many bytes of `text` are such a prefix; 0: it begins with none.
+// The following functions return the length of their kind of prefix at the start of `text`; 0 if
+// there is no such prefix.
 
-// "[rank1]:", "[1,0]<stderr>:", "[host:2]:", "[0] "
+// Matches "[rank1]:", "[1,0]<stderr>:", "[host:2]:", "[0] ".
 std::size_t bracket_prefix(std::string_view text) {
   if (!text.starts_with('[')) return 0;
   const std::size_t end = text.substr(0, kMaxPrefixBytes).find(']');
@@ -41,7 +42,7 @@ std::size_t bracket_prefix(std::string_view text) {
   return rest.starts_with(':') ? text.size() - rest.size() + 1 : 0;
 }
 
-// "(Worker_DP0 pid=17148) "
+// Matches "(Worker_DP0 pid=17148) ".
 std::size_t process_prefix(std::string_view text) {
   if (!text.starts_with('(')) return 0;
   const std::size_t end = text.substr(0, kMaxPrefixBytes).find(')');
@@ -49,7 +50,7 @@ std::size_t process_prefix(std::string_view text) {
   return text.substr(0, end).find("pid=") == std::string_view::npos ? 0 : end + 1;
 }
 
-// "15: ", "rank0: "
+// Matches "15: ", "rank0: ".
 std::size_t rank_prefix(std::string_view text) {
   constexpr std::string_view kRank = "rank";
   const std::size_t start = text.starts_with(kRank) ? kRank.size() : 0;
@@ -58,7 +59,7 @@ std::size_t rank_prefix(std::string_view text) {
   return digits > 0 && text.substr(end).starts_with(": ") ? end + 1 : 0;
 }
 
-// "worker-0: ", "stderr: "
+// Matches "worker-0: ", "stderr: ".
 std::size_t name_prefix(std::string_view text) {
   constexpr std::string_view kStderr = "stderr: ";
   if (text.starts_with(kStderr)) return kStderr.size() - 1;
@@ -73,7 +74,7 @@ std::size_t name_prefix(std::string_view text) {
   return dash ? end + 1 : 0;
 }
 
-// "2025-02-18 12:54", "2025-02-18T12:54:01.123456Z", "12:54:01", "03-25 06:14:02"
+// Matches "2025-02-18 12:54", "2025-02-18T12:54:01.123456Z", "12:54:01", "03-25 06:14:02".
 std::size_t time_prefix(std::string_view text) {
   std::size_t end = 0;
   std::size_t digits = 0;
@@ -97,7 +98,7 @@ std::size_t time_prefix(std::string_view text) {
   return end;
 }
 
-// "Fri Sep 25 16:52:53 2020"
+// Matches "Fri Sep 25 16:52:53 2020".
 std::size_t date_prefix(std::string_view text) {
   constexpr std::size_t kBytes = 24;
   static constexpr auto kDays = words("Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ");
@@ -105,7 +106,7 @@ std::size_t date_prefix(std::string_view text) {
   return std::ranges::any_of(kDays, [&](auto day) { return text.starts_with(day); }) ? kBytes : 0;
 }
 
-// "ERROR 03-25 06:14:02 [executor.py:880] "
+// Matches "ERROR 03-25 06:14:02 [executor.py:880] ".
 std::size_t level_prefix(std::string_view text) {
   for (const std::string_view level : {"ERROR ", "WARNING ", "INFO ", "CRITICAL "}) {
     if (!text.starts_with(level)) continue;
@@ -119,7 +120,7 @@ std::size_t level_prefix(std::string_view text) {
   return 0;
 }
 
-// A bar that the next text was printed behind: " 50%|###  | 5/10 [00:01<00:01, 5.0it/s]Killed".
+// Matches a progress bar with text after it: " 50%|###  | 5/10 [00:01<00:01, 5.0it/s]Killed".
 std::size_t bar_prefix(std::string_view text) {
   if (text.find("%|") == text.npos) return 0;
   for (const std::string_view end : {"s/it]", "it/s]"}) {
@@ -129,11 +130,11 @@ std::size_t bar_prefix(std::string_view text) {
   return 0;
 }
 
-// The border of a group of exceptions, or of a report that quotes a log.
+// Matches the left border of an exception group, or of a report that quotes a log.
 std::size_t border_prefix(std::string_view text) { return text.starts_with("| ") ? 1 : 0; }
 
-// "E" of "[E926 11:11:00.6 thread_pool.cpp:138]", "[E socket.cpp:860]", "F0409 07:28:49 1359
-// api.cc:719]" and "E external/xla/cuda_driver.cc:152]".
+// Reads the letter "E" in "[E926 11:11:00.6 thread_pool.cpp:138]", "[E socket.cpp:860]", "F0409
+// 07:28:49 1359 api.cc:719]" and "E external/xla/cuda_driver.cc:152]".
 LogLevel letter_level(std::string_view text) {
   const bool bracket = text.starts_with('[');
   if (bracket) text.remove_prefix(1);
@@ -164,7 +165,7 @@ constexpr LevelNames kErrorNames = {"ERROR", "CRITICAL", "FATAL", "PANIC"};
 constexpr LevelNames kWarningNames = {"WARNING", "WARN"};
 constexpr LevelNames kInfoNames = {"INFO", "DEBUG", "TRACE", "NOTICE", "SUCCESS"};
 
-// Level of which `word`, in capitals, is a name.
+// Returns the level that `word`, in capitals, names.
 LogLevel named_level(std::string_view word) {
   auto is = [&](const LevelNames& names) {
     return !word.empty() && std::ranges::find(names, word) != names.end();
@@ -180,13 +181,13 @@ std::size_t count_letters(std::string_view text) {
   return end;
 }
 
-// "ERROR" among the first words: a level's name is a word of capitals.
+// Returns the level that a word in capitals names, such as "ERROR" among the first words.
 LogLevel word_level(std::string_view head) {
   for (std::size_t at = 0; at < head.size(); ++at) {
     const std::size_t letters = count_letters(head.substr(at));
     if (letters == 0) continue;
     const std::string_view word = head.substr(at, letters);
-    // NCCL says at WARN what it fails with.
+    // NCCL logs its fatal errors at WARN.
     if (word == "WARN" && head.substr(0, at).ends_with("NCCL ")) return LogLevel::kError;
     if (const LogLevel level = named_level(word); level != LogLevel::kNone) return level;
     at += letters;
@@ -194,7 +195,8 @@ LogLevel word_level(std::string_view head) {
   return LogLevel::kNone;
 }
 
-// The value of a record's field, in JSON (`"level": "error"`) or in logfmt (`level=error`).
+// Returns the level in a field of a record, in JSON (`"level": "error"`) or in logfmt
+// (`level=error`).
 LogLevel field_level(std::string_view record) {
   static constexpr auto kFields = words("level", "severity", "lvl", "levelname");
   for (std::size_t at = 0; at < record.size(); ++at) {
@@ -220,7 +222,7 @@ PrintedLine printed_line(std::string_view raw) {
   PrintedLine line{.text = plain_text(raw)};
   const std::string_view text = line.text;
   for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
-    // Only behind blanks that are not an indentation of what follows: that is none if a prefix is.
+    // Skip leading blanks only if a prefix follows; otherwise they are the indentation of the text.
     const std::size_t start = std::min(text.find_first_not_of(' ', line.body), text.size());
     const std::string_view rest = text.substr(start);
     std::size_t taken = bracket_prefix(rest);
@@ -242,7 +244,7 @@ PrintedLine printed_line(std::string_view raw) {
 
 std::string_view without_rank(std::string_view line) {
   for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
-    // "[Error]:" and "[pod/x] " name no rank.
+    // A prefix such as "[Error]:" or "[pod/x] " names no rank.
     const std::size_t end = std::min(line.find(']'), line.size());
     const bool numbered = end > 0 && is_digit(line[end - 1]);
     std::size_t taken = numbered ? bracket_prefix(line) : 0;

@@ -1,6 +1,7 @@
 #pragma once
-// One line of a log, and what launchers put in front of it: `[rank1]:`, `rank1: `, `(Worker
-// pid=1)`, srun's `15: `, mpirun's `[1,0]<stderr>:` and `[0] `, times, levels.
+// A line of a log, divided into its text and the prefixes of launchers and loggers. Prefixes are
+// `[rank1]:`, `rank1: `, `(Worker pid=1)`, srun's `15: `, mpirun's `[1,0]<stderr>:` and `[0] `,
+// times, and levels.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,21 +11,21 @@
 namespace envgen {
 
 struct PrintedLine {
-  std::string text;      // as plain_text has it
-  std::size_t body = 0;  // where it begins behind the prefixes
-  std::string stream;    // the prefixes that tell a process from others; "" without one
+  std::string text;      // cleaned by plain_text
+  std::size_t body = 0;  // index of the first byte after the prefixes
+  std::string stream;    // prefixes that identify a process; "" without such a prefix
 
   [[nodiscard]] std::string_view bare() const { return std::string_view(text).substr(body); }
 };
 
 PrintedLine printed_line(std::string_view line);
 
-// Returns `line` without the ranks before it: `[default0]:[rank0]: `, `15: `, `[1,0]<stderr>:`. The
-// name of a host, a time and a level stay, since they tell a reader something.
+// Returns `line` without rank prefixes: `[default0]:[rank0]: `, `15: `, `[1,0]<stderr>:`. Keeps a
+// host name, a time and a level, because they are useful to a reader.
 std::string_view without_rank(std::string_view line);
 
-// How bad a line is by the word or letter that its logger put before it: `ERROR`, `[E 12:01`,
-// `slurmstepd: error: `, or by the field of a record: `"level":"error"`, `level=error`.
+// The severity of a line. A logger writes it as a word or letter (`ERROR`, `[E 12:01`,
+// `slurmstepd: error: `) or as a field of a record (`"level":"error"`, `level=error`).
 enum class LogLevel : std::uint8_t { kNone, kInfo, kWarning, kError };
 LogLevel log_level(const PrintedLine& line);
 

@@ -10,9 +10,10 @@ namespace envgen {
 namespace {
 
 constexpr std::size_t kMaxThreads = 256;
-constexpr std::size_t kMaxFrames = 256;  // faulthandler itself ends at 100
+constexpr std::size_t kMaxFrames = 256;  // faulthandler itself stops at 100
 
-// faulthandler writes nothing else; a process of the job could.
+// Replaces all other characters: faulthandler writes only printable ASCII, but a process of the job
+// can write anything.
 std::string printable_ascii(std::string_view text) {
   constexpr std::size_t kMaxBytes = 1024;
   std::string clean(text.substr(0, kMaxBytes));
@@ -20,7 +21,7 @@ std::string printable_ascii(std::string_view text) {
   return clean;
 }
 
-// `  File "train.py", line 31 in load`; a name that is too long for faulthandler ends in "...".
+// Parses `  File "train.py", line 31 in load`. faulthandler shortens a long name with "...".
 std::optional<Frame> parse_frame(std::string_view line) {
   constexpr std::string_view kStart = "  File ";
   constexpr std::string_view kLine = ", line ";
@@ -40,7 +41,7 @@ std::optional<Frame> parse_frame(std::string_view line) {
                printable_ascii(trimmed(rest))};
 }
 
-// "0x00007f6aad2642c0" of a thread's first line; "" of another one.
+// Returns "0x00007f6aad2642c0" for the first line of a thread; "" for any other line.
 std::string_view thread_of(std::string_view line) {
   const bool header = line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
   if (!header || !line.contains("(most recent call first):")) return "";
@@ -49,11 +50,11 @@ std::string_view thread_of(std::string_view line) {
 }
 
 struct CollectiveFile {
-  std::string_view part;           // of the path
-  std::string_view function = "";  // "" = any
+  std::string_view part;           // substring of the path
+  std::string_view function = "";  // "": any function
 };
 
-// What waits for other ranks, or for a device on which their collectives are.
+// Functions that wait for other ranks, or for a device on which collectives run.
 constexpr CollectiveFile kRows[] = {
     {"/torch/distributed/distributed_c10d.py"},
     {"/torch/distributed/c10d_logger.py"},
@@ -89,7 +90,7 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
     const std::string_view line = take_line(text);
     if (const std::string_view id = thread_of(line); !id.empty()) {
       if (threads.size() == kMaxThreads) break;
-      // Of two dumps the later one counts.
+      // A later dump replaces an earlier one of the same thread.
       if (const auto known = std::ranges::find(ids, id); known != ids.end()) {
         threads.erase(threads.begin() + (known - ids.begin()));
         ids.erase(known);
@@ -99,7 +100,7 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
       inside = true;
       continue;
     }
-    // Of what follows the threads, a stack of C's frames, nothing is one of Python's.
+    // After the threads, faulthandler may write a stack of C frames, which are not Python's.
     if (!line.starts_with("  ")) inside = false;
     if (!inside || threads.back().frames.size() == kMaxFrames) continue;
     if (auto frame = parse_frame(line)) threads.back().frames.push_back(std::move(*frame));
@@ -130,10 +131,10 @@ std::string place_of(const Frame& frame) {
 std::optional<std::string> collective_of(const PythonThread& thread) {
   std::optional<std::string> name;
   for (const Frame& frame : thread.frames) {
-    // One that waits by a lock of Python's.
+    // Skip a wait on one of Python's locks.
     if (!name && is_library(frame.file) && frame.file.ends_with("/threading.py")) continue;
     if (!is_collective(frame)) break;
-    // Inside of one by its name there may be helpers; around it, what only logs the call.
+    // The innermost frames of a collective may be helpers; an outer "wrapper" only logs the call.
     if (!name || (!frame.function.starts_with('_') && frame.function != "wrapper")) {
       name = frame.function;
     }

@@ -1,7 +1,7 @@
 #pragma once
-// What Python's faulthandler writes of a process's threads (dump_traceback with all_threads), and
-// which of its frames mean a collective. Pure.
-// The format: https://docs.python.org/3/library/faulthandler.html, Python/traceback.c.
+// A parser for the stacks that Python's faulthandler writes (dump_traceback with all_threads). This
+// unit also decides which frames belong to a collective. Pure. Format:
+// https://docs.python.org/3/library/faulthandler.html, Python/traceback.c.
 
 #include <cstddef>
 #include <optional>
@@ -19,29 +19,31 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// A thread of Python's, its innermost frame first. Of one at its exit there are none.
+// A Python thread, with the innermost frame first. A thread that is exiting has no frames.
 struct PythonThread {
   std::vector<Frame> frames;
 
   bool operator==(const PythonThread&) const = default;
 };
 
-// The main thread first, which faulthandler writes last. What is no line of a dump is passed over;
-// of a text that holds several dumps the threads of all.
+// Returns the threads; the main thread, which faulthandler writes last, comes first. Lines that are
+// not part of a dump are ignored. If the text holds several dumps, the result has the threads of
+// all dumps, each in its last state.
 std::vector<PythonThread> parse_python_dump(std::string_view text);
 
-// Python's own files and installed packages: not what the user wrote.
+// Returns true for files of Python itself and of installed packages, which the user did not write.
 bool is_library(std::string_view file);
-// The innermost frame of the user's code; where there is none, the innermost one at all. nullptr of
-// a thread without frames.
+// Returns the innermost frame in the user's code, or the innermost frame if no frame is the user's.
+// Returns nullptr for a thread without frames.
 const Frame* user_frame(const PythonThread& thread);
-// "train.py:31 in load"
+// Returns "train.py:31 in load".
 std::string place_of(const Frame& frame);
 
-// The collective that the innermost frames are in, by the name that the user has called:
-// "all_reduce", "barrier". nullopt: they are in none.
+// Returns the collective that the innermost frames are in, by the name of the function that the
+// user called: "all_reduce", "barrier". Returns nullopt outside of a collective.
 std::optional<std::string> collective_of(const PythonThread& thread);
-// One between two ranks: others have others, rightly.
+// Returns true for a transfer between two ranks. At the same time other ranks may rightly be in
+// other operations.
 bool is_between_two(std::string_view collective);
 
 bool has_frame(const PythonThread& thread, std::string_view file_end,

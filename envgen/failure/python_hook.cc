@@ -5,9 +5,9 @@
 namespace envgen {
 namespace {
 
-// For Python 3.6 and later; older ones pass over what they do not know. The import at its end is
-// the user's own: what that raises goes on to Python's site, as if this one had not been there.
-// A high descriptor: none that a program closes or counts on.
+// Works with Python 3.6 and later; older versions ignore features that they do not have. The last
+// import loads the user's own sitecustomize: an exception in it reaches Python's site as if this
+// file did not exist. The descriptor is high, so that no program closes or expects it.
 constexpr std::string_view kHook =
     R"(# Made by trainit: this process writes its stacks when it is asked (trainit stacks).
 import sys

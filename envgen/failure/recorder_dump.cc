@@ -22,12 +22,12 @@ constexpr std::size_t kMaxMembers = 65'536;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 60;
 
 std::string short_text(std::string_view text) {
-  // Cut first: what is left of a text of 64 KiB is not worth reading.
+  // Cut before cleaning: the rest of a text of 64 KiB is not needed.
   const std::string plain = plain_text(cut_text(text, RecorderDump::kMaxNameBytes));
   return std::string(cut_text(plain, RecorderDump::kMaxNameBytes));
 }
 
-// Returns an integer; JSON has the counters of "pg_status" as texts.
+// Returns the integer at `key`. In JSON the counters of "pg_status" are strings.
 std::optional<std::int64_t> integer_in(const DataValue& dict, std::string_view key) {
   const auto value = dict.find(key);
   if (!value) return std::nullopt;
@@ -40,7 +40,7 @@ std::string_view text_in(const DataValue& dict, std::string_view key) {
   return value ? value->text() : std::string_view();
 }
 
-// "[0, 1, 2]", or a list of numbers. Empty: not known.
+// Parses "[0, 1, 2]", or a list of numbers. An empty result: not known.
 std::vector<int> ranks_of(const DataValue& value) {
   std::vector<int> ranks;
   if (value.kind() == Kind::kList || value.kind() == Kind::kTuple) {
@@ -76,7 +76,7 @@ std::vector<RankRun> runs_of(std::vector<int> ranks) {
   return runs;
 }
 
-// "nccl:send 0->3" without the library, the peers and the signs of an internal name.
+// Returns "nccl:send 0->3" without the library, the peers and the marks of an internal name.
 std::string operation_name(std::string_view profile) {
   if (const std::size_t colon = profile.find(':'); colon != std::string_view::npos) {
     profile.remove_prefix(colon + 1);
@@ -87,7 +87,7 @@ std::string operation_name(std::string_view profile) {
   return short_text(name);
 }
 
-// Returns the 3 of "nccl:send 0->3" and "nccl:recv 0<-3": a rank of the group.
+// Returns the 3 in "nccl:send 0->3" and "nccl:recv 0<-3": the peer's rank in the group.
 std::optional<int> peer_in_group(std::string_view profile) {
   for (const std::string_view arrow : {"->", "<-"}) {
     const std::size_t at = profile.find(arrow);
@@ -98,7 +98,8 @@ std::optional<int> peer_in_group(std::string_view profile) {
   return std::nullopt;
 }
 
-// The elements of all tensors of "input_sizes": a list of lists.
+// Returns the number of elements of all tensors in "input_sizes", a list of lists. Returns -1 if
+// the number is not known.
 std::int64_t elements_of(const DataValue& entry, std::string_view key) {
   const auto sizes = entry.find(key);
   if (!sizes || (sizes->kind() != Kind::kList && sizes->kind() != Kind::kTuple)) return -1;
@@ -131,7 +132,7 @@ class DumpReader {
     bool mixed = false;  // the rank has made transfers in the group
     bool pending = false;
     std::int64_t collective = -1;  // "collective_seq_id"
-    std::int64_t sequence = -1;    // of the two the one that counts this operation
+    std::int64_t sequence = -1;    // the sequence number that counts this kind of operation
     PendingOperation operation = {};
   };
 
@@ -155,9 +156,9 @@ class DumpReader {
   const DataValue& root_;
   std::string_view where_;
   RecorderDump dump_;
-  std::vector<std::vector<int>> members_;  // of each group, in the group's own order
+  std::vector<std::vector<int>> members_;  // ranks of each group, in the group's own order
   std::map<std::string_view, std::size_t> by_name_;
-  std::map<std::int64_t, std::size_t> by_number_;  // "pg_id" of an entry: its group
+  std::map<std::int64_t, std::size_t> by_number_;  // "pg_id" of an entry to its group
   std::vector<Entry> entries_;
 };
 
@@ -191,7 +192,8 @@ void DumpReader::read_groups() {
   }
 }
 
-// "process_group" is (name, description), once the name alone; without it the only group is meant.
+// Returns the group of an entry. "process_group" is (name, description), or only the name in old
+// versions. An entry without it belongs to the only group, if there is just one.
 std::optional<std::size_t> DumpReader::group_of(const DataValue& entry) const {
   const auto value = entry.find("process_group");
   if (!value && dump_.groups.size() == 1) return 0;
@@ -257,8 +259,9 @@ void DumpReader::read_entries(const DataValue& list) {
   }
 }
 
-// Operations that are sent to the device as one have one entry each, whose state is never updated,
-// and one entry named "coalesced" behind them with the same number, which has the state of all.
+// Handles coalesced operations, which are sent to the device as one. Every such operation has its
+// own entry, whose state is never updated. A later entry with the same number, named "coalesced",
+// has the state of all.
 void DumpReader::resolve_coalesced() {
   using Key = std::pair<std::pair<std::size_t, bool>, std::int64_t>;
   std::map<Key, bool> pending;
@@ -282,8 +285,9 @@ void DumpReader::resolve_coalesced() {
   }
 }
 
-// The groups by their number in this process. Entries have both name and number. Of the others the
-// order tells: both names and numbers are given out in the order in which groups are created.
+// Maps the number of each group in this process to the group. Entries have both name and number.
+// For groups without entries the order decides: names and numbers both follow the order of
+// creation.
 std::map<std::int64_t, std::size_t> DumpReader::numbered_groups(const DataValue& status) {
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i < status.size(); ++i) {
@@ -332,7 +336,7 @@ void DumpReader::read_status() {
 void DumpReader::keep_pending() {
   for (Entry& entry : entries_) {
     if (!entry.pending) continue;
-    // A transfer without its peer does not say for whom it waits.
+    // A transfer without its peer does not show for which rank it waits.
     const bool placed = !entry.transfer || entry.operation.peer >= 0;
     if (placed && dump_.pending.size() < RecorderDump::kMaxPending) {
       dump_.pending.push_back(std::move(entry.operation));
@@ -342,7 +346,7 @@ void DumpReader::keep_pending() {
   }
 }
 
-// Drops groups beyond the limits, those with pending operations last.
+// Drops groups beyond the limits. Groups with pending operations are kept first.
 void DumpReader::bound() {
   std::vector<bool> used(dump_.groups.size());
   for (const PendingOperation& operation : dump_.pending) used[operation.group] = true;

@@ -1,14 +1,18 @@
 #pragma once
-// Reads one rank's dump of PyTorch's flight recorder: the collectives and the point-to-point
-// transfers that this rank has enqueued and not finished. recorder_verdict.h judges the dumps of
-// all ranks. Pure.
+// A reader for the dump that PyTorch's flight recorder writes for one rank. The result has the
+// collectives and point-to-point transfers that the rank has enqueued and not finished.
+// recorder_verdict.h compares the dumps of all ranks. Pure.
 //
-// The formats are 2.0 and later, as a pickle or as JSON: "version", "pg_config" (groups by name),
-// "pg_status" (counters by the number of a group in this process; not in early 2.x), "entries"
-// (operations in the order in which they were enqueued). Older entries have "seq_id" for
-// "collective_seq_id" and "p2p_seq_id", and may lack "process_group" and "is_p2p". The source of
-// the format: pytorch/pytorch torch/csrc/distributed/c10d/FlightRecorder.hpp and
-// FlightRecorderDetail.hpp; NCCLUtils.hpp and TraceUtils.h before 2.6.
+// The formats are 2.0 and later, as a pickle or as JSON. A dump has these members:
+// - "version"
+// - "pg_config": groups by name
+// - "pg_status": counters by the number of a group in this process; not in early 2.x
+// - "entries": operations in the order in which they were enqueued
+//
+// Older entries have "seq_id" instead of "collective_seq_id" and "p2p_seq_id", and may lack
+// "process_group" and "is_p2p". Source of the format: pytorch/pytorch
+// torch/csrc/distributed/c10d/FlightRecorder.hpp and FlightRecorderDetail.hpp; NCCLUtils.hpp and
+// TraceUtils.h before 2.6.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +25,7 @@
 
 namespace envgen {
 
-// The ranks first, first + step, ..., `count` of them.
+// An arithmetic sequence of `count` ranks: first, first + step, ...
 struct RankRun {
   int first = 0;
   int count = 1;
@@ -30,12 +34,13 @@ struct RankRun {
   bool operator==(const RankRun&) const = default;
 };
 
-// A process group that this rank is a member of. A counter of -1 is not known.
+// A process group of which this rank is a member. A counter of -1 is unknown.
 struct RecordedGroup {
   std::string name;         // the same on all ranks: "43"
-  std::string description;  // "PIPELINE_MODEL_PARALLEL_GROUP"; "" = none
+  std::string description;  // "PIPELINE_MODEL_PARALLEL_GROUP"; "": none
   std::vector<RankRun> ranks;
-  // The counters of "pg_status". If the group has point-to-point transfers, they may count these.
+  // The counters of "pg_status". If the group has point-to-point transfers, the counters may
+  // include them.
   std::int64_t enqueued = -1;
   std::int64_t started = -1;
   std::int64_t completed = -1;
@@ -45,47 +50,51 @@ struct RecordedGroup {
   bool operator==(const RecordedGroup&) const = default;
 };
 
-// An enqueued operation whose end the rank has not seen.
+// An enqueued operation whose completion the rank has not seen.
 struct PendingOperation {
-  std::uint32_t group = 0;        // its place in RecorderDump::groups
-  std::string name;               // "all_reduce"; "send" and "recv" of a transfer
-  std::int64_t sequence = 0;      // counts the group's collectives, or this rank's transfers in it
-  int peer = -1;                  // the other rank of a transfer, job-wide; -1: a collective
-  bool started = false;           // on the device; not known without TORCH_NCCL_ENABLE_TIMING
-  std::int64_t created_ms = 0;    // wall clock of the rank's machine; 0: not known
-  std::int64_t elements_in = -1;  // of all tensors; -1: not known
+  std::uint32_t group = 0;  // index in RecorderDump::groups
+  std::string name;         // "all_reduce"; for a transfer "send" or "recv"
+  // Number of the operation among the group's collectives, or among this rank's transfers in the
+  // group.
+  std::int64_t sequence = 0;
+  int peer = -1;                // the other rank of a transfer, job-wide; -1: a collective
+  bool started = false;         // started on the device; not known without TORCH_NCCL_ENABLE_TIMING
+  std::int64_t created_ms = 0;  // wall clock of the rank's machine; 0: not known
+  std::int64_t elements_in = -1;  // sum over all tensors; -1: not known
   std::int64_t elements_out = -1;
 
   [[nodiscard]] bool is_transfer() const { return peer >= 0; }
   bool operator==(const PendingOperation&) const = default;
 };
 
-// Small enough for the link between nodes: 2 to 4 KiB as bytes of the wire for the parallel groups
-// of a large model, and always less than 96 KiB by the limits below.
+// The pending operations and the groups of one rank, small enough for the link between nodes. The
+// wire form takes 2 to 4 KiB for the parallel groups of a large model; the limits below keep it
+// under 96 KiB.
 struct RecorderDump {
   static constexpr std::size_t kMaxGroups = 256;
-  static constexpr std::size_t kMaxRuns = 2048;    // of all groups together
+  static constexpr std::size_t kMaxRuns = 2048;    // total of all groups
   static constexpr std::size_t kMaxPending = 256;  // the oldest ones
   static constexpr std::size_t kMaxNameBytes = 64;
 
   int rank = -1;
-  std::string version;          // of the format: "2.9"
+  std::string version;          // version of the format: "2.9"
   std::int64_t written_ms = 0;  // wall clock; 0: not known
-  // All groups that the rank has used are in `groups`, so that no other one was ever entered.
+  // True if `groups` has all groups that the rank has ever used.
   bool all_groups = false;
   std::vector<RecordedGroup> groups;
-  std::vector<PendingOperation> pending;  // in the order in which they were enqueued
-  bool more_pending = false;              // others are pending that `pending` does not have
+  std::vector<PendingOperation> pending;  // ordered as enqueued
+  bool more_pending = false;              // some pending operations are not in `pending`
 
   bool operator==(const RecorderDump&) const = default;
 };
 
-// Reads the dump of `rank`, a pickle or JSON. `where` names it in errors; `written_ms` is the time
-// of the file, or 0. Fails if the text is damaged or incomplete, or lacks what a judgement needs.
+// Reads the dump of `rank`, a pickle or JSON. `where` names the dump in errors; `written_ms` is the
+// time of the file, or 0. Fails if the text is damaged or incomplete, or lacks data that the
+// verdict needs.
 Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank, std::string_view where,
                                         std::int64_t written_ms = 0);
 
-// The members of a group, ascending; at most `most` of them.
+// Returns the members of a group in ascending order, at most `most` of them.
 std::vector<int> members_of(const RecordedGroup& group, std::size_t most = 65'536);
 
 inline void fields(FieldVisitor& v, RankRun& run) {

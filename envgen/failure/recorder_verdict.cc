@@ -16,20 +16,20 @@
 namespace envgen {
 namespace {
 
-// The least age of an operation that hangs, when a dump is written. Clocks must differ by less.
+// Minimum age of a hanging operation when a dump is written. Clocks must differ by less.
 constexpr std::int64_t kSettledMs = 1000;
 constexpr std::size_t kMaxTextBytes = 400;
 constexpr std::size_t kMaxNamed = 8;
-constexpr std::size_t kMaxAwaited = 64;   // of a rank in a group; more are as good as unknown
-constexpr std::size_t kMaxCompared = 16;  // ranks with which one of a ring is compared
+constexpr std::size_t kMaxAwaited = 64;   // limit for a rank in a group; more count as unknown
+constexpr std::size_t kMaxCompared = 16;  // ranks compared with a rank of a ring
 constexpr std::int64_t kUnknown = -1;
 
-// A member can finish the others only when all members have taken part.
+// Returns true if a member can finish the operation only after all members have taken part.
 bool needs_all(std::string_view name) {
   return name.starts_with("all") || name.starts_with("reduce_scatter") || name == "barrier";
 }
 
-// All members give or take the same number of elements.
+// Returns true if all members give or take the same number of elements.
 bool has_equal_sizes(std::string_view name) {
   constexpr auto kEqual = std::to_array<std::string_view>(
       {"all_reduce", "allreduce", "broadcast", "reduce", "all_gather", "reduce_scatter"});
@@ -58,8 +58,9 @@ std::string counted_ranks_wait(std::size_t count) {
   return count == 1 ? "1 rank waits" : std::to_string(count) + " ranks wait";
 }
 
-// Whether `wait` of one rank is pending on another rank too, in front of its operation `until`: the
-// same operation with the same number, in the same group or in one of the same description.
+// Returns true if the operation `wait` of one rank is pending on `other` too, before index `until`.
+// The operations must have the same name and number, in the same group or in groups with the same
+// description.
 bool same_before(const RecorderDump& other, std::size_t until, const RecorderDump& own,
                  const PendingOperation& wait) {
   const RecordedGroup& group = own.groups[wait.group];
@@ -72,23 +73,23 @@ bool same_before(const RecorderDump& other, std::size_t until, const RecorderDum
   });
 }
 
-// A member of a group, by its dump.
+// A member of a group, as its dump shows it.
 struct Member {
-  std::size_t dump = 0;  // its place in the list of dumps
+  std::size_t dump = 0;  // index in the list of dumps
   int rank = -1;
-  std::int64_t entered = kUnknown;   // the highest number of a collective that it has enqueued
-  std::int64_t finished = kUnknown;  // that it has seen the end of
-  // The pending collectives of this group: places in the dump's list.
+  std::int64_t entered = kUnknown;   // highest number of a collective that the member has enqueued
+  std::int64_t finished = kUnknown;  // highest number of a collective whose end it has seen
+  // Indexes of the pending collectives of this group in the dump.
   std::optional<std::size_t> first = std::nullopt, last = std::nullopt;
-  bool tells_starts = false;  // of operations on the device
+  bool tells_starts = false;  // the dump shows which operations have started on the device
 };
 
 struct Group {
   const RecordedGroup* info = nullptr;
   std::vector<int> ranks;
-  std::vector<Member> members;  // with a dump
-  std::vector<int> missing;     // without
-  bool transfers = false;       // its counters are not those of collectives
+  std::vector<Member> members;  // ranks with a dump
+  std::vector<int> missing;     // ranks without a dump
+  bool transfers = false;       // the counters may include transfers
   bool consistent = true;       // the dumps agree about its members
 };
 
@@ -97,24 +98,25 @@ struct Accusation {
   const RecordedGroup* group = nullptr;
   std::string operation = {};
   std::int64_t created_ms = 0;
-  std::size_t waiting = 0;  // ranks
-  std::size_t absent = 0;   // ranks that have not entered it
+  std::size_t waiting = 0;  // number of waiting ranks
+  std::size_t absent = 0;   // number of ranks that have not entered it
   bool transfer = false;
-  bool not_started = false;  // it has entered it, but its device has not
-  int waiter = -1;           // of a transfer
+  bool not_started = false;  // the rank has entered it, but its device has not started it
+  int waiter = -1;           // waiting rank of a transfer
 };
 
 // A rank that has written a dump.
 struct Place {
-  std::vector<std::size_t> awaits;       // dumps of the ranks that it waits for
-  bool awaits_missing = false;           // or one without a dump, or a group that cannot be judged
-  bool stuck = false;                    // in an operation that all have entered
-  bool lags = false;                     // another rank has finished what is pending here
-  bool frozen = false;                   // the end of its operations cannot be seen any more
-  std::optional<std::size_t> stands_at;  // frozen: its operation
-  bool not_started = false;              // its device is not at its first operation
+  std::vector<std::size_t> awaits;  // dumps of the ranks for which it waits
+  // Also waits for a rank without a dump, or in a group that cannot be judged.
+  bool awaits_missing = false;
+  bool stuck = false;   // stopped in an operation that all have entered
+  bool lags = false;    // another rank has finished an operation that is pending here
+  bool frozen = false;  // the completion of its operations can no longer be seen
+  std::optional<std::size_t> stands_at;  // frozen: index of its operation
+  bool not_started = false;              // the device has not started its first operation
   bool awaited = false;
-  std::optional<Accusation> accusation;  // the one with the most ranks that wait
+  std::optional<Accusation> accusation;  // the accusation with the most waiting ranks
 };
 
 class Judge {
@@ -123,7 +125,7 @@ class Judge {
   RecorderVerdict judge();
 
  private:
-  using Key = std::tuple<std::string_view, int, int>;  // a group's name, from, to
+  using Key = std::tuple<std::string_view, int, int>;  // name of a group, from, to
 
   void collect_groups();
   void add_member(Group& group, std::size_t dump, std::size_t place);
@@ -152,13 +154,15 @@ class Judge {
   void name(RecorderVerdict& verdict) const;
   void say(RecorderVerdict& verdict) const;
 
-  // Both dumps were written long enough after the operation was enqueued.
+  // Returns true if the dump was written at least kSettledMs after the operation was enqueued, or
+  // if one of the times is unknown.
   [[nodiscard]] static bool has_settled(const PendingOperation& operation,
                                         const RecorderDump& dump) {
     return dump.written_ms == 0 || operation.created_ms == 0 ||
            operation.created_ms + kSettledMs <= dump.written_ms;
   }
-  // Written so much later that what it has may not have happened yet.
+  // Returns true if `dump` was written much later than `than`: its events may not have happened yet
+  // when `than` was written.
   [[nodiscard]] static bool is_later(const RecorderDump& dump, const RecorderDump& than) {
     return than.written_ms != 0 && dump.written_ms > than.written_ms + kSettledMs;
   }
@@ -166,7 +170,7 @@ class Judge {
     return dumps_[dump]->pending[place];
   }
 
-  std::vector<const RecorderDump*> dumps_;  // one a rank, ascending
+  std::vector<const RecorderDump*> dumps_;  // latest dump of each rank, ascending
   std::map<int, std::size_t> by_rank_;
   std::map<std::string_view, Group> groups_;
   std::vector<Place> places_;
@@ -178,7 +182,7 @@ class Judge {
 Judge::Judge(std::span<const RecorderDump> dumps, int world_size) : world_size_(world_size) {
   std::map<int, const RecorderDump*> latest;
   for (const RecorderDump& dump : dumps) {
-    // A dump from another node may hold anything.
+    // A dump from another node is not trusted: check its indexes.
     const bool sound = std::ranges::all_of(dump.pending, [&dump](const PendingOperation& one) {
       return one.group < dump.groups.size();
     });
@@ -215,7 +219,8 @@ void Judge::add_member(Group& group, std::size_t dump, std::size_t place) {
   group.members.push_back(member);
 }
 
-// When all dumps were seen: what the counters of a group mean, and who has no dump.
+// Completes a group after all dumps were read: interprets its counters, and finds members without a
+// dump.
 void Judge::complete_members(Group& group) {
   std::vector<int> seen;
   for (Member& member : group.members) {
@@ -257,13 +262,14 @@ void Judge::collect_groups() {
   for (auto& [name, group] : groups_) complete_members(group);
 }
 
-// A member that has two collectives pending, of which another member has finished the second: that
-// one could end only when the first had ended on all members.
+// Finds members with two pending collectives of which another member has finished the second. The
+// second could end only after the first had ended on all members.
 void Judge::find_frozen(const Group& group) {
   if (!group.consistent) return;
   for (const Member& member : group.members) {
     if (!member.first) continue;
-    // The highest that another one has finished, and that this one has entered, as it must have.
+    // The highest number that another member has finished. Numbers that this member has not entered
+    // are ignored, because another member cannot finish these.
     std::int64_t finished = kUnknown;
     const RecorderDump& dump = *dumps_[member.dump];
     for (const Member& other : group.members) {
@@ -288,7 +294,8 @@ void Judge::find_frozen(const Group& group) {
   }
 }
 
-// Whether the device of `member` is not at its first operation, at which that of `other` is.
+// Returns true if the device of `member` has not started its first operation, which the device of
+// `other` has started.
 bool Judge::has_not_started(const Member& member, const Member& other) const {
   if (member.first != 0U || !member.tells_starts || !other.first) return false;
   const PendingOperation& own = operation(member.dump, 0);
@@ -298,7 +305,7 @@ bool Judge::has_not_started(const Member& member, const Member& other) const {
          !is_later(*dumps_[other.dump], *dumps_[member.dump]);
 }
 
-// Each member that all others wait for at the first operation of its device.
+// Finds each member for which all others wait at the first operation of its device.
 void Judge::find_not_started(const Group& group) {
   std::size_t started = 0;
   std::vector<const Member*> behind;
@@ -324,7 +331,7 @@ void Judge::find_not_started(const Group& group) {
   }
 }
 
-// Keeps the operation in which most wait; of several the oldest.
+// Keeps the operation with the most waiting ranks; among equals, the oldest.
 void Judge::accuse_of(Place& place, Accusation accusation) {
   place.awaited = true;
   const bool better = !place.accusation || place.accusation->transfer ||
@@ -334,7 +341,8 @@ void Judge::accuse_of(Place& place, Accusation accusation) {
   if (better) place.accusation = std::move(accusation);
 }
 
-// The other members whose device has not come to the operation at which `member` is stopped.
+// Waits for the other members whose device has not reached the operation at which `member` is
+// stopped.
 void Judge::wait_for_late_members(const Group& group, const Member& member) {
   const std::int64_t number = operation(member.dump, *member.first).sequence;
   Place& place = places_[member.dump];
@@ -350,7 +358,8 @@ void Judge::wait_for_late_members(const Group& group, const Member& member) {
   if (late == 0) place.stuck = true;
 }
 
-// Whether all other members have finished all that is pending on this one: they do not keep it.
+// Returns true if all other members have finished all operations that are pending on this member.
+// Then it does not wait for them.
 bool Judge::is_alone_in(const Group& group, const Member& member) const {
   const PendingOperation& last = operation(member.dump, *member.last);
   return needs_all(last.name) && std::ranges::all_of(group.members, [&](const Member& other) {
@@ -374,7 +383,7 @@ void Judge::wait_in(const Group& group, const Member& member) {
   }
   if (!group.missing.empty()) {
     place.awaits_missing = true;
-    // All others are there, so that only these can keep it.
+    // All members with a dump have entered it, so only members without a dump can block it.
     const bool counts = absent == 0 && has_settled(last, *dumps_[member.dump]);
     if (counts) missing_.insert(group.missing.begin(), group.missing.end());
   } else if (absent == 0 && !place.frozen && !place.not_started && !is_alone_in(group, member)) {
@@ -382,7 +391,7 @@ void Judge::wait_in(const Group& group, const Member& member) {
   }
 }
 
-// The oldest collective of a member that is pending and has at least this number; nullptr: none.
+// Returns the member's oldest pending collective with at least this number, or nullptr.
 const PendingOperation* Judge::pending_from(const Member& member, std::int64_t number) const {
   if (!member.last || operation(member.dump, *member.last).sequence < number) return nullptr;
   const auto& pending = dumps_[member.dump]->pending;
@@ -395,13 +404,13 @@ const PendingOperation* Judge::pending_from(const Member& member, std::int64_t n
   return found == pending.end() ? nullptr : &*found;
 }
 
-// Each member that has not entered the next collective, if others wait in it.
+// Accuses each member that has not entered the next collective, if others wait in it.
 void Judge::accuse(const Group& group) {
   struct Next {
-    std::vector<const PendingOperation*> waits;  // one of each rank that waits
+    std::vector<const PendingOperation*> waits;  // one operation for each waiting rank
     std::size_t absent = 0;
   };
-  std::map<std::int64_t, Next> all;  // by the number of the next collective
+  std::map<std::int64_t, Next> all;  // key: the number of the next collective
   for (const Member& member : group.members) {
     if (member.entered != kUnknown) all.try_emplace(member.entered + 1);
   }
@@ -422,7 +431,7 @@ void Judge::accuse(const Group& group) {
       accusation.operation = text_of_operation(*wait);
       accusation.created_ms = wait->created_ms;
     }
-    // Where most have not entered it, those that have may be the ones that are wrong.
+    // If more ranks are absent than wait, the waiting ranks may be the wrong ones.
     const bool counts = accusation.waiting > 0 && accusation.absent <= accusation.waiting;
     if (counts) accuse_of(places_[member.dump], std::move(accusation));
   }
@@ -440,7 +449,7 @@ void Judge::collectives_of(const Group& group) {
   if (group.consistent) accuse(group);
 }
 
-// How many transfers of this direction, group and peer are pending on a rank.
+// Returns the number of pending transfers of a rank with this direction, group and peer.
 std::size_t Judge::posted(std::size_t dump, const PendingOperation& operation) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(dumps_[dump]->pending, [&operation](const PendingOperation& other) {
@@ -449,7 +458,7 @@ std::size_t Judge::posted(std::size_t dump, const PendingOperation& operation) c
       }));
 }
 
-// The first pending transfer of the peer that is the other end of such an operation.
+// Returns the peer's first pending transfer that is the other end of `operation`, or nullptr.
 const PendingOperation* Judge::counterpart(std::size_t dump,
                                            const PendingOperation& operation) const {
   const RecorderDump& own = *dumps_[dump];
@@ -500,7 +509,8 @@ void Judge::wait_in_transfer(std::size_t dump, std::size_t place, bool first) {
   }
 }
 
-// Transfers are looked at up to the first collective of a rank: those behind it may wait for that.
+// Examines transfers up to the first collective of a rank: later transfers may wait for that
+// collective.
 void Judge::transfers() {
   for (std::size_t dump = 0; dump < dumps_.size(); ++dump) {
     if (places_[dump].frozen || places_[dump].not_started) continue;
@@ -515,8 +525,8 @@ void Judge::transfers() {
   }
 }
 
-// Ranks whose waits lead to no end: neither to a rank that waits for none, nor to one without a
-// dump, nor to an operation that all have entered.
+// Returns the ranks whose waits have no end. An end is a rank that waits for no rank, a rank
+// without a dump, or an operation that all have entered.
 std::vector<bool> Judge::rings() const {
   std::vector<std::vector<std::size_t>> awaited_by(places_.size());
   std::vector<std::size_t> next;
@@ -541,8 +551,8 @@ std::vector<bool> Judge::rings() const {
   return ends;
 }
 
-// All that the rank waits for did not stop another rank from entering a collective that this rank
-// has not entered.
+// Returns true if the waits of the rank do not explain why it has not entered a collective. In that
+// case a second rank has the same operations pending, but has entered this collective.
 bool Judge::waits_did_not_stop(std::size_t dump) const {
   const RecorderDump& own = *dumps_[dump];
   if (places_[dump].lags) return false;
@@ -566,7 +576,7 @@ bool Judge::waits_did_not_stop(std::size_t dump) const {
   return false;
 }
 
-// Members that run different operations as one and the same collective.
+// Finds members that run different operations as the same collective.
 void Judge::find_mismatch(const Group& group) {
   if (!mismatch_.empty() || !group.consistent) return;
   struct Seen {
@@ -630,7 +640,7 @@ void Judge::name(RecorderVerdict& verdict) const {
     if (place.frozen || place.not_started || is_end || free)
       verdict.culprits.push_back(dumps_[i]->rank);
   }
-  // Most ranks are elsewhere: those that wait may be the ones that are wrong.
+  // If there are more culprits than waiting ranks, the waiting ranks may be the wrong ones.
   if (verdict.culprits.size() > verdict.waiting) verdict.culprits.clear();
 }
 
@@ -643,7 +653,7 @@ void Judge::say(RecorderVerdict& verdict) const {
     parts.push_back("and " + std::to_string(verdict.culprits.size() - kMaxNamed) + " more ranks");
   }
   if (!mismatch_.empty()) parts.push_back(mismatch_);
-  // Dumps on other nodes' disks are not missing.
+  // If all dumps are missing, they may be on the disks of other nodes.
   if (!verdict.missing.empty() && verdict.missing.size() < dumps_.size()) {
     parts.push_back("no dump of " + text_of_ranks(verdict.missing) + ", for which others wait");
   }

@@ -1,25 +1,29 @@
 #pragma once
-// Which rank the others wait for, by what their flight recorders say (recorder_dump.h). A wrong
-// name costs more than none: where the dumps allow another reading, no rank is named. Pure.
+// Decides which rank the others wait for, from the dumps of their flight recorders
+// (recorder_dump.h). A wrong name costs more than no name: if the dumps allow a second reading, no
+// rank is named. Pure.
 //
-// A rank waits for another one in three cases.
-//   - The rank has enqueued a collective that the other member of the group has not enqueued.
-//   - The rank is stopped at a send or a receive whose counterpart the other one has not enqueued.
-//   - The rank is stopped at an operation that both have enqueued. On the other one, operations in
-//     front of it are not finished.
-// The verdict names the end of a chain of waits: a rank that others wait for, and that waits for
-// none. This rank must have nothing pending, as an operation that all members have entered and none
-// has finished says nothing of the cause. A rank without a dump may be the end of a chain, so that
-// no rank in front of it is named.
-// Three further proofs:
-//   - A rank lists an operation as unfinished, although another member has finished a later one of
-//     the same group, which needs all members. The rank's device or driver has failed: its events
-//     cannot be queried.
-//   - In a ring of waits one rank has not entered a collective, and a rank that has entered it has
-//     the same operations pending in front of it. These operations did not stop the one rank then.
-//   - A rank's first pending operation has not started on its device, although it has started on
-//     another member: the device is stopped in something else. Known if TORCH_NCCL_ENABLE_TIMING is
-//     set.
+// A rank waits for another rank in three cases.
+// - The rank has enqueued a collective that the other member of the group has not enqueued.
+// - The rank is stopped at a send or a receive whose counterpart the other rank has not enqueued.
+// - The rank is stopped at an operation that both have enqueued. On the other rank, earlier
+//   operations are not finished.
+//
+// The verdict names the end of a chain of waits: a rank that others wait for, and that waits for no
+// rank. This rank must have nothing pending, because an operation that all members have entered and
+// none has finished does not show the cause. A rank without a dump may be the end of a chain, so no
+// rank before it in the chain is named.
+//
+// Three further proofs are used.
+// - A rank lists an operation as unfinished, but another member has finished a later one of the
+//   same group, which needs all members. The rank's device or driver has failed: its events cannot
+//   be queried.
+// - In a ring of waits, one rank has not entered a collective. A rank that has entered it has the
+//   same earlier operations pending. So these operations do not stop the first rank.
+// - A rank's first pending operation has started on another member, but not on the rank's own
+//   device. That device is stopped in a different operation. Known only if TORCH_NCCL_ENABLE_TIMING
+//   is set.
+//
 // Cost: about the number of ranks times that of their groups and pending operations.
 
 #include <cstddef>
@@ -32,16 +36,17 @@
 namespace envgen {
 
 struct RecorderVerdict {
-  std::vector<int> culprits;  // ranks that the others wait for, ascending; none: not known
+  std::vector<int> culprits;  // ranks that the others wait for, ascending; empty: not known
   std::vector<int> missing;   // ranks without a dump that others wait for, ascending
-  std::size_t waiting = 0;    // ranks with an operation that is not finished
-  // "rank 12 has not entered all_to_all 20537 of group EXPERT_MODEL_PARALLEL_GROUP, in which 3
-  // ranks wait", within 400 bytes; mismatched collectives and missing dumps too. "" = nothing.
+  std::size_t waiting = 0;    // number of ranks with an unfinished operation
+  // Example: "rank 12 has not entered all_to_all 20537 of group EXPERT_MODEL_PARALLEL_GROUP, in
+  // which 3 ranks wait". Also names mismatched collectives and missing dumps. At most 400 bytes;
+  // "": nothing to report.
   std::string text;
 };
 
-// Judges the dump of each rank that was written last. Ignores damaged dumps, and ranks that are not
-// below `world_size` (0: not known).
+// Judges the latest dump of each rank. Ignores damaged dumps, and ranks that are not below
+// `world_size` (0: not known).
 RecorderVerdict judge_recorder(std::span<const RecorderDump> dumps, int world_size);
 
 }  // namespace envgen

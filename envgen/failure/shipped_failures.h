@@ -1,6 +1,6 @@
 #pragma once
-// The text of failures.json as the build puts it into the program: without blanks, and with one
-// byte for each text of kShortened.
+// The text of failures.json, which the build puts into the program: without blanks, and with one
+// byte for each text in kShortened.
 
 #include <array>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace envgen {
 
 extern const std::string_view kShippedFailures;
 
-// CMakeLists.txt puts the bytes in.
+// CMakeLists.txt replaces the texts by these bytes.
 inline constexpr auto kShortened = std::to_array<std::pair<char, std::string_view>>({
     {'\1', R"(","class":")"},
     {'\2', R"(,"match":[")"},

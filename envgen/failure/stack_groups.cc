@@ -11,15 +11,15 @@
 namespace envgen {
 namespace {
 
-constexpr int kRuns = 20;  // per cent of a CPU: more than a watchdog's looks
+constexpr int kRuns = 20;  // per cent of a CPU; a watchdog thread uses less
 
 struct KernelWait {
-  std::string_view part;  // of the name of the kernel's function
+  std::string_view part;  // substring of the kernel function's name
   const char* does;
-  bool peers = false;  // what is awaited may come from another rank
+  bool peers = false;  // the event may come from another rank
 };
 
-// What no collective waits in.
+// Kernel functions in which no collective waits.
 constexpr auto kKernelWaits = std::to_array({
     KernelWait{"nanosleep", "sleeps"},
     KernelWait{"request_wait_answer", "waits for a FUSE file system"},
@@ -82,7 +82,7 @@ bool is_backward(const PythonThread& thread) {
 constexpr const char* kLoader = "/torch/utils/data/dataloader.py";
 constexpr const char* kWorkerLoop = "_worker_loop";
 
-// A worker of a data loader that works on something, rather than waiting for work.
+// Returns true for a data loader's worker that processes a batch instead of waiting for work.
 bool is_busy_worker(const SeenProcess& process) {
   return !process.python.empty() &&
          has_frame(process.python.front(), "/torch/utils/data/_utils/worker.py", kWorkerLoop) &&
@@ -112,10 +112,11 @@ RankPlace at_data_loader(const SeenRank& rank, const PythonThread& main) {
 struct LibraryWait {
   std::string_view file;
   const char* does;
-  bool peers;  // what is awaited may come from another rank
+  bool peers;  // the event may come from another rank
 };
 
-// A place in Python's library where something is awaited outside of a known collective.
+// Returns the wait that a file of Python's library implies, outside of a known collective; or
+// nullptr.
 const LibraryWait* library_wait(const Frame& frame) {
   static constexpr auto kFiles = std::to_array<LibraryWait>({
       {"/subprocess.py", "waits for a process", false},
@@ -154,14 +155,14 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
   if (ends) return is(Whereabouts::kElsewhere, "is at its exit");
   if (process.moves) return is(Whereabouts::kElsewhere, "runs");
   if (has_frame(main, kLoader)) return at_data_loader(rank, main);
-  // One that waits for a thread of its own waits for what that one waits for.
+  // The main thread may wait for its own second thread, and thus for the collective of that thread.
   const std::span others = std::span(process.python).subspan(1);
   const bool by_thread = std::ranges::any_of(
       others, [](const PythonThread& one) { return collective_of(one).has_value(); });
   if (by_thread) return is(Whereabouts::kUnclear, "has another thread in a collective");
   if (const KernelWait* waits = kernel_wait(thread)) {
     is(Whereabouts::kElsewhere, waits->does);
-    // A library may sleep between two looks at what a rank is to do.
+    // A library may sleep between two polls for work.
     at.peers = waits->peers || is_library(main.frames.front().file);
     return at;
   }

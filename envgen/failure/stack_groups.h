@@ -1,10 +1,10 @@
 #pragma once
-// Where the ranks of a job that hangs are, and which of them the others wait for. Stacks are
-// grouped by what they say; a rank that is seen to be outside of the collective that others wait in
-// is the suspect. If the stacks name no rank, the one that the flight recorder's dumps name is the
-// suspect, unless its stack shows it in a collective. A wrong name costs more than none: where what
-// was seen allows another reading, nobody is named. Pure: what was seen of the processes in, a
-// verdict out.
+// Shows where the ranks of a hanging job are, and for which of them the others wait. Ranks are
+// grouped by what their stacks show. The suspect is a rank that is seen outside of the collective
+// in which others wait. If the stacks name no rank, the suspect is the rank that the flight
+// recorder's dumps name, unless its stack shows it in a collective. A wrong name costs more than no
+// name: if the observations allow a second reading, no rank is named. Pure: takes observations of
+// processes, returns a verdict.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,45 +18,45 @@
 
 namespace envgen {
 
-// A thread, as /proc shows it without ptrace.
+// A thread as /proc shows it, without ptrace.
 struct SeenThread {
   int tid = 0;
   std::string name;
-  char state = '?';       // as in stat
-  std::string wait;       // the kernel's function that it sleeps in; "" = none, or not readable
-  int share_of_cpu = 0;   // per cent of one CPU while it was looked at
-  bool runnable = false;  // in two looks: it runs, or waits for a CPU
+  char state = '?';       // as in /proc/PID/stat
+  std::string wait;       // kernel function in which it sleeps; "": none, or not readable
+  int share_of_cpu = 0;   // per cent of one CPU during the observation
+  bool runnable = false;  // runs or waits for a CPU, in two samples
 };
 
 struct SeenProcess {
   int pid = 0;
   std::string name;
-  std::vector<SeenThread> threads;   // the main thread first
-  std::vector<PythonThread> python;  // the same; none: see no_stack
-  std::string no_stack;              // why Python's stacks are not there
-  bool moves = false;                // its main thread was at two places
-  bool device = true;                // an accelerator is open in it, or that could not be seen
+  std::vector<SeenThread> threads;   // main thread first
+  std::vector<PythonThread> python;  // main thread first; empty: see no_stack
+  std::string no_stack;              // why the Python stacks are missing
+  bool moves = false;                // the main thread was at two different places
+  bool device = true;                // has an accelerator open, or this could not be determined
 };
 
 struct SeenRank {
   std::string name;
   int rank = -1;
-  std::string ended;                   // "has ended with code 0"; "" = it lives
-  std::vector<SeenProcess> processes;  // the rank's own first, then those below it
+  std::string ended;                   // "has ended with code 0"; "": still running
+  std::vector<SeenProcess> processes;  // the rank's own process first, then its descendants
 };
 
 struct SeenJob {
-  std::vector<SeenRank> ranks;  // of this node
-  bool whole = false;           // there are no ranks elsewhere
-  // What others know of it, each a text of up to 600 bytes: NCCL's RAS, the flight recorder.
+  std::vector<SeenRank> ranks;  // ranks of this node
+  bool whole = false;           // the job has no ranks on other nodes
+  // Texts from other sources, up to 600 bytes each: NCCL's RAS, the flight recorder.
   std::vector<std::string> notes;
-  std::vector<int> recorded;  // ranks for which the others wait by their flight recorders' dumps
+  std::vector<int> recorded;  // culprits named by the flight recorders' dumps
 };
 
 enum class Whereabouts : unsigned char {
   kCollective,  // waits for other ranks
-  kElsewhere,   // certainly does not
-  kUnclear,     // may do either
+  kElsewhere,   // certainly does not wait for other ranks
+  kUnclear,     // may wait for other ranks or not
   kStopped,
   kEnded,
 };
@@ -65,56 +65,56 @@ std::string_view name_of(Whereabouts where);
 struct RankPlace {
   Whereabouts where = Whereabouts::kUnclear;
   std::string does;        // "waits in all_reduce", "sleeps", "is stopped"
-  std::string place;       // "train.py:31 in load"; "" = not known
-  std::string collective;  // of kCollective
+  std::string place;       // "train.py:31 in load"; "": not known
+  std::string collective;  // name of the collective; "" unless kCollective
   bool idle = false;       // Python was seen, no thread runs, no accelerator is open
-  bool peers = true;       // it may wait for another rank, by whatever means
-  bool seen = false;       // by a Python stack, or as stopped
+  bool peers = true;       // may wait for another rank in some way
+  bool seen = false;       // has a Python stack, or is stopped
 };
 RankPlace place_of(const SeenRank& rank);
 
-// Rank with its place, on this node or on another one.
+// A rank with its place, on this node or on another node.
 struct PlacedRank {
   std::string name;
-  std::string node;           // "node 1 (b)", where there are several
-  std::uint32_t process = 0;  // its index in the plan of its node
+  std::string node;           // "node 1 (b)" if there are several nodes
+  std::uint32_t process = 0;  // index in the plan of its node
   int rank = -1;              // job-wide; -1: not known, or a launcher
-  bool stalled = false;       // its own watch has seen no progress
+  bool stalled = false;       // the stall watch of its node has seen no progress
   RankPlace at;
 };
-std::vector<PlacedRank> places_of(const SeenJob& job);  // in the order of SeenJob::ranks
+std::vector<PlacedRank> places_of(const SeenJob& job);  // order of SeenJob::ranks
 
 struct StackGroup {
   RankPlace at;
-  std::vector<std::size_t> ranks;  // indexes of the ranks that were judged
+  std::vector<std::size_t> ranks;  // indexes of judged ranks
 };
 
 struct StackVerdict {
-  std::vector<std::size_t> suspects;  // indexes as in a group; none: the cause is not known
-  bool all_wait = false;              // all ranks that were seen wait for others
-  std::string text;                   // a sentence for people, within 1,000 bytes, and the notes
-  std::vector<StackGroup> groups;     // the largest first
+  std::vector<std::size_t> suspects;  // indexes of judged ranks; empty: the cause is not known
+  bool all_wait = false;              // all observed ranks wait for others
+  std::string text;                   // sentences for people, at most 1,000 bytes, then the notes
+  std::vector<StackGroup> groups;     // largest first
 };
 StackVerdict judge_stacks(const SeenJob& job);
-// Judges ranks of one node or of several; `whole`: no rank of the job is left out. `recorded` as
-// SeenJob has it.
+// Judges ranks of one node or of several. `whole`: `ranks` holds every rank of the job. `recorded`:
+// as in SeenJob.
 StackVerdict judge_places(std::span<const PlacedRank> ranks, bool whole,
                           std::span<const int> recorded = {});
 
-// Encodes the places of a node's ranks for another node, in at most kMaxPlacesBytes. Ranks of the
-// largest groups are left out where there is no room for all.
+// Encodes the places of a node's ranks for another node, in at most kMaxPlacesBytes. If the limit
+// is exceeded, the largest groups are left out.
 inline constexpr std::size_t kMaxPlacesBytes = 4096;
 std::string encode_places(std::span<const PlacedRank> ranks, bool whole = true);
 struct NodePlaces {
-  std::vector<PlacedRank> ranks;  // without PlacedRank::node
-  bool whole = true;              // none was left out
+  std::vector<PlacedRank> ranks;  // PlacedRank::node is empty
+  bool whole = true;              // no rank was left out
 };
-std::optional<NodePlaces> decode_places(std::string_view bytes);  // nullopt: not made by the above
+std::optional<NodePlaces> decode_places(std::string_view bytes);  // nullopt: malformed
 
-// "rank-0, rank-1: waits in all_reduce, train.py:20 in step"
+// Returns "rank-0, rank-1: waits in all_reduce, train.py:20 in step".
 std::string to_line(std::span<const PlacedRank> ranks, const StackGroup& group);
 
-// What `trainit stacks` prints.
+// Return the output of `trainit stacks`.
 std::string stacks_to_text(const SeenJob& job, const StackVerdict& verdict);
 std::string stacks_to_json(const SeenJob& job, const StackVerdict& verdict);
 

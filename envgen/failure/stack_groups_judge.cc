@@ -1,4 +1,5 @@
-// Judgement of stack_groups.h: groups ranks by their places, and names whom the others wait for.
+// The judgement of stack_groups.h: groups ranks by their places, and names the rank for which the
+// others wait.
 
 #include <algorithm>
 #include <map>
@@ -20,7 +21,7 @@ using Ranks = std::span<const PlacedRank>;
 constexpr std::size_t kMaxNames = 8;
 constexpr std::size_t kMaxVerdictBytes = 1000;
 constexpr std::size_t kMaxGroupsTold = 4;
-constexpr std::size_t kMaxPlaceBytes = 160;  // of a text that goes to another node
+constexpr std::size_t kMaxPlaceBytes = 160;  // limit of a text sent to another node
 constexpr std::size_t kMaxNameBytes = 32;
 
 std::vector<StackGroup> grouped(Ranks ranks) {
@@ -59,7 +60,7 @@ std::size_t count_of(const Groups& groups) {
   return count;
 }
 
-// The first groups, in words.
+// Describes the first groups.
 std::string told(Ranks ranks, const Groups& groups) {
   std::string text;
   for (std::size_t i = 0; i < groups.size() && i < kMaxGroupsTold; ++i) {
@@ -71,7 +72,8 @@ std::string told(Ranks ranks, const Groups& groups) {
   return text;
 }
 
-// The rank that alone is in another collective than all the others of the job.
+// Returns the rank that alone is in a different collective from all other ranks of the job, or
+// nullptr.
 const StackGroup* out_of_order(Ranks ranks, const Groups& waiting) {
   if (waiting.size() != 2 || count_of(waiting) != ranks.size()) return nullptr;
   const bool between_two = std::ranges::any_of(
@@ -80,15 +82,17 @@ const StackGroup* out_of_order(Ranks ranks, const Groups& waiting) {
   return alone && !between_two ? waiting[1] : nullptr;
 }
 
-// Nothing but itself could keep a lone idle rank from the place of all the others.
+// Returns the only rank outside of the collective in which all others wait, if it is idle. Only
+// that rank itself can keep it from the collective. Returns nullptr otherwise.
 const StackGroup* alone_elsewhere(Ranks ranks, const Groups& waiting, const Groups& unclear) {
   const bool alone = unclear.size() == 1 && unclear[0]->ranks.size() == 1 && waiting.size() == 1 &&
                      waiting[0]->ranks.size() + 1 == ranks.size();
   return alone && unclear[0]->at.idle ? unclear[0] : nullptr;
 }
 
-// No known collective was seen: most ranks may wait for another one, as far as their places tell,
-// and the ranks of one place certainly do not.
+// Returns the ranks to suspect if no known collective was seen. Most ranks may wait for another
+// rank, as far as their places show, and the ranks of one place certainly do not. Returns nullptr
+// if the places are not that clear.
 const StackGroup* without_peers(Ranks ranks, const std::vector<StackGroup>& groups) {
   const Groups certain = groups_where(groups, [](const RankPlace& at) { return !at.peers; });
   const bool all_seen = std::ranges::all_of(ranks, [](const auto& rank) { return rank.at.seen; });
@@ -98,8 +102,8 @@ const StackGroup* without_peers(Ranks ranks, const std::vector<StackGroup>& grou
   return launcher ? nullptr : certain[0];
 }
 
-// Whether a stalled rank may wait for one of this group. A rank that works is no suspect because it
-// does something else than others that work.
+// Returns true if every stalled rank outside of `group` may wait for another rank. A rank that
+// works is no suspect merely because its work differs from that of other ranks.
 bool explains_stalls(Ranks ranks, const StackGroup& group, const std::vector<StackGroup>& groups) {
   return std::ranges::all_of(groups, [&](const StackGroup& other) {
     return other.at.peers || &other == &group ||
@@ -108,14 +112,15 @@ bool explains_stalls(Ranks ranks, const StackGroup& group, const std::vector<Sta
   });
 }
 
-// The group that the places allow to name, without a look at which ranks have stalled.
+// Returns the group to suspect by the places alone, without regard to which ranks have stalled; or
+// nullptr.
 const StackGroup* outside(Ranks ranks, bool whole, const std::vector<StackGroup>& groups) {
   const Groups waiting = groups_at(groups, Whereabouts::kCollective);
   const Groups stopped = groups_at(groups, Whereabouts::kStopped);
   const Groups ended = groups_at(groups, Whereabouts::kEnded);
   const Groups elsewhere = groups_at(groups, Whereabouts::kElsewhere);
   const Groups unclear = groups_at(groups, Whereabouts::kUnclear);
-  // All stopped: by whoever froze the job.
+  // If all ranks are stopped, the whole job was frozen from outside.
   if (stopped.size() == 1 && count_of(stopped) < ranks.size()) return stopped[0];
   if (!stopped.empty()) return nullptr;
   if (waiting.empty()) return whole && ended.empty() ? without_peers(ranks, groups) : nullptr;
@@ -126,8 +131,8 @@ const StackGroup* outside(Ranks ranks, bool whole, const std::vector<StackGroup>
   return unclear.empty() ? out_of_order(ranks, waiting) : alone_elsewhere(ranks, waiting, unclear);
 }
 
-// The rank that the flight recorder alone names, if it is one of these that is not seen in a
-// collective: it becomes a group of its own, the last one.
+// Returns the rank that the flight recorder alone names, if it is in `ranks` and not seen in a
+// collective. The rank becomes a separate group, the last one. Returns nullptr otherwise.
 const StackGroup* suspected_by_recorder(Ranks ranks, std::span<const int> recorded,
                                         std::vector<StackGroup>& groups) {
   if (recorded.size() != 1) return nullptr;

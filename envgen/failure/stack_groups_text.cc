@@ -1,4 +1,4 @@
-// Stacks for people and for programs.
+// The text form and the JSON form of stacks.
 
 #include "base/json.h"
 #include "envgen/failure/stack_groups.h"
@@ -6,7 +6,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMaxFramesTold = 12;  // of a thread, in the text
+constexpr std::size_t kMaxFramesTold = 12;  // limit for one thread, in the text
 
 std::string frame_text(const Frame& frame) {
   return frame.file + ":" + std::to_string(frame.line) + " in " + frame.function;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWordDigits = 8;
 constexpr int kWordBits = 32;
 
-// All of the text, as a number up to `last`.
+// Parses all of `text` as a number up to `last`.
 std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32_t last) {
   const auto value = parse_number<std::uint32_t>(text, base);
   return value && *value <= last ? value : std::nullopt;

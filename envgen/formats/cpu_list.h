@@ -1,5 +1,5 @@
 #pragma once
-// Sets of CPUs as the kernel and NCCL write them, as sorted lists of numbers.
+// Parsers for sets of CPUs as the kernel and NCCL write them. The sets are sorted lists of numbers.
 
 #include <optional>
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace envgen {
 
-// CPU numbers, ascending, each once.
+// CPU numbers in ascending order, without duplicates.
 using CpuList = std::vector<int>;
 
 inline constexpr int kMaxCpus = 1 << 16;
 
-// "0-7,16-23", ascending as the kernel prints it, with white space around it; "" is no CPU. Nothing
-// for any other text.
+// Parses "0-7,16-23", in ascending order as the kernel prints it, with optional white space around
+// it. "" is the empty set. Returns nullopt for any other text.
 std::optional<CpuList> parse_cpu_list(std::string_view text);
 
-// "000000ff,ffff0000": 32-bit words in hexadecimal, the highest first, each of eight digits but for
-// the first one. "0-15" and "0,1,2,3" are none; strtoul, by which NCCL reads them, does not object.
+// Parses "000000ff,ffff0000": 32-bit hexadecimal words, the highest first, each of eight digits
+// except the first. Returns nullopt for "0-15" and "0,1,2,3". NCCL reads masks with strtoul, which
+// accepts even those.
 std::optional<CpuList> parse_cpu_mask(std::string_view text);
 
-// "0-7,16-23"
+// Returns "0-7,16-23".
 std::string cpu_list_text(const CpuList& cpus);
 
-// The CPUs that are in both.
+// Returns the CPUs that are in both lists.
 CpuList common_cpus(const CpuList& one, const CpuList& other);
 
 }  // namespace envgen

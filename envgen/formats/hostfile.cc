@@ -14,7 +14,8 @@ namespace envgen {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\v\f\r";
-// Hydra reads lines of this length and takes the rest of one for the next (HYD_TMP_STRLEN).
+// Hydra reads lines of this length; it treats the rest of a longer line as the next line
+// (HYD_TMP_STRLEN).
 constexpr std::size_t kHydraLineBytes = 1024;
 constexpr std::size_t kMaxShownBytes = 60;
 
@@ -32,20 +33,20 @@ bool is_ipv6(std::string_view host) {
   });
 }
 
-// What ssh can be asked to reach: a name or an address, a user in front of it.
+// Returns true for a destination of ssh: a name or an address, with an optional user in front.
 bool is_host(std::string_view text) {
   if (const std::size_t at = text.find('@'); at != std::string_view::npos) {
     if (at == 0 || text[0] == '-' || !all_of(text.substr(0, at), "-_.")) return false;
     text.remove_prefix(at + 1);
   }
-  constexpr std::size_t kMaxName = 253;  // of the resolver
+  constexpr std::size_t kMaxName = 253;  // limit of the resolver
   if (text.empty() || text[0] == '-' || text.size() > kMaxName) return false;
   return all_of(text, "-_.") || is_ipv6(text);
 }
 
 struct Line {
   int number = 0;
-  std::string_view text;  // without its newline
+  std::string_view text;  // newline excluded
   bool has_newline = true;
 };
 
@@ -68,7 +69,8 @@ class Reader {
   void read_deepspeed(const Line& line);
   void read_horovod(const Line& line);
   void read_plain(const Line& line);
-  // One "name = value" of OpenMPI at words[at]; false when the line ends here.
+  // Reads one "name = value" of OpenMPI at words[at]. Returns false if the rest of the line is
+  // skipped.
   bool read_openmpi_option(const Line& line, const std::vector<std::string_view>& words,
                            std::size_t& at, std::optional<int>& slots, std::optional<int>& most);
 
@@ -105,7 +107,8 @@ void Reader::split_lines() {
   if (in_comment) refuse(0, "a /* without its */", "close the comment");
 }
 
-// A block comment ends a line for OpenMPI, and what follows it is the next one.
+// Adds the parts of a line outside of block comments. For OpenMPI a block comment ends a line, and
+// the text after it is the next line.
 void Reader::add_outside_comments(Line line, bool& in_comment) {
   while (true) {
     const std::size_t end = in_comment ? line.text.find("*/") : line.text.find("/*");
@@ -184,7 +187,7 @@ bool is_openmpi_keyword(std::string_view word) {
          is_one_of(kOtherNames, word) || word == "slot" || word == "rank";
 }
 
-// Blanks around '=' do not matter to OpenMPI's lexer, so '=' is a word of its own.
+// Splits a line into words. OpenMPI's lexer ignores blanks around '=', so '=' is a separate word.
 std::vector<std::string_view> openmpi_words(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::string_view word : words_of(text)) {
@@ -274,7 +277,7 @@ void Reader::read_openmpi(const Line& line) {
   add(line, words[0], slots ? slots : most);
 }
 
-// What OpenMPI reads and cannot always use.
+// Warns about hosts that OpenMPI accepts but cannot always use.
 void Reader::warn_of_name(const Line& line, std::string_view host) {
   if (!host.starts_with('[') && is_ipv6(host)) {
     warn(line.number,
@@ -364,7 +367,7 @@ void Reader::read_horovod(const Line& line) {
            "remove it: horovodrun ends with an IndexError");
     return;
   }
-  // It takes what stands between the first '=' and the next, whatever is in front.
+  // horovodrun takes the text after the first '=', whatever precedes it.
   const std::string_view text = line.text.substr(0, line.text.find_last_not_of(kBlanks) + 1);
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -428,7 +431,7 @@ Hostfile Reader::read() {
   for (const Line& line : lines_) read_line(line);
   const bool fatal = std::ranges::any_of(hostfile_.findings, &HostfileFinding::fatal);
   if (hostfile_.entries.empty() && !fatal) refuse(0, "no host", "write one host per line");
-  // Volcano writes its machine files so.
+  // Volcano writes machine files without the last newline.
   const bool unended = !lines_.empty() && !lines_.back().has_newline;
   if (unended && dialect_ != HostfileDialect::kPlain) {
     warn(lines_.back().number, "no newline at its end",
@@ -473,7 +476,7 @@ std::string line_of(const HostfileEntry& entry, HostfileDialect dialect) {
     case HostfileDialect::kIntelMpi:
       return entry.host + ":" + std::to_string(entry.slots) + "\n";
     case HostfileDialect::kPlain: {
-      // A machine file has a host once for each slot.
+      // A machine file lists a host once for each slot.
       std::string lines;
       for (int slot = 0; slot < entry.slots; ++slot) lines += entry.host + "\n";
       return lines;
@@ -509,7 +512,8 @@ Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect) {
 }
 
 HostfileDialect guess_dialect(std::string_view text) {
-  // Horovod is never guessed: what it alone takes is a typing error everywhere else.
+  // Horovod is never guessed: a file that only Horovod accepts is a typing error in all other
+  // dialects.
   constexpr std::array kInOrder = {HostfileDialect::kPlain, HostfileDialect::kOpenMpi,
                                    HostfileDialect::kMpich, HostfileDialect::kDeepSpeed};
   HostfileDialect best = kInOrder[0];
@@ -519,7 +523,7 @@ HostfileDialect guess_dialect(std::string_view text) {
     if (count < fewest) best = dialect;
     fewest = std::min(fewest, count);
   }
-  // A line that nobody reads: the form that was meant.
+  // No dialect accepts the text. With a '=' it is meant for OpenMPI.
   if (fewest > 0 && text.find('=') != std::string_view::npos) return HostfileDialect::kOpenMpi;
   return best;
 }

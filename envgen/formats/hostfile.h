@@ -1,7 +1,6 @@
 #pragma once
-// Hostfiles: one host per line, in the dialect of the program that reads them.
-// Sources: PRRTE's hostfile lexer, Hydra's args.c, DeepSpeed's launcher/runner.py, Horovod's
-// common/util/hosts.py.
+// Hostfiles: one host per line, in the dialect of the program that reads them. Sources: PRRTE's
+// hostfile lexer, Hydra's args.c, DeepSpeed's launcher/runner.py, Horovod's common/util/hosts.py.
 
 #include <array>
 #include <optional>
@@ -35,8 +34,8 @@ struct HostfileEntry {
 };
 
 struct HostfileFinding {
-  int line = 0;       // from 1; 0 = the whole file
-  bool fatal = true;  // the consumer refuses it, or silently does something else
+  int line = 0;       // number from 1; 0: the whole file
+  bool fatal = true;  // the program refuses the file or misreads it
   std::string found;
   std::string fix;
 
@@ -49,18 +48,19 @@ struct Hostfile {
   std::vector<HostfileFinding> findings;
 };
 
-// What `dialect`'s reader makes of the text; never fails, findings tell what is wrong.
+// Parses the text as the dialect's program does. Never fails; problems are in `findings`.
 Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect);
 
-// The dialect in which the text has the fewest fatal findings, by its form.
+// Guesses the dialect in which the text has the fewest fatal findings, among kPlain, kOpenMpi,
+// kMpich and kDeepSpeed. If no dialect fits and the text has a '=', the guess is kOpenMpi.
 HostfileDialect guess_dialect(std::string_view text);
 
-// One line an entry, each with its newline. Refuses what the dialect cannot say: an IPv6 address
-// for Hydra, a host twice for DeepSpeed, none at all.
+// Writes one line per entry, each with its newline. Fails on entries that the dialect cannot
+// express: an IPv6 address for Hydra, a duplicate host for DeepSpeed, an empty list.
 Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
                                     HostfileDialect dialect);
 
-// The nodes that run ranks. An error when one has no host name.
+// Returns the nodes that run ranks. Fails if one has no host name.
 Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster);
 
 }  // namespace envgen

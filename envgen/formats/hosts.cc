@@ -15,15 +15,16 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Not held to a host name's grammar: platforms cut and pad names, and the resolver has the last
-// word. What no name can have shows that the text is something else.
+// Returns true for characters that a name can have. The grammar of host names is not enforced:
+// platforms cut and pad names, and the resolver decides. An impossible character shows that the
+// text is not a host.
 bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::ranges::any_of(text, is_alphanumeric) &&
          std::ranges::all_of(
              text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// By its form: the resolver or the kernel has the last word. "a:1:2" is none.
+// Checks only the form: the resolver or the kernel decides. "a:1:2" is not an address.
 bool is_ipv6(std::string_view text) {
   std::string_view address = text.substr(0, text.find('%'));
   const auto colons = std::ranges::count(address, ':');
@@ -40,7 +41,7 @@ std::optional<int> parse_port(std::string_view text) {
   return port && *port >= 1 && *port <= kMaxPort ? port : std::nullopt;
 }
 
-// "[fd00::2]" and "[fd00::2]:2222".
+// Parses "[fd00::2]" and "[fd00::2]:2222".
 std::optional<HostPort> parse_bracketed(std::string_view text) {
   std::size_t close = text.find(']');
   if (close == std::string_view::npos || !is_ipv6(text.substr(1, close - 1))) return std::nullopt;
@@ -53,7 +54,8 @@ std::optional<HostPort> parse_bracketed(std::string_view text) {
   return result;
 }
 
-// "[a:1,b:2]" -> "a:1,b:2"; "[fd00::1]:1,[fd00::2]:1" has no pair around all of it.
+// Turns "[a:1,b:2]" into "a:1,b:2". Returns "[fd00::1]:1,[fd00::2]:1" unchanged: its brackets do
+// not enclose the list.
 std::string_view without_outer_brackets(std::string_view text) {
   if (!text.starts_with('[') || !text.ends_with(']')) return text;
   int depth = 0;
@@ -64,7 +66,7 @@ std::string_view without_outer_brackets(std::string_view text) {
   return text;
 }
 
-// Also half a pair: the other half may have stood around the whole variable.
+// Removes quotes, also an unpaired one: the second may belong to the whole variable.
 std::string_view without_quotes(std::string_view item) {
   constexpr std::string_view kQuotes = "\"'";
   const std::size_t first = item.find_first_not_of(kQuotes);
@@ -72,8 +74,8 @@ std::string_view without_quotes(std::string_view item) {
   return trimmed(item.substr(first, item.find_last_not_of(kQuotes) - first + 1));
 }
 
-// Items between commas or blanks. A comma without an item on both sides leaves an empty one: a list
-// with a hole would number the nodes after it wrongly.
+// Splits a list at commas and blanks. A comma without an item on both sides yields an empty item: a
+// list with a hole would number the following nodes wrongly.
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> items;
   while (true) {
@@ -87,7 +89,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
   }
 }
 
-// "job-worker-3.job" -> "job-worker-"; "" when it does not end with a number.
+// Returns "job-worker-" for "job-worker-3.job"; "" if the label does not end with a number.
 std::string_view stem_of(std::string_view host) {
   if (is_address(host)) return {};
   const std::string_view label = label_of(host);

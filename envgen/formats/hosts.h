@@ -1,5 +1,6 @@
 #pragma once
-// Host lists as platforms inject them: "a,b", "a:2222,b:2222", "[a:1,b:2]", one per line.
+// A parser for host lists as platforms set them: "a,b", "a:2222,b:2222", "[a:1,b:2]", one host per
+// line.
 
 #include <cstddef>
 #include <optional>
@@ -13,37 +14,39 @@ namespace envgen {
 
 struct HostPort {
   std::string host;  // IPv6 without its brackets
-  int port = 0;      // 0 = none was given
+  int port = 0;      // 0: not given
 
   bool operator==(const HostPort&) const = default;
 };
 
-// "host", "host:2222", "[fd00::2]:2222", "fd00::2". Nothing when it is none of them.
+// Parses "host", "host:2222", "[fd00::2]:2222" or "fd00::2". Returns nullopt for any other text.
 std::optional<HostPort> parse_host_port(std::string_view text);
 
-// Separated by commas, blanks or newlines; one pair of brackets around all of it is taken off, and
-// quotes around each. `where` is the variable or file, for errors. A host that stands twice is an
-// error unless its ports differ.
+// Parses a list separated by commas, blanks or newlines. Removes one pair of brackets around the
+// list, and quotes around each host. `where` is the variable or file, for errors. A duplicate host
+// is an error unless the ports differ.
 Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where);
 
-// Refuses a list in which another node stands at this node's place: one of `own` (its names and
-// addresses) stands elsewhere in it, or is missing from names that count like it ("job-worker-3").
-// A list in another kind of names says nothing about that, and passes. `index` is within it.
+// Fails if the host at `index` belongs to another node. `own` has the names and addresses of this
+// node. Two cases prove the conflict. One of `own` is at another index, or it is missing from a
+// list of names that are numbered in the same way ("job-worker-3"). A list with other kinds of
+// names proves nothing and is accepted. Requires that `index` is within the list.
 Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
                        const std::vector<std::string>& own, std::string_view where);
 
-// Returns whether `host` has the form of an IPv4 or IPv6 address, not of a name; true for "".
+// Returns true if `host` has the form of an IPv4 or IPv6 address, not of a name; true for "".
 bool is_address(std::string_view host);
 
-// Returns the first label of a name: "job-worker-3" of "job-worker-3.job"; of an address, all of
-// it.
+// Returns the first label of a name: "job-worker-3" for "job-worker-3.job". Returns an address
+// unchanged.
 std::string_view label_of(std::string_view host);
 
-// Whether a name or address without a port stands for the machine that uses it: localhost and
-// 127.*, and 0.0.0.0, which connects there.
+// Returns true for a name or address that means the machine that uses it: localhost, 127.*, ::1.
+// The unspecified addresses 0.0.0.0 and :: are included, because connections to them are local.
+// `host` has no port.
 bool is_loopback(std::string_view host);
 
-// "host:port" with brackets around an IPv6 address; "host" without a port.
+// Returns "host:port", with brackets around an IPv6 address; "host" without a port.
 std::string to_text(const HostPort& host);
 
 }  // namespace envgen

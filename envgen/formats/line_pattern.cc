@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kReading = "reading the pattern of a line";
 constexpr std::string_view kBreaks = "\r\n";
 constexpr std::size_t kDecimals = 6;
-constexpr std::size_t kMaxDigits = 9;        // of a decimal
-constexpr std::size_t kMaxCountDigits = 18;  // of a count: what 64 bits have room for
+constexpr std::size_t kMaxDigits = 9;        // limit of a decimal
+constexpr std::size_t kMaxCountDigits = 18;  // limit of a count, which must fit into 64 bits
 constexpr std::size_t kGroup = 3;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -32,7 +32,7 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-// Takes a decimal off the front of `text`.
+// Removes a decimal from the front of `text`.
 std::optional<std::int64_t> take_decimal(std::string_view& text) {
   std::int64_t value = 0;
   std::size_t digits = 0;
@@ -42,7 +42,7 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   }
   std::size_t end = digits;
   std::size_t decimals = 0;
-  // The point of "12." ends a sentence.
+  // The point in "12." ends a sentence.
   if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1])) {
     for (++end; end < text.size() && is_digit(text[end]); ++end) {
       if (decimals == kDecimals) continue;
@@ -58,7 +58,8 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   return value * kScale[decimals];
 }
 
-// The same of a count, with its groups of three or up to the first of them.
+// Removes a count from the front of `text`: with its groups of three, or only up to the first
+// separator.
 std::optional<std::int64_t> take_count(std::string_view& text, bool grouped) {
   std::size_t end = digits_at(text, 0);
   if (end == 0) return std::nullopt;
@@ -79,17 +80,18 @@ std::optional<std::int64_t> take_count(std::string_view& text, bool grouped) {
   return value;
 }
 
-// A number may end in front of this: "12e3", "12.5.1" and "12,5" are none that end behind the 12.
+// Returns true if a number can end before `rest`: in "12e3", "12.5.1" and "12,5" no number ends
+// after 12.
 bool ends_number(std::string_view rest) {
   if (rest.empty()) return true;
   if (is_word(rest[0])) return false;
   return !((rest[0] == '.' || rest[0] == ',') && digits_at(rest, 1) > 0);
 }
 
-// Takes `literal` off the front of `text`, where a blank stands for a run of them.
+// Removes `literal` from the front of `text`. A blank in it matches a run of blanks.
 bool take_literal(std::string_view literal, std::string_view& text) {
   std::size_t at = 0;
-  // As it stands, in most lines; only the blank at its end may be a run.
+  // Fast path for most lines: an exact match. Only a blank at its end may be a run.
   if (text.starts_with(literal)) {
     at = literal.size();
     while (literal.ends_with(' ') && at < text.size() && is_blank(text[at])) ++at;
@@ -117,7 +119,8 @@ std::string with_single_blanks(std::string_view text) {
   return out;
 }
 
-// Colours may begin and end between any two of what is no part of a word.
+// Returns the longest word of `head`, or its longest part without blanks if it has no word. Colours
+// may change between any two characters that are not part of a word.
 std::string anchor_of(std::string_view head) {
   std::string_view longest;
   for (std::size_t at = 0; at < head.size();) {
@@ -134,7 +137,7 @@ std::string anchor_of(std::string_view head) {
   return std::string(longest);
 }
 
-// Takes a count and what the pattern has behind it.
+// Removes a count and the pattern's text after it.
 std::optional<std::int64_t> take_count_and(std::string_view behind, bool last,
                                            std::string_view& text) {
   const auto take = [&](bool grouped) -> std::optional<std::int64_t> {
@@ -146,7 +149,7 @@ std::optional<std::int64_t> take_count_and(std::string_view behind, bool last,
   };
   const bool goes_on = behind.starts_with(',') || behind.starts_with('_');
   if (!goes_on) return take(true);
-  // "12,500, loss" is no 12 that a column of 500 follows.
+  // The number in "12,500, loss" is not 12 followed by a column of 500.
   const std::string_view before = text;
   const auto whole = last && behind == "," ? take(true) : std::nullopt;
   if (whole && !text.empty() && is_blank(text[0])) return whole;
@@ -168,8 +171,8 @@ std::optional<LineNumbers> match_at(const LinePattern& pattern, std::string_view
   return numbers;
 }
 
-// Back from the anchor to where the head begins, over a literal of which a blank may be many; npos:
-// it does not fit.
+// Returns where the head begins, going back from the anchor; a blank in the head matches a run.
+// Returns npos if the head does not match.
 std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::size_t anchor) {
   const std::string_view before = std::string_view(pattern.head).substr(0, pattern.anchor_at);
   if (line.substr(0, anchor).ends_with(before)) return anchor - before.size();
@@ -185,7 +188,8 @@ std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::s
   return begin;
 }
 
-// The same as match_line() in a line without escapes, whose first anchor is at `from` or behind it.
+// Does the work of match_line() for a line without escapes, whose first anchor is not before
+// `from`.
 std::optional<LineNumbers> match_plain(const LinePattern& pattern, std::string_view line,
                                        std::size_t from) {
   for (std::size_t at = find_word(line, pattern.anchor, from); at != std::string_view::npos;
@@ -197,13 +201,14 @@ std::optional<LineNumbers> match_plain(const LinePattern& pattern, std::string_v
   return std::nullopt;
 }
 
-// The first end of a line from there on; the text's size: there is none.
+// Returns the position of the first line break at or after `from`; text.size() if there is no
+// break.
 std::size_t first_break(std::string_view text, std::size_t from) {
   const std::size_t newline = std::min(text.find('\n', from), text.size());
   return std::min(text.substr(0, newline).find('\r', from), newline);
 }
 
-// The place behind the last end of a line; 0: there is none.
+// Returns the position after the last line break; 0 if there is no break.
 std::size_t behind_last_break(std::string_view text) {
   const auto behind = [](std::string_view in, char c) -> std::size_t {
     const void* found = in.empty() ? nullptr : ::memrchr(in.data(), c, in.size());
@@ -215,7 +220,7 @@ std::size_t behind_last_break(std::string_view text) {
   return newline + behind(text.substr(newline), '\r');
 }
 
-// "{name}" at the front of `text`; "" = it is none.
+// Returns "name" if `text` begins with "{name}"; otherwise "".
 std::string_view name_in_front(std::string_view text) {
   if (!text.starts_with('{')) return {};
   std::size_t end = 1;
@@ -305,7 +310,7 @@ void LineScanner::forget() {
   passing_ = false;
 }
 
-// Each pattern's next place is looked for once; the line of the first of them is the next one.
+// Searches each pattern's next anchor once. The next line to match is the line of the first anchor.
 void LineScanner::search(std::string_view lines, const Found& found) const {
   std::vector<std::size_t> next(patterns_.size(), 0);
   for (std::size_t i = 0; i < patterns_.size(); ++i) {

@@ -1,14 +1,14 @@
 #pragma once
-// Numbers in the lines that a job prints. A pattern is a literal with the names of numbers in
-// braces, as in "iteration {step}/", each behind a text; it fits anywhere in a line. Runs of blanks
-// are equal whatever their length, and terminal escapes are as if they were not there.
+// Numbers in the lines that a job prints. A pattern is a literal with number names in braces, as in
+// "iteration {step}/". Text must precede each number. A pattern matches anywhere in a line. Runs of
+// blanks match whatever their length, and terminal escapes are ignored.
 //
-// A count is digits, at most 18 of them, with a comma or an underscore between groups of three or
-// without: 12500, 12,500. Where the pattern goes on with a comma, one is the pattern's if that
-// fits; at the pattern's end it is the last of "12,500, loss" and the first of "12,500,0.25". A
-// decimal has at most 9 digits before the point; of those behind it six count. A number that a
-// letter, a digit or another part of a number follows is none, unless the pattern goes on with
-// that.
+// A count has at most 18 digits, with or without a comma or an underscore between groups of three:
+// 12500, 12,500. If the pattern continues with a comma, a comma in the line belongs to the pattern
+// if that fits. If that comma ends the pattern, it is the last one in "12,500, loss" and the first
+// one in "12,500,0.25". A decimal has at most 9 digits before the point; of the digits after the
+// point only six are used. A number must not be followed by a letter, a digit or another part of a
+// number, unless the pattern continues with that.
 
 #include <array>
 #include <cstdint>
@@ -24,41 +24,42 @@
 namespace envgen {
 
 inline constexpr std::size_t kMaxPatternBytes = 512;
-inline constexpr std::size_t kMaxWatchedLineBytes = 64U << 10;  // a longer line is passed over
+inline constexpr std::size_t kMaxWatchedLineBytes = 64U << 10;  // longer lines are ignored
 
 struct LineNumber {
   std::string_view name;
-  bool decimal = false;  // in millionths; else a count
+  bool decimal = false;  // true: in millionths; false: a count
 };
 inline constexpr std::size_t kMaxLineNumbers = 2;
-// By the place of the number's name in the list that the pattern was read with.
+// Values at the index of the number's name in the list passed to parse_line_pattern().
 using LineNumbers = std::array<std::int64_t, kMaxLineNumbers>;
 
 struct LinePattern {
   struct Part {
     std::size_t number = 0;
     bool decimal = false;
-    std::string behind;  // the text up to the next number, or to the end; blanks are single
+    std::string behind;  // text up to the next number, or to the end; blanks are single
   };
   std::string head;
   std::vector<Part> parts;
-  std::string anchor;         // a piece of `head`: a line without it is none
-  std::size_t anchor_at = 0;  // in `head`
+  std::string anchor;         // part of `head` that every matching line contains
+  std::size_t anchor_at = 0;  // index in `head`
 
   [[nodiscard]] bool has(std::size_t number) const;
 };
-// `text` names each of `known` once at most, and one of them at least. An error says what is wrong
-// as `found`.
+// Parses a pattern. `text` must contain at least one of `known`, and each of them at most once. The
+// error's `found` says what is wrong.
 Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const LineNumber> known);
 
-// "0.5" -> 500000. nullopt: no such decimal, or too large.
+// Converts "0.5" to 500000. Returns nullopt if `text` is not such a decimal, or too large.
 std::optional<std::int64_t> parse_decimal(std::string_view text);
 
-// The first place of a line where the pattern fits. Numbers that it does not name are 0.
+// Returns the numbers at the first match in the line, or nullopt. A number that the pattern lacks
+// is 0.
 std::optional<LineNumbers> match_line(const LinePattern& pattern, std::string_view line);
 
-// Bytes in, matches out, in the order of their lines, wherever the bytes are cut. A line ends with
-// "\n" or "\r".
+// A scanner that takes bytes in pieces of any size and reports matches in the order of their lines.
+// A line ends with "\n" or "\r".
 class LineScanner {
  public:
   using Found = std::function<void(std::size_t pattern, const LineNumbers& numbers)>;
@@ -66,15 +67,15 @@ class LineScanner {
   explicit LineScanner(std::vector<LinePattern> patterns) : patterns_(std::move(patterns)) {}
 
   void add(std::string_view bytes, const Found& found);
-  // What came is not continued by what comes next.
+  // Drops the incomplete line: the next bytes begin a new line.
   void forget();
 
  private:
   void search(std::string_view lines, const Found& found) const;
 
   std::vector<LinePattern> patterns_;
-  std::string begun_;     // of a line, without its end
-  bool passing_ = false;  // a line that is too long: to its end
+  std::string begun_;     // an incomplete line
+  bool passing_ = false;  // skipping a line that is too long, up to its end
 };
 
 }  // namespace envgen

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kReading = "reading the NCCL topology";
 constexpr std::string_view kVersion = "1";
-constexpr std::string_view kDisplayClass = "0x03";  // PCI's base class of GPUs, with or without VGA
+constexpr std::string_view kDisplayClass = "0x03";  // PCI base class of GPUs, with or without VGA
 
 void add_gpus(const xml::Element& element, std::vector<std::string>& gpus) {
   for (const xml::Element& child : element.children) {
@@ -74,7 +74,7 @@ Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
 }
 
 std::optional<std::string> normal_bus_id(std::string_view text) {
-  constexpr std::string_view kRest = ":0a:00.0";  // behind the domain
+  constexpr std::string_view kRest = ":0a:00.0";  // the part after the domain
   constexpr std::size_t kDomainDigits = 4;
   if (text.size() < kDomainDigits + kRest.size()) return std::nullopt;
   std::string_view domain = text.substr(0, text.size() - kRest.size());

@@ -1,7 +1,8 @@
 #pragma once
-// NCCL's topology file (NCCL_TOPO_FILE, written by clouds and by NCCL_TOPO_DUMP_FILE): which CPUs
-// are near which GPU. Format: NVIDIA/nccl src/graph/xml.cc, include/cpuset.h. Refused is what NCCL
-// itself misreads without a word: masks that are not words of hexadecimal digits, a NUMA node -1.
+// A parser for NCCL's topology file (NCCL_TOPO_FILE, written by clouds and by NCCL_TOPO_DUMP_FILE):
+// which CPUs are near which GPU. Format: NVIDIA/nccl src/graph/xml.cc, include/cpuset.h. The parser
+// refuses what NCCL silently misreads: masks that are not words of hexadecimal digits, a NUMA node
+// -1.
 
 #include <optional>
 #include <string>
@@ -16,17 +17,17 @@ namespace envgen {
 struct TopologyNode {
   int numa_node = 0;
   CpuList cpus;                   // never empty
-  std::vector<std::string> gpus;  // bus ids by normal_bus_id, as the file lists them
+  std::vector<std::string> gpus;  // bus ids by normal_bus_id(), in the order of the file
 
   bool operator==(const TopologyNode&) const = default;
 };
 
-// The file's <cpu> elements. `where` names the file in errors.
+// Returns the file's <cpu> elements. `where` names the file in errors.
 Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
                                                       std::string_view where);
 
-// "0000:0a:00.0", as sysfs writes it, of what nvidia-smi ("00000000:0A:00.0") and NCCL write;
-// nothing for a text that is no PCI address.
+// Converts the forms of nvidia-smi ("00000000:0A:00.0") and NCCL to that of sysfs, "0000:0a:00.0".
+// Returns nullopt if the text is not a PCI address.
 std::optional<std::string> normal_bus_id(std::string_view text);
 
 }  // namespace envgen

@@ -9,16 +9,17 @@ namespace envgen {
 namespace {
 
 constexpr const char* kReading = "reading a Slurm host list";
-// Node names in a Slurm configuration have less; more would overflow the arithmetic below.
+// Node names in a Slurm configuration have fewer digits. More would overflow the arithmetic below.
 constexpr std::size_t kMaxDigits = 18;
 
 struct Range {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  std::size_t width = 0;  // of the low end, which the others are filled up to with zeros
+  std::size_t width = 0;  // digits of the low end; numbers are padded to it with zeros
 };
 
-// A product of lists of words: the text before a bracket with each number in it.
+// A product of lists of words. Each list has the text before a bracket with each number in the
+// bracket.
 struct Pattern {
   std::vector<std::vector<std::string>> groups;
   std::string suffix;
@@ -57,7 +58,7 @@ Result<Range> parse_range(std::string_view text, std::string_view where) {
   return Range{*first, *last, low.size()};
 }
 
-// "1-3,07" behind "n": n1 n2 n3 n07.
+// Expands "1-3,07" after "n": n1 n2 n3 n07.
 Result<std::vector<std::string>> parse_group(const std::string& prefix, std::string_view text,
                                              std::string_view where) {
   std::vector<std::string> words;
@@ -75,7 +76,8 @@ Result<std::vector<std::string>> parse_group(const std::string& prefix, std::str
   }
 }
 
-// One host or one product of ranges, from text[at] to the next separator outside of brackets.
+// Parses one host or one product of ranges, from text[at] to the next separator outside of
+// brackets.
 Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::string_view where) {
   Pattern pattern;
   for (; at < text.size() && !is_separator(text[at]); ++at) {
@@ -95,14 +97,15 @@ Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::strin
       return malformed(where, quoted(text.substr(at, 1)) + " in a host name");
     }
   }
-  // A program that gets it as an argument would take it for an option.
+  // Refuse a leading "-": a program that gets the name as an argument would read it as an option.
   const bool option = pattern.groups.empty() ? pattern.suffix.starts_with('-')
                                              : pattern.groups[0][0].starts_with('-');
   if (option) return malformed(where, "a host name that begins with \"-\"");
   return pattern;
 }
 
-// Slurm's order: the last group runs fastest; the ones before it as one, the first of them fastest.
+// Appends hosts in Slurm's order. The last group changes fastest; the groups before it act as one,
+// in which the first changes fastest.
 Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
                     std::string_view where) {
   const auto& groups = pattern.groups;

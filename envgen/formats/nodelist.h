@@ -1,6 +1,6 @@
 #pragma once
-// Slurm's compressed host lists: "n[1-3,07],login" -> n1 n2 n3 n07 login. Source: Slurm's
-// src/common/hostlist.c as `scontrol show hostnames` shows it.
+// Slurm's compressed host lists: "n[1-3,07],login" is n1 n2 n3 n07 login. Source: Slurm's
+// src/common/hostlist.c, as `scontrol show hostnames` prints it.
 
 #include <string>
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace envgen {
 
-// At most kMaxHosts, so that a typo cannot ask for all memory.
+// Limit of hosts, so that a typing error cannot request unlimited memory.
 inline constexpr std::size_t kMaxHosts = 262144;
 Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where);
 
-// SLURM_TASKS_PER_NODE and its like: "2(x3),1" -> 2 2 2 1.
+// Expands SLURM_TASKS_PER_NODE and similar variables: "2(x3),1" is 2 2 2 1.
 Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where);
 
 }  // namespace envgen

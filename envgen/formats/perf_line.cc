@@ -20,7 +20,7 @@ std::int64_t PerfTimes::ratio_ppm() const {
   std::int64_t ratio = hardware / e2e;
   if (ratio >= kMillion) return kMillion * kMillion;
   std::int64_t rest = hardware % e2e;
-  // In two steps: a decimal has 15 digits, and the whole product would not fit.
+  // Two steps avoid an overflow: a decimal has 15 digits.
   for (int i = 0; i < 2; ++i) {
     rest *= kThousand;
     ratio = ratio * kThousand + rest / e2e;

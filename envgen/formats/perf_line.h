@@ -1,6 +1,6 @@
 #pragma once
-// The line by which a training job tells how long an iteration took: a LinePattern with {hardware}
-// and {e2e}, both decimals. An e2e of 0 is no time.
+// The line in which a training job reports the time of an iteration: a LinePattern with {hardware}
+// and {e2e}, both decimals. An e2e of 0 is not a time.
 //
 // Source: the task-training platform's performance check, whose line is kUsualPerfPattern.
 
@@ -17,22 +17,22 @@ namespace envgen {
 inline constexpr std::string_view kUsualPerfPattern =
     "this iteration hardware time is {hardware} and e2e time is {e2e} ms.";
 
-// In millionths of the line's unit.
+// The times of an iteration, in millionths of the line's unit.
 struct PerfTimes {
   std::int64_t hardware = 0;
   std::int64_t e2e = 1;
 
-  // hardware / e2e in parts per million, rounded down; at most a million of millions.
+  // Returns hardware / e2e in parts per million, rounded down and limited to 10^12.
   [[nodiscard]] std::int64_t ratio_ppm() const;
   bool operator==(const PerfTimes&) const = default;
 };
 
-// 663500 -> "0.6635"; at least one digit behind the point.
+// Formats 663500 as "0.6635", with at least one digit after the point.
 std::string millionths_text(std::int64_t value);
 
-// "" = the usual one.
+// Parses the value of --perf-pattern; "" means kUsualPerfPattern.
 Result<LinePattern> parse_perf_pattern(std::string_view text);
-// Of what such a pattern has found.
+// Returns the times that such a pattern has matched; nullopt if e2e is 0.
 std::optional<PerfTimes> perf_times(const LineNumbers& numbers);
 
 }  // namespace envgen

@@ -1,6 +1,6 @@
 #pragma once
-// The lines by which a training job tells how far it is: a LinePattern with {step}, the step that
-// it is at, or with {saved}, the step that a checkpoint was saved at. Both are counts.
+// The lines in which a training job reports its progress. A LinePattern has {step}, the current
+// step, or {saved}, the step of a saved checkpoint. The two numbers are counts.
 
 #include <cstdint>
 #include <string_view>
@@ -11,12 +11,12 @@
 namespace envgen {
 
 struct ProgressPattern {
-  bool saved = false;  // it has {saved}, not {step}
+  bool saved = false;  // the pattern has {saved}, not {step}
   LinePattern line;
 };
 Result<ProgressPattern> parse_progress_pattern(std::string_view text);
 
-// What such a pattern has found.
+// Returns the step that such a pattern has matched.
 std::int64_t step_of(const ProgressPattern& pattern, const LineNumbers& numbers);
 
 }  // namespace envgen

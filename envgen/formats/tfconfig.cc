@@ -12,7 +12,8 @@ constexpr const char* kReading = "reading TF_CONFIG";
 constexpr const char* kMaking = "making TF_CONFIG";
 constexpr int kMaxPort = 65535;
 
-// gRPC's server takes "host:port" alone: "Could not interpret ... as a host-port pair".
+// Returns true for "host:port". gRPC's server accepts nothing else: "Could not interpret ... as a
+// host-port pair".
 bool has_port(std::string_view address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
@@ -21,7 +22,7 @@ bool has_port(std::string_view address) {
   return port && *port <= kMaxPort;
 }
 
-// Python's str() of a dictionary, where json.dumps() was meant.
+// Returns true for the str() of a Python dictionary, written instead of json.dumps().
 bool is_python_repr(std::string_view text) {
   const std::size_t brace = text.find('{');
   if (brace == std::string_view::npos) return false;
@@ -44,7 +45,8 @@ Status read_address(const json::Value& entry, int index, std::string_view where,
   return {};
 }
 
-// A list, or Kubeflow's sparse object {"1": "host:port"} (older TensorFlow takes lists only).
+// Reads a list, or Kubeflow's sparse object {"1": "host:port"}. Older TensorFlow accepts only
+// lists.
 Status read_role(const json::Value& role, const std::string& where, TfConfig& config) {
   std::map<int, std::string> tasks;
   if (role.is(json::Type::kArray)) {
@@ -101,7 +103,7 @@ Status read_task(const json::Value& root, std::string_view where, TfConfig& conf
   }
   config.type = type->text();
   auto index = task->find("index");
-  // TensorFlow reads int(index): a string of digits passes, and 1.5 would silently be 1.
+  // TensorFlow reads int(index): a string of digits is valid, and 1.5 would silently become 1.
   const bool usable = index && (index->is(json::Type::kInteger) || index->is(json::Type::kString));
   auto number = usable ? parse_count<int>(index->text()) : std::nullopt;
   if (!number) {
@@ -134,7 +136,7 @@ std::size_t tasks_of(const TfConfig& config, const char* role) {
   return found == config.cluster.end() ? 0 : found->second.size();
 }
 
-// Estimator's run_config.py and distribute's multi_worker_util.py refuse these.
+// Fails on roles that Estimator's run_config.py and distribute's multi_worker_util.py refuse.
 Status check_roles(const TfConfig& config, const char* what, std::string_view where) {
   if (tasks_of(config, "chief") > 0 && tasks_of(config, "master") > 0) {
     return fail(what, std::string(where), "both a chief and a master",
@@ -160,7 +162,7 @@ Status check_task(const TfConfig& config, std::string_view where) {
                 quoted(config.type) + ", and the cluster has only " + roles,
                 "add the role to the cluster, or correct the task's type");
   }
-  // Kubeflow's sparse form for a ps lists that ps alone, as the first, whatever its index.
+  // Kubeflow's sparse form for a ps lists only that ps, as the first entry, whatever its index.
   const bool sparse_ps = config.sparse && config.type == "ps" && role->second.size() == 1;
   if (evaluator || sparse_ps || role->second.contains(config.index)) return {};
   return fail(kReading, std::string(where) + ": task.index",
@@ -267,14 +269,14 @@ Result<std::optional<TfConfig>> tf_config_of(const Cluster& cluster, int self, b
   TfConfig config{.cluster = {},
                   .type = role_of(own),
                   .index_text = index_text,
-                  // Without it old Estimators start no server (Kubeflow sets it too).
+                  // Old Estimators start no server without it; Kubeflow sets it too.
                   .environment = "cloud"};
   std::map<std::string, int> next_index;
   int evaluators = 0;
   for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
     const Node& node = cluster.nodes[rank];
     const std::string role = role_of(node);
-    // A platform without roles counts its workers by their node rank.
+    // A platform without roles numbers its workers by node rank.
     const int index = node.role.empty() ? next_index[role]++ : node.role_index;
     const bool is_self = static_cast<int>(rank) == self;
     if (is_self) config.index = index;

@@ -10,7 +10,7 @@
 
 namespace envgen {
 
-// Each in the file of its name; horovod's is MPI's.
+// Each launcher is in the file of its name; horovod's is in framework_mpi.cc.
 extern const FrameworkLauncher kAscendLauncher;
 extern const FrameworkLauncher kDeepSpeedLauncher;
 extern const FrameworkLauncher kHorovodLauncher;
@@ -22,16 +22,17 @@ extern const FrameworkLauncher kTensorFlowLauncher;
 
 namespace {
 
-// torch.distributed.launch alone is of versions before 2, whose agent has no such time.
+// Returns true if the command starts torchrun's agent. torch.distributed.launch is excluded. That
+// module means a version before 2, whose agent has no fixed time between TERM and KILL.
 bool is_torch_agent(const ParsedCommand& command) {
   const std::optional<Launcher>& typed = command.launcher();
   return typed && typed->reads == LauncherReads::kPet &&
          typed->module != "torch.distributed.launch";
 }
 
-// The command with its environment as it is: whoever set RANK for it may have meant it. Where the
-// platform started it as one of several ranks (PlatformFacts::own_rank), a RANK of the image is
-// unset: its MPI library asks the platform's PMI.
+// Starts the command with its environment unchanged, because the user may have set RANK on purpose.
+// If the platform started it as one of several ranks (PlatformFacts::own_rank), a RANK from the
+// image is unset: the MPI library asks the platform's PMI.
 Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   Process process =
       main_process(inputs, resolved.platform, resolved.platform.command.typed(), plan);

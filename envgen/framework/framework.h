@@ -1,7 +1,7 @@
 #pragma once
-// Framework launchers: what each process needs, and what the rest of a plan has to know of a
-// framework. One file a launcher, one table; no launcher knows a platform and no platform a
-// launcher.
+// The interface of framework launchers: what each process needs, and what the rest of the plan must
+// know about a framework. Each launcher has its own file and a row in one table. Launchers do not
+// depend on platforms, nor platforms on launchers.
 
 #include <span>
 #include <string_view>
@@ -12,42 +12,45 @@
 
 namespace envgen {
 
-// Why a job gets a launcher that nobody has named.
+// Why a job gets a launcher that the user has not named.
 enum class ChosenBy : unsigned char {
-  kNobody,    // nothing is known of its ranks
-  kTfConfig,  // the platform gave it a TF_CONFIG
-  kDevices,   // its nodes have devices of a rank table
-  kOwnRank,   // the platform starts each of its ranks
+  kNobody,    // no information about its ranks
+  kTfConfig,  // the platform set TF_CONFIG for it
+  kDevices,   // the nodes have devices of a rank table
+  kOwnRank,   // the platform starts each rank itself
   kTorchLauncher,
-  kAscendLauncher,  // it has several nodes, and this option
+  kAscendLauncher,  // several nodes and --ascend-launcher
 };
 
 struct FrameworkLauncher {
   std::string_view name;
-  // Adds directories, files and processes to `plan`. Reads PlatformFacts::command, fills
-  // Process::cwd from PlatformFacts::cwd, and, but for a single command, overwrites or unsets the
-  // RANK, WORLD_SIZE and LOCAL_RANK that would mislead its processes.
+  // Adds directories, files and processes to `plan`. Reads PlatformFacts::command and fills
+  // Process::cwd from PlatformFacts::cwd. Also overwrites or unsets RANK, WORLD_SIZE and LOCAL_RANK
+  // if they would mislead the processes. A single command keeps these variables, unless the
+  // platform started it as a rank.
   Status (*launch)(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) = nullptr;
-  // The ranks of a node by its role, where its devices do not count; nullptr: its slots.
+  // Returns the number of ranks of a node by its role, if its devices do not matter. nullptr: the
+  // slots.
   int (*ranks_of_role)(std::string_view role) = nullptr;
-  bool one_per_node = false;  // a process drives all devices of its node, unless --slots says more
+  bool one_per_node = false;  // one process drives all devices, unless --slots is larger
 
   std::span<const ChosenBy> chosen_by = {};
-  bool only_starts = false;           // the command as it was typed, whatever it is
-  bool on_every_node = false;         // each node starts its own ranks, and may do so again
-  bool needs_ssh_peers = false;       // one node starts all ranks, over the sshd of the others
-  bool passes_signals = true;         // to its ranks on other nodes
-  bool needs_cann = false;            // runs on Ascend's devices
-  std::string_view bind_option = {};  // of the launcher that it starts, which binds its ranks
+  bool only_starts = false;           // runs the user's command unchanged
+  bool on_every_node = false;         // each node starts, and can restart, its own ranks
+  bool needs_ssh_peers = false;       // one node starts all ranks through the other nodes' sshd
+  bool passes_signals = true;         // passes signals to its ranks on other nodes
+  bool needs_cann = false;            // runs on Ascend devices
+  std::string_view bind_option = {};  // option by which its launcher binds ranks
 };
 
 std::span<const FrameworkLauncher* const> framework_launchers();
-// One that no job can have where there is none of this name.
+// Returns the launcher of this name, or an empty one that no job can have.
 const FrameworkLauncher& launcher_of(std::string_view name);
 const FrameworkLauncher& launcher_chosen_by(ChosenBy reason);
 
-// Warns where a grace that was chosen leaves torchrun, which the plan starts, less than its own
-// time between TERM and KILL. Every default grace is shorter.
+// Warns if the plan starts torchrun, and the chosen grace period is shorter than torchrun's own
+// time between TERM and KILL. Every default grace period is shorter, so only a chosen one is
+// checked.
 void warn_of_torch_agent(const Request& request, Plan& plan);
 
 }  // namespace envgen

@@ -1,5 +1,6 @@
-// One process per Ascend device of this node, as ModelArts' launcher and the MindSpore document's
-// run.sh do: the same command, each with its own rank environment, directory and log.
+// Ascend with a rank table: one process per device of this node, as ModelArts' launcher and run.sh
+// of the MindSpore documents do. All run the same command, each with its own rank environment,
+// directory and log.
 
 #include <algorithm>
 #include <numeric>
@@ -16,15 +17,15 @@ namespace {
 constexpr const char* kPlanning = "planning one process per Ascend device";
 constexpr const char* kTableName = "jobstart_hccl.json";
 
-// The place of a path inside an argument: all of it, or what follows the '=' of an option.
+// Returns where a path begins in an argument: at 0, or after the '=' of an option.
 std::size_t path_offset(const std::string& argument) {
   if (!argument.starts_with('-')) return 0;
   std::size_t equals = argument.find('=');
   return equals == std::string::npos ? argument.size() : equals + 1;
 }
 
-// A relative path of a file under the original directory becomes absolute. A bare word that happens
-// to be a directory's name ("--mode train") stays a word.
+// Makes a relative path of a file under the original directory absolute. A bare word that is also a
+// directory's name ("--mode train") stays unchanged.
 std::string absolute_argument(Inputs& inputs, const std::string& directory,
                               const std::string& argument, bool is_program) {
   std::size_t offset = path_offset(argument);
@@ -39,8 +40,8 @@ std::string absolute_argument(Inputs& inputs, const std::string& directory,
   return names_it ? argument.substr(0, offset) + absolute : argument;
 }
 
-// Python that runs a module or a string finds the script's neighbours through its working
-// directory, which is not the rank's.
+// Returns true for a Python command with -m or -c. Such a command finds the script's neighbours
+// through its working directory, which differs from the rank's.
 bool imports_from_cwd(const std::optional<PythonCommand>& python) {
   return python && (python->module || python->text);
 }
@@ -65,7 +66,7 @@ Result<std::string> table_path(const Inputs& inputs) {
                 "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
   std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
-  // HCCL takes the first ".json" of the path for its end.
+  // HCCL takes the first ".json" in the path as its end.
   if (path.find(".json") + 5 != path.size()) {
     return fail("placing the rank table", path, "\".json\" inside the path, which HCCL refuses",
                 "set TRAINIT_RUN_DIR to a directory without it");
@@ -73,11 +74,12 @@ Result<std::string> table_path(const Inputs& inputs) {
   return path;
 }
 
-// The platform's place, else the working directory, else one of RUN_DIR: the first that can be
-// written.
+// Returns the first writable directory: the platform's, the working directory, or one below
+// RUN_DIR.
 std::string work_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   if (const std::string& asked = inputs.request().work_dir; !asked.empty()) {
-    // Ours is meant: by that name a job's user may not follow it, and each process has another.
+    // The path /proc/self/cwd means trainit's own working directory. Resolve it here, because it
+    // differs in each process, and the job's user may not be allowed to follow it.
     constexpr std::string_view kOurs = "/proc/self/cwd";
     if (asked == kOurs || asked.starts_with(std::string(kOurs) + "/")) {
       return inputs.facts().cwd + asked.substr(kOurs.size());
@@ -109,15 +111,15 @@ std::vector<EnvEdit> rank_environment(const Device& device, int index, const std
       {Kind::kSet, "ASCEND_DEVICE_ID", id},
       {Kind::kSet, "DEVICE_ID", id},
       {Kind::kSetDefault, "JOB_ID", platform.job_id.empty() ? "trainit" : platform.job_id},
-      // CANN's own 120 s is less than machines are apart.
+      // CANN's own 120 s is too short for the different start times of machines.
       {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
       {Kind::kSetDefault, "ASCEND_PROCESS_LOG_PATH",
        join_path(platform.log_dir, "ascend/process_log/rank_" + rank)},
   };
 }
 
-// The places in node.devices of those that this container drives, in the order of their ranks: the
-// first rank speaks on stdout, whatever the table lists first.
+// Returns the indexes in node.devices of the devices that this container drives, in the order of
+// their ranks. The first rank prints on stdout, whatever the order of the table.
 Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFacts& platform) {
   std::vector<std::size_t> by_rank(node.devices.size());
   std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
@@ -139,7 +141,7 @@ Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFact
   return std::vector{by_rank[place]};
 }
 
-// One process per Ascend device of this node.
+// Plans one process per Ascend device of this node, or a launcher that starts them.
 Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   if (const ParsedCommand& typed = resolved.platform.command; typed.launcher()) {
     if (typed.framework() == "ascend") return launch_msrun(inputs, resolved, plan);
@@ -173,7 +175,7 @@ Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   TRY_ASSIGN(auto places, own_places(node, resolved.platform));
   for (const std::size_t place : places) {
     const Device& device = node.devices[place];
-    // The logical device id is the place in the table.
+    // The logical device id is the index in the table.
     const int index = static_cast<int>(place);
     Process process;
     process.rank = device.rank;
@@ -183,7 +185,7 @@ Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
     process.cwd =
         join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
     process.env = rank_environment(device, index, table, resolved, request);
-    // MindSpore takes its cluster's variables over the table.
+    // MindSpore prefers its cluster variables to the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
     }

@@ -1,10 +1,10 @@
 // DeepSpeed. One node runs `deepspeed`, which reads /job/hostfile and starts its own launcher on
-// every node through ssh or pdsh; the other nodes serve sshd. A Python command gets `deepspeed` in
-// front; what the user typed with it stays, but for --hostfile when the file had to move.
+// every node through ssh or pdsh. The other nodes run sshd. A Python command gets `deepspeed` in
+// front. Options that the user gave are kept; --hostfile is added if the file had to move.
 //
-// DeepSpeed also calls a bare `ssh HOST` (is the first host there, which address has it), to which
-// only its newest versions pass a port. A script called ssh, first in PATH, adds our arguments.
-// Source: deepspeed/launcher/runner.py and multinode_runner.py.
+// DeepSpeed also calls a bare `ssh HOST` to check the first host and to ask for its address. Only
+// its newest versions pass a port to that. A script named ssh, first in PATH, adds trainit's
+// arguments. Source: deepspeed/launcher/runner.py and multinode_runner.py.
 
 #include <algorithm>
 
@@ -19,11 +19,11 @@ namespace {
 
 using Kind = EnvEdit::Kind;
 
-constexpr const char* kHostfile = "/job/hostfile";  // DeepSpeed looks there by itself
+constexpr const char* kHostfile = "/job/hostfile";  // DeepSpeed's default path
 constexpr const char* kHostfileDirectory = "/job";
 constexpr int kDefaultPort = 29500;
 
-// The hostfile's path. Written on every node, with the same bytes.
+// Adds the hostfile to the plan and returns its path. Every node gets the same bytes.
 Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
                                  Plan& plan) {
   TRY_ASSIGN(auto text, render_hostfile(hosts, HostfileDialect::kDeepSpeed));
@@ -40,7 +40,7 @@ Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry
   return file.path;
 }
 
-// Rank 0 runs on the first host of the hostfile, whoever launches.
+// Returns the host of rank 0: the first host of the hostfile, whichever node launches.
 std::string master_of(const Request& request, const ResolvedCluster& resolved,
                       const std::vector<HostfileEntry>& hosts) {
   if (!request.master_addr.empty()) return request.master_addr;
@@ -61,7 +61,7 @@ bool has_option(const std::vector<std::string>& command, std::string_view name) 
   });
 }
 
-// Where "deepspeed"'s own arguments begin: behind the program, or behind `python -m deepspeed`.
+// Returns where DeepSpeed's own arguments begin: after the program, or after `python -m deepspeed`.
 std::optional<std::size_t> own_arguments(const ParsedCommand& command) {
   if (!command.is_launcher() || command.framework() != "deepspeed") return std::nullopt;
   return command.launcher_arguments();
@@ -73,7 +73,7 @@ bool mentions_deepspeed(const std::vector<std::string>& command) {
   });
 }
 
-// `python train.py` as `deepspeed ... train.py`. Options of python itself have no place there.
+// Turns `python train.py` into `deepspeed ... train.py`. Python's own options cannot be passed.
 std::vector<std::string> with_deepspeed(const std::vector<std::string>& command,
                                         const PythonCommand& python, const Master& master,
                                         Plan& plan) {
@@ -117,7 +117,8 @@ std::vector<std::string> launch_command(const ParsedCommand& command, const std:
   return argv;
 }
 
-// Arguments hold no quotes or blanks (ssh_setup).
+// Adds a script named ssh that passes trainit's arguments. ssh_setup() ensures that these hold no
+// quotes or blanks.
 void add_ssh_script(Inputs& inputs, const SshSetup& setup, Process& process, Plan& plan) {
   const Environ env = planned_environment(inputs, plan);
   const FoundProgram found = find_in_path(inputs, env.get_or("PATH", ""), "ssh");
@@ -136,13 +137,13 @@ void set_master(const Master& master, Plan& plan) {
   }
 }
 
-// One node: DeepSpeed starts its processes itself and needs neither hostfile nor ssh.
+// Plans a job of one node: DeepSpeed starts its processes itself, without hostfile and ssh.
 Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const Request& request = inputs.request();
   const int port = request.master_port.value_or(resolved.cluster.master_port);
   const Master master{"127.0.0.1", std::to_string(port > 0 ? port : kDefaultPort)};
-  // deepspeed.launcher.launch numbers its processes itself; what else stands in the environment
-  // would be taken by a script that does not call deepspeed.init_distributed().
+  // deepspeed.launcher.launch numbers its processes itself. A script that does not call
+  // deepspeed.init_distributed() would use other numbers in the environment.
   unset_stale_launch(inputs, plan);
   set_master(master, plan);
   std::vector<std::string> argv =
@@ -152,7 +153,7 @@ Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
 }
 
 Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  // Without a launcher of its own it reads PyTorch's variables.
+  // A rank without DeepSpeed's launcher reads PyTorch's variables.
   if (resolved.platform.own_rank) return launcher_of("pytorch").launch(inputs, resolved, plan);
   if (resolved.cluster.nodes.size() < 2) return launch_alone(inputs, resolved, plan);
   TRY_ASSIGN(auto setup, ssh_setup(inputs));
@@ -175,7 +176,7 @@ Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& p
   const Master master{master_of(request, resolved, hosts),
                       std::to_string(port > 0 ? port : kDefaultPort)};
   unset_stale_launch(inputs, plan);
-  // It may be told to start its processes by an mpirun.
+  // DeepSpeed can be configured to start its processes with an mpirun.
   keep_launchers_from_slurm(inputs, plan);
   set_master(master, plan);
   if (!launches) {
@@ -204,7 +205,7 @@ extern const FrameworkLauncher kDeepSpeedLauncher = {
     .name = "deepspeed",
     .launch = launch_deepspeed,
     .needs_ssh_peers = true,
-    .passes_signals = false,  // its ssh clients take none for them
+    .passes_signals = false,  // DeepSpeed's ssh clients do not forward signals
     .bind_option = "deepspeed --bind_cores_to_rank"};
 
 }  // namespace envgen

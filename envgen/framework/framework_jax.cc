@@ -1,11 +1,8 @@
-// JAX: a process for each node, which drives all devices there; with --slots several, each with one
-// device. Where they meet stands in the variables of Kubeflow's Trainer;
-// jax.distributed.initialize() reads JAX_COORDINATOR_ADDRESS and JAX_LOCAL_DEVICE_IDS of them by
-// itself, and is given count and index by the script. Those of the older JAXJob
-// (COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID) are kept right where they are there.
-//
-// Sources: jax/_src/distributed.py, kubeflow/trainer pkg/runtime/framework/plugins/jax/jax.go,
-// kubeflow/training-operator pkg/controller.v1/jax/envvar.go.
+// JAX: one process per node, which drives all devices there. With --slots there are several, each
+// with one device. The address of the rendezvous is in the variables of Kubeflow's Trainer. The
+// function jax.distributed.initialize() itself reads only JAX_COORDINATOR_ADDRESS and
+// JAX_LOCAL_DEVICE_IDS of them. The script passes count and index. The variables of the older
+// JAXJob (COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID) are corrected if they are present.
 
 #include <array>
 #include <utility>
@@ -20,7 +17,7 @@ namespace {
 using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a JAX job";
-constexpr int kCoordinatorPort = 6666;  // JAXJob's and the documents' own
+constexpr int kCoordinatorPort = 6666;  // default of JAXJob and of the documents
 
 std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& job, int rank,
                                          int local_rank) {
@@ -45,12 +42,12 @@ std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& jo
   return edits;
 }
 
-// The platform's task is the process; else this node's are ours.
+// Plans this node's processes. If the platform started a task per process, the task is the process.
 Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kCoordinatorPort));
   if (!told) return {};
   NodeJob& job = *told;
-  // Nobody has counted the processes of a node that is alone: it is one.
+  // The number of processes is not known on a lone node: it is one.
   if (resolved.cluster.nodes.empty() && !inputs.request().slots) job.slots = job.world_size = 1;
   TRY(needs_master(job, kPlanning));
   const PlatformFacts& platform = resolved.platform;

@@ -14,18 +14,18 @@ namespace {
 using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a MindSpore job";
-constexpr int kDefaultPort = 8118;        // msrun's own
-constexpr const char* kTimeoutS = "600";  // for all processes to register, msrun's own
+constexpr int kDefaultPort = 8118;        // msrun's default
+constexpr const char* kTimeoutS = "600";  // time for all processes to register; msrun's default
 
-// This container's part of the job.
+// The part of the job that this container runs.
 struct Job {
   int node_rank = 0;
   int local_size = 1;
   int first_rank = 0;
   int first_device = 0;
-  bool is_first = true;  // where the scheduler runs, if the platform does not say it
+  bool is_first = true;  // runs the scheduler, unless the platform decides
   int world_size = 1;
-  std::string scheduler;  // host of the scheduler
+  std::string scheduler;  // the scheduler's host
   std::string port;
 };
 
@@ -33,8 +33,8 @@ int ranks_of(const Node& node) {
   return node.slots > 0 ? node.slots : static_cast<int>(node.devices.size());
 }
 
-// An address of node 0 comes before its name: MindSpore 2.3 starts its scheduler only where the
-// address is, letter by letter, one of an interface.
+// Returns the scheduler's host. Addresses of node 0 are preferred to its name: MindSpore 2.3 starts
+// its scheduler only where the address equals an interface's address character by character.
 Result<std::string> scheduler_of(const Request& request, const Cluster& cluster) {
   const std::string& named =
       request.master_addr.empty() ? cluster.master_addr : request.master_addr;
@@ -51,7 +51,7 @@ Result<std::string> scheduler_of(const Request& request, const Cluster& cluster)
               "name it with --master-addr");
 }
 
-// Nothing while the node's devices have not been counted.
+// Returns nullopt until the node's devices have been counted.
 Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const Cluster& cluster = resolved.cluster;
   Job job;
@@ -87,8 +87,8 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
   return job;
 }
 
-// A rank or role of the container is not that of its processes; msrun and the dynamic cluster get
-// their table by a flag or have none.
+// Unsets the container's own rank and role, which are not those of its processes. Also unsets the
+// rank table: msrun gets it by a flag, and the dynamic cluster does not use one.
 void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
   static constexpr std::array<std::string_view, 5> kTable = {
       "RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID", "ASCEND_DEVICE_ID"};
@@ -98,7 +98,7 @@ void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
   }
 }
 
-// Of its own flags, which may stand in a text for a shell.
+// Returns true if msrun's own flags contain --join=True; they may be in a shell's text.
 bool has_join(const std::vector<std::string>& command) {
   std::string text;
   for (const std::string& word : command) text += word + " ";
@@ -109,7 +109,8 @@ bool has_join(const std::vector<std::string>& command) {
   return value.starts_with("True") || value.starts_with("true");
 }
 
-// msrun knows "python", "python3" and "pytest"; it puts "python" in front of any other word.
+// Returns the script for msrun, which knows "python", "python3" and "pytest". msrun puts "python"
+// in front of any other word.
 std::vector<std::string> script_of(const ParsedCommand& command, Plan& plan) {
   std::vector<std::string> script = command;
   if (script[0] == "pytest") return script;
@@ -125,7 +126,8 @@ std::vector<std::string> script_of(const ParsedCommand& command, Plan& plan) {
   return script;
 }
 
-// HCCL takes the first ".json" of the path for its end.
+// Adds the rank table if the cluster has one, and returns its path or "". HCCL takes the first
+// ".json" in the path as its end.
 Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
   if (cluster.rank_table.empty()) return std::string();
   const std::string directory = join_path(inputs.facts().run_dir, "rank_table");
@@ -167,7 +169,7 @@ void add_worker(const Inputs& inputs, const ResolvedCluster& resolved, const Job
   const auto place = static_cast<std::size_t>(job.first_device) + static_cast<std::size_t>(index);
   if (place < devices.size()) process.device = devices[place].physical_id;
   const std::string id = std::to_string(place);
-  // MindSpore numbers the ranks by MS_NODE_ID; DEVICE_ID is logical, as msrun gives it.
+  // MindSpore numbers ranks by MS_NODE_ID. DEVICE_ID is logical, as in msrun.
   for (const auto& [name, value] :
        {std::pair{"MS_NODE_ID", &rank}, std::pair{"RANK_ID", &rank}, std::pair{"DEVICE_ID", &id},
         std::pair{"ASCEND_DEVICE_ID", &id}}) {
@@ -183,7 +185,7 @@ void add_scheduler(const Inputs& inputs, const ResolvedCluster& resolved, const 
                    Plan& plan) {
   Process process = dynamic_process(inputs, resolved.platform, job, "MS_SCHED");
   process.name = "scheduler";
-  // Its output is MindSpore's own: a node without ranks has nothing else to say.
+  // The scheduler's output is MindSpore's own, and goes to stdout only on a node without ranks.
   const bool only_one = plan.processes.empty();
   if (!only_one || !inherits_output(inputs.request(), 0)) {
     process.log = join_path(resolved.platform.log_dir, "scheduler" + resolved.platform.log_suffix);
@@ -210,7 +212,7 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
                 "dynamic");
   }
   const bool direct = starts_msrun(command);
-  // A shell's text may hand them on to its msrun.
+  // The shell's text may pass these variables to its own msrun.
   if (direct || !command.launcher()) unset_stale_cluster(inputs, plan);
   if (direct || command.launcher()) {
     if (!has_join(command)) {

@@ -1,5 +1,5 @@
 #pragma once
-// MindSpore without a rank table: msrun, and its dynamic cluster. launch_ascend() chooses.
+// MindSpore without a rank table: msrun, and MindSpore's dynamic cluster. launch_ascend() chooses.
 // Sources: MindSpore's msrun and dynamic cluster tutorials and its parallel/cluster sources, the
 // Ascend operator's variables.
 
@@ -13,15 +13,17 @@
 
 namespace envgen {
 
-// One msrun a node, which starts the node's processes; always with --join=True, because without it
-// msrun ends at once and the container with it.
+// Plans one msrun per node, which starts the node's processes. The option --join=True is always
+// set, because otherwise msrun, and the container with it, would end at once.
 Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
-// One process per device with MindSpore's variables, and on one node the scheduler, which is no
-// rank. Where the platform started one task per rank, the process of this task's device alone.
+// Plans one process per device with MindSpore's variables. One node also gets the scheduler, which
+// is no rank. If the platform started one task per rank, only the process of this task's device is
+// planned.
 Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
-// What the operator or an msrun around this container says of itself.
+// Returns the variables by which the operator, or an msrun around this container, describes its own
+// cluster.
 std::span<const std::string_view> mindspore_cluster_variables();
 
 }  // namespace envgen

@@ -1,8 +1,7 @@
-// MPI and Horovod. One node launches: mpirun (or what the user typed in its place) starts the ranks
-// on all nodes through ssh; every other node serves sshd. Everything but the number of ranks stands
-// in variables, which OpenMPI 4 and 5, MPICH and Intel MPI each read for themselves, so that one
-// plan fits whichever of them the image has. Only Horovod's flags, and a platform's, are OpenMPI's
-// alone: another engine goes without.
+// MPI and Horovod. One node launches: mpirun, or the user's own launcher, starts the ranks on all
+// nodes through ssh. Every other node runs sshd. All settings except the number of ranks are in
+// variables. OpenMPI 4 and 5, MPICH and Intel MPI each read their own, so one plan fits any of
+// them. Horovod's flags, and a platform's, exist only in OpenMPI: other engines run without them.
 // Sources: ompi_info --all, PRRTE's and Hydra's sources, Intel MPI's developer reference,
 // Kubeflow's MPI operator, Horovod's runner/mpi_run.py.
 
@@ -25,15 +24,15 @@ namespace {
 using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning an MPI job";
-constexpr std::int64_t kMpirunEndMs = 1000;  // for its daemons to end and itself
+constexpr std::int64_t kMpirunEndMs = 1000;  // time in which mpirun and its daemons exit
 
 struct Job {
-  std::vector<HostfileEntry> hosts;  // empty: not known here
+  std::vector<HostfileEntry> hosts;  // empty: not known on this node
   int world_size = 0;
   bool alone = false;
 };
 
-// Nothing while the node's devices have not been counted.
+// Returns nullopt until the node's devices have been counted.
 Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   Job job;
@@ -42,12 +41,12 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
     auto slots = slots_of_node(inputs, nodes.empty() ? 0 : nodes[0].slots);
     if (!slots) return std::nullopt;
     job.world_size = *slots;
-    // Its own name may be one that the launcher does not recognise as its own; it would use ssh.
+    // The launcher may not recognise the node's real name as its own host, and would then use ssh.
     job.hosts = {{"localhost", *slots}};
     return job;
   }
   for (const Node& node : nodes) job.world_size += node.slots;
-  // A worker may know no hosts and no ranks of a job whose hostfile its launcher has.
+  // If the launcher's node has the hostfile, a worker may know neither hosts nor ranks of the job.
   const bool launches = resolved.local_node.node_rank == launching_node(resolved.cluster);
   if (job.world_size == 0 && (launches || !resolved.platform.hostfiles_given)) {
     return fail(kPlanning, "platform", "no node that runs ranks",
@@ -62,8 +61,8 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
 
 bool has_domain(const Node& node) { return label_of(node.host) != node.host; }
 
-// OpenMPI cuts domains off. Version 4 then reaches hosts by what is left, "pod-1" of "pod-1.svc",
-// which no name server may know.
+// Returns true if a host other than the launcher's has a domain. OpenMPI removes domains. Version 4
+// then reaches hosts by the rest, "pod-1" of "pod-1.svc", which no name server may know.
 bool needs_domains(const Cluster& cluster) {
   const int launching = launching_node(cluster);
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
@@ -72,7 +71,8 @@ bool needs_domains(const Cluster& cluster) {
   return false;
 }
 
-// Version 5 reaches them by their whole names, and takes hosts with the same short name for one.
+// Returns true if hosts share a short name. OpenMPI 5 reaches hosts by their full names, but treats
+// hosts with the same short name as one.
 bool has_like_names(const Cluster& cluster) {
   std::set<std::string_view> names;
   return !std::ranges::all_of(cluster.nodes, [&names](const Node& node) {
@@ -80,8 +80,8 @@ bool has_like_names(const Cluster& cluster) {
   });
 }
 
-// mpirun that keeps domains knows its own host by the host's name for itself alone, where no
-// interface has the address that "pod-0.svc" leads to.
+// Replaces this node's name in `hosts` by its own host name. An mpirun that keeps domains
+// recognises its host only by that name if no interface has the address of "pod-0.svc".
 void rename_own_host(const Inputs& inputs, const ResolvedCluster& resolved,
                      std::vector<HostfileEntry>& hosts) {
   const int self = resolved.local_node.node_rank;
@@ -94,8 +94,8 @@ void rename_own_host(const Inputs& inputs, const ResolvedCluster& resolved,
 }
 
 struct HostfilePlace {
-  std::string promised;  // by the platform; "" = nobody named one
-  const char* own_name;  // under RUN_DIR/mpi
+  std::string promised;  // path that the platform promised; "": none
+  const char* own_name;  // file name below RUN_DIR/mpi
   HostfileDialect dialect;
   std::vector<const char*> variables;
 };
@@ -105,7 +105,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-// Where it goes: the promised place when that can be written, else under RUN_DIR.
+// Returns the hostfile's path: the promised one if it can be written, otherwise one below RUN_DIR.
 Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& plan) {
   const bool promised = !place.promised.empty();
   if (promised && can_be_made(inputs, parent_of(place.promised))) return place.promised;
@@ -121,7 +121,7 @@ Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& p
   return own;
 }
 
-// One line for all of them: they are alike.
+// Adds one warning for all findings, because they are alike.
 void warn_of_names(const std::vector<HostfileFinding>& findings, Plan& plan) {
   if (findings.empty()) return;
   std::string text = "the hostfile: " + findings[0].found;
@@ -136,7 +136,8 @@ Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
   if (!given) {
     auto text = render_hostfile(hosts, place.dialect);
     if (!text) {
-      // Not the dialect of every engine can say every cluster; the others still work.
+      // Some clusters cannot be written in the dialect of every engine; the other engines still
+      // work.
       if (place.dialect == HostfileDialect::kOpenMpi) return std::unexpected(text.error());
       plan.warnings.push_back("no hostfile for MPICH and Intel MPI: " + to_line(text.error()));
       return {};
@@ -170,7 +171,7 @@ Status add_hostfiles(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   return add_hostfile(inputs, mpich, job.hosts, given, plan);
 }
 
-// Intel MPI takes the hosts of its file and the ranks per host from here.
+// Sets the number of ranks per host for Intel MPI, whose hostfile gives only the hosts.
 void add_ranks_per_host(const Cluster& cluster, const Job& job, Plan& plan) {
   int slots = job.alone ? job.world_size : 0;
   for (const Node& node : cluster.nodes) {
@@ -182,7 +183,8 @@ void add_ranks_per_host(const Cluster& cluster, const Job& job, Plan& plan) {
   plan.env.push_back({Kind::kSetDefault, "I_MPI_PERHOST", std::to_string(slots)});
 }
 
-// Ours come first, because ssh takes the first of each: the port is that of our sshd.
+// Adds the ssh arguments for each engine. trainit's arguments come first, because ssh uses the
+// first value of each option. So the port is that of trainit's sshd.
 void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) {
   for (const char* variable :
        {"OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS",
@@ -195,9 +197,10 @@ void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) 
   plan.env.push_back({Kind::kSetDefault, "I_MPI_HYDRA_BOOTSTRAP", "ssh"});
 }
 
-// OpenMPI sends TERM, waits this long, sends KILL and waits again, whether its ranks have ended or
-// not (measured with 4.1): twice the time, which has to fit the TERM phase of the launcher's node.
-// The same on every node: the daemons of the workers read it in their sessions.
+// Sets how long OpenMPI waits between TERM and KILL. OpenMPI waits once more after KILL, even if
+// its ranks have ended (measured with 4.1). So twice this time must fit into the TERM phase of the
+// launcher's node. The value is the same on every node: the workers' daemons read it in their
+// sessions.
 void add_kill_timeout(bool alone, Plan& plan) {
   const Budget stop = alone ? stop_budget(plan) : launching_stop_budget(plan);
   const std::int64_t term_ms = stop.term_phase_ms;
@@ -228,8 +231,9 @@ void add_openmpi_settings(const Inputs& inputs, const Cluster& cluster, Plan& pl
   if (has_like_names(cluster)) {
     plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_prte_keep_fqdn_hostnames", "1"});
   }
-  // A rank of one core is too small for the threads of a training process, and binding fails where
-  // the container has some of the host's cores. What Horovod's flags say, for both versions.
+  // No binding: one core is too small for the threads of a training process. Binding also fails if
+  // the container has only some of the host's cores. Horovod's flags say the same. Set for both
+  // versions.
   plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_hwloc_base_binding_policy", "none"});
   plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_rmaps_base_mapping_policy", "slot"});
   plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_hwloc_default_binding_policy", "none"});
@@ -241,7 +245,7 @@ bool launches_by_itself(const PlatformFacts& platform) {
   return std::ranges::any_of(platform.command.words(), [&platform](const std::string& word) {
     const std::optional<Launcher> named = launcher_of_program(base_name(word));
     const bool mpi = named && (named->framework == "mpi" || named->framework == "horovod");
-    // The platform that has flags of its own gives them to a line that does not contain "mpirun".
+    // A platform with its own mpirun flags adds them only to a command line without "mpirun".
     const bool has_name = word.find("mpirun") != std::string::npos;
     return mpi || (has_name && !platform.mpirun_prefix.empty());
   });
@@ -249,11 +253,11 @@ bool launches_by_itself(const PlatformFacts& platform) {
 
 struct MpiLauncher {
   std::string program = "mpirun";
-  bool openmpi = true;  // also where nothing is known of it
+  bool openmpi = true;  // also true if unknown
 };
 
-// "mpirun", or where the image has it under another name alone, that one. OpenMPI's has its
-// daemon or its ompi_info beside it; Hydra and Intel MPI refuse its flags.
+// Returns "mpirun", or the only other name under which the image has a launcher. OpenMPI's has its
+// daemon or ompi_info beside it; Hydra and Intel MPI refuse OpenMPI's flags.
 MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
   const Environ env = planned_environment(inputs, plan);
   FoundProgram found;
@@ -286,7 +290,7 @@ std::vector<std::string> launch_command(Inputs& inputs, const PlatformFacts& pla
   if (launcher.openmpi) flags = platform.mpirun_prefix;
   if (launcher.openmpi && horovod && flags.empty()) flags = openmpi_training_flags();
   std::vector<std::string> argv = {launcher.program};
-  // The platforms write "mpirun --allow-run-as-root -np N ..."
+  // The platforms write "mpirun --allow-run-as-root -np N ...".
   if (std::erase(flags, "--allow-run-as-root") > 0) argv.emplace_back("--allow-run-as-root");
   argv.insert(argv.end(), {"-np", std::to_string(job.world_size)});
   std::ranges::move(flags, std::back_inserter(argv));
@@ -303,7 +307,7 @@ bool has_pmi(const Inputs& inputs) {
 }
 
 Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
-  // The platform's own tasks are the ranks: its PMI tells them who they are.
+  // The platform's own tasks are the ranks: its PMI gives each its rank.
   if (resolved.platform.own_rank) {
     if (!has_pmi(inputs)) {
       return fail("planning an MPI job", "the platform's tasks",
@@ -338,7 +342,7 @@ Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Pla
   return {};
 }
 
-// Both start mpirun; horovod with the flags that Horovod's own launcher gives it.
+// Both launchers start mpirun; horovod adds the flags that Horovod's own launcher uses.
 Status launch_mpi(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   return launch(inputs, resolved, false, plan);
 }

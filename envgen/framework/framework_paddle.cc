@@ -1,9 +1,10 @@
-// PaddlePaddle, in its collective mode. Of a Python command trainit starts a process for each
-// device with what `python -m paddle.distributed.launch` gives its own: paddle.distributed.
-// init_parallel_env() reads PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS and
-// PADDLE_CURRENT_ENDPOINT, and meets at MASTER_ADDR:MASTER_PORT, else at PADDLE_MASTER. A launch
-// that the user typed, or a script that may type one, stays one process and is told its nodes by
-// the variables that it reads for its flags; its own flags beat them.
+// PaddlePaddle in collective mode. For a Python command trainit starts a process for each device,
+// with the variables that `python -m paddle.distributed.launch` sets. The function
+// paddle.distributed.init_parallel_env() reads PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM,
+// PADDLE_TRAINER_ENDPOINTS and PADDLE_CURRENT_ENDPOINT. The rendezvous is at
+// MASTER_ADDR:MASTER_PORT, or otherwise at PADDLE_MASTER. A launch in the user's command, or a
+// script that may start one, stays one process. The nodes are passed in the variables that stand
+// for the launch's flags. Flags in the command take precedence.
 //
 // Sources: python/paddle/distributed/launch/controllers/collective.py, launch/context/args_envs.py,
 // parallel.py and collective.py of Paddle; kubeflow/training-operator
@@ -23,10 +24,11 @@ namespace {
 using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a Paddle job";
-constexpr int kDefaultPort = 36543;   // PaddleJob's own
-constexpr int kFirstEndpoint = 6070;  // the launch's --start_port
+constexpr int kDefaultPort = 36543;   // PaddleJob's default
+constexpr int kFirstEndpoint = 6070;  // default of the launch's --start_port
 
-// Of an outer launch, or of an image: a process that finds them believes to be another one.
+// Returns variables that an outer launch or an image may have set: a process that reads them would
+// take another process's rank.
 std::span<const std::string_view> paddle_variables() {
   static constexpr std::array<std::string_view, 13> kNames = {
       "PADDLE_TRAINER_ID",    "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS",
@@ -42,7 +44,7 @@ void unset(const Inputs& inputs, Plan& plan, std::span<const std::string_view> n
   for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
 }
 
-// "host:6070,host:6071,...", in rank order. Every process is told those of all.
+// Returns "host:6070", "host:6071", ... in rank order. Every process gets the endpoints of all.
 Result<std::vector<std::string>> endpoints_of(const ResolvedCluster& resolved, const NodeJob& job) {
   std::vector<std::string> endpoints;
   const std::vector<Node>& nodes = resolved.cluster.nodes;
@@ -88,21 +90,21 @@ std::vector<EnvEdit> rank_environment(const NodeJob& job, int rank, int local_ra
                                 {Kind::kSet, "PADDLE_NNODES", std::to_string(job.node_count)},
                                 {Kind::kSet, "MASTER_ADDR", job.address},
                                 {Kind::kSet, "MASTER_PORT", std::to_string(job.port)}};
-  // Which device: of those that the container sees.
+  // The index among the devices that the container sees.
   for (const char* name : {"FLAGS_selected_gpus", "FLAGS_selected_npus", "FLAGS_selected_xpus"}) {
     edits.push_back({Kind::kSetDefault, name, local});
   }
   return edits;
 }
 
-// A master that is named makes the launch wait for the others there, as it does where there are
-// several nodes.
+// Plans a launch in the user's command. With PADDLE_MASTER the launch waits there for other nodes,
+// so it is set only if there are several.
 void launch_typed(const Inputs& inputs, const ResolvedCluster& resolved, const NodeJob& job,
                   Plan& plan) {
   Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
   unset(inputs, plan, rank_variables(), process);
   if (!job.alone()) {
-    // It would be taken for the node's rank.
+    // The launch would use it as the node's rank.
     static constexpr std::array<std::string_view, 1> kTrainer = {"PADDLE_TRAINER_ID"};
     unset(inputs, plan, kTrainer, process);
     if (!job.address.empty()) {
@@ -124,7 +126,7 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
   const NodeJob& job = *told;
   const PlatformFacts& platform = resolved.platform;
   if (resolved.cluster.nodes.empty()) plan.world_size = job.world_size;
-  // A script may start the launch by itself; where the platform has started each rank, it is one.
+  // A script may start the launch itself, unless the platform has started each rank.
   const bool script = !platform.own_rank && !platform.command.python();
   if (script || platform.command.launcher()) {
     launch_typed(inputs, resolved, job, plan);

@@ -1,20 +1,21 @@
-// PyTorch. Of a Python command trainit starts a process per rank, as torchrun would: a rank that
-// fails is then seen by itself, and no agent stands between it and a signal. What only an agent can
-// do is torchrun's: a range of nodes, and what PET_* variables ask of it. An image without torchrun
-// has a PyTorch whose scripts expect torch.distributed.launch, and a platform may prescribe that. A
-// launcher that the user typed stays as it is and gets the environment.
+// PyTorch. For a Python command trainit starts a process per rank, as torchrun would. Without an
+// agent, trainit sees which rank fails, and signals reach the ranks directly. Features that need an
+// agent use torchrun: a range of nodes, and what PET_* variables request. An image without torchrun
+// has an old PyTorch, whose scripts expect torch.distributed.launch. A platform may also prescribe
+// that launcher. A launcher in the user's command stays unchanged and gets the environment.
 //
-// torchrun is the program beside the command's own python; failing that PATH's, whose workers are
-// then told to use the command's python. Without a python in the snapshot (another image is
-// planned for) torchrun is assumed. Python options that torchrun cannot pass on, and -c texts, go
-// to the workers as they are: --no_python.
+// torchrun is the program beside the command's own python, otherwise that in PATH. The variable
+// PYTHON_EXEC makes the workers of the one in PATH use the command's python. Without a python in
+// the snapshot (the plan is for another image) torchrun is assumed. Python options that torchrun
+// cannot pass on, and -c texts, reach the workers unchanged: --no_python.
 //
-// Several nodes meet in a static rendezvous at the master's address, a range of nodes in c10d's,
-// and where PET_RDZV_* say it, in that one: its endpoint is no master, and may be no node of the
-// job. One node takes a free port by c10d's localhost:0, so that jobs on one host do not collide
-// (--standalone means port 29400 before 2.1); a port that was named, or a container without a
-// network, gets the static one. Ranks that we start meet in a store that rank 0 opens at
-// MASTER_PORT, which one node finds free at each start unless it was named.
+// The rendezvous of several nodes is static, at the master's address. A range of nodes uses c10d.
+// If PET_RDZV_* are set, they give the rendezvous: its endpoint is not a master, and may not be a
+// node of the job. One node takes a free port with c10d's localhost:0, so that jobs on one host do
+// not collide (--standalone means port 29400 before 2.1). With a given port, or in a container
+// without a network, one node uses the static rendezvous. Ranks that trainit starts use a store
+// that rank 0 opens at MASTER_PORT. On one node a free port is chosen at each start, unless a port
+// was given.
 
 #include <algorithm>
 #include <array>
@@ -36,7 +37,7 @@ using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a PyTorch job";
 constexpr int kDefaultPort = 29500;
-constexpr const char* kErrorsDirectory = "errors";  // of RUN_DIR: what ranks say of exceptions
+constexpr const char* kErrorsDirectory = "errors";  // below RUN_DIR: the ranks' error files
 
 using Job = NodeJob;
 
@@ -44,12 +45,14 @@ std::string rendezvous_id(const ResolvedCluster& resolved) {
   return resolved.platform.job_id.empty() ? "trainit" : resolved.platform.job_id;
 }
 
-// Where the platform, or the user, lets torchrun's agents meet; "" = at the master.
+// Returns the endpoint that the platform or the user gave for the rendezvous of torchrun's agents.
+// "" means the master.
 std::string_view given_endpoint(const Inputs& inputs) {
   return inputs.variable("PET_RDZV_ENDPOINT");
 }
 
-// A fixed number of nodes, too, may meet by a rendezvous that an agent alone can follow.
+// Makes the job elastic if a rendezvous is given that only an agent can use, even with a fixed
+// number of nodes.
 void take_rendezvous(const Inputs& inputs, Job& job) {
   const std::string_view backend = inputs.variable("PET_RDZV_BACKEND");
   if (given_endpoint(inputs).empty() || backend.empty() || backend == "static") return;
@@ -67,7 +70,7 @@ bool contains_text(const std::vector<std::string>& command, std::string_view tex
       command, [text](const std::string& word) { return word.find(text) != std::string::npos; });
 }
 
-// A launcher, or a program that is left alone because it may start one.
+// Returns true for a launcher, or for a program that stays unchanged because it may start one.
 bool is_users_own(const ParsedCommand& command, const ResolvedCluster& resolved,
                   const Request& request) {
   if (command.launcher() || !command.python()) return true;
@@ -88,15 +91,15 @@ void append(std::vector<EnvEdit>& to, std::vector<EnvEdit> edits) {
   std::ranges::move(edits, std::back_inserter(to));
 }
 
-// torch_npu would take ranks from a table that may not be one (ModelArts names a directory);
-// without one they meet through the master.
+// Unsets RANK_TABLE_FILE. torch_npu would read ranks from a table that may not be one (ModelArts
+// sets a directory). Without a table the ranks use the master.
 void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
                      std::vector<EnvEdit>& edits) {
   static constexpr std::array<std::string_view, 1> kNames = {"RANK_TABLE_FILE"};
   if (!resolved.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
 }
 
-// "MIN:MAX" of more than one number.
+// Returns true for "MIN:MAX" with MIN below MAX.
 bool is_range(std::string_view nodes) {
   const std::size_t colon = nodes.find(':');
   if (colon == std::string_view::npos) return false;
@@ -105,11 +108,12 @@ bool is_range(std::string_view nodes) {
   return least && most && *least < *most;
 }
 
-// Numbers that an image has from elsewhere are another job's: each node would start a job alone.
+// Returns how to set node variables. For several nodes the values are forced, because those of the
+// image belong to another job: each node would start a separate job.
 Kind kind_for(const Job& job) { return job.alone() ? Kind::kSetDefault : Kind::kSet; }
 
-// An endpoint at localhost lets each node find itself alone. Node 0, which the others reach by its
-// name, may have one with a port of its own.
+// Fails if the endpoint is at localhost, where each node would find only itself. Node 0 may have
+// such an endpoint with a fixed port, because the others reach it by its name.
 Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job) {
   const ParsedCommand& command = resolved.platform.command;
   const std::string& launcher = command.launcher_name();
@@ -127,7 +131,8 @@ Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, con
               "node is the whole job");
 }
 
-// What a launcher typed by the user reads; its own flags beat PET_*.
+// Returns the variables that a launcher in the user's command reads. Flags in the command take
+// precedence over PET_*.
 std::vector<EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
                                      const ResolvedCluster& resolved) {
   const Kind kind = kind_for(job);
@@ -145,15 +150,15 @@ std::vector<EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
   }
   edits.push_back({kind, "PET_NODE_RANK", std::to_string(job.node_rank)});
   if (job.address.empty()) return edits;
-  // A user may choose a name of node 0's faster network.
+  // The user may have set a name in node 0's faster network.
   const Kind of_master = is_loopback(inputs.variable("PET_MASTER_ADDR")) ? kind : Kind::kSetDefault;
   edits.push_back({of_master, "PET_MASTER_ADDR", flag_address(job.address)});
   edits.push_back({of_master, "PET_MASTER_PORT", std::to_string(job.port)});
   return edits;
 }
 
-// For the programs that start a torchrun by these. LLaMA-Factory asks for one on a node of one
-// device only when it is told to.
+// Returns the variables of programs that use them to start torchrun. On a node with one device,
+// LLaMA-Factory starts torchrun only with FORCE_TORCHRUN.
 std::vector<EnvEdit> node_variables(const Inputs& inputs, const Job& job, bool unnumbered) {
   const Kind kind = kind_for(job);
   return {{is_range(inputs.variable("NNODES")) ? Kind::kSetDefault : kind, "NNODES",
@@ -163,16 +168,17 @@ std::vector<EnvEdit> node_variables(const Inputs& inputs, const Job& job, bool u
           {Kind::kSetDefault, "FORCE_TORCHRUN", "1"}};
 }
 
-// Whether a launcher that the user typed, or that the program starts, goes on without a node: its
-// own flag says so, which may stand in a text for a shell, else PET_NNODES.
+// Returns true if the launcher, in the command or started by the program, continues without a node.
+// The launcher's flag, which may be in a shell's text, decides, otherwise PET_NNODES.
 bool typed_a_range(const Inputs& inputs, const ParsedCommand& command) {
   const std::string& launcher = command.launcher_name();
   if (const auto flag = find_flag(command, launcher, "--nnodes")) return is_range(flag->text);
   return !find_flag(command, launcher, "--standalone") && is_range(inputs.variable("PET_NNODES"));
 }
 
-// The first node's own agent publishes its --master_addr to the workers of all nodes since PyTorch
-// 1.9: "localhost", as a platform writes it for the older ones, would send them to themselves.
+// Replaces a loopback --master_addr on node 0, and fails on other nodes. Since PyTorch 1.9 the
+// first node's agent publishes its --master_addr to the workers of all nodes. The "localhost" that
+// a platform writes for older versions would send them to themselves.
 Status name_typed_master(const Request& request, const Job& job, const std::string& launcher,
                          std::vector<std::string>& command, Plan& plan) {
   const auto nodes = find_flag(command, launcher, "--nnodes");
@@ -194,10 +200,10 @@ Status name_typed_master(const Request& request, const Job& job, const std::stri
   return {};
 }
 
-// Lets an agent keep the error files of its ranks where we find them; nothing of that is to be
-// seen. We leave it its --tee and --redirects: with these each line on the console would begin with
-// "[default0]:", and a progress bar become a line for each of its states. One who asks for them
-// chooses the place of the logs too, which may be large.
+// Makes an agent keep its ranks' error files where trainit finds them, without a visible effect.
+// The options --tee and --redirects are not set. They would put "[default0]:" before each line on
+// the console, and turn each state of a progress bar into a line. A user who sets these options
+// also chooses where the logs go, as they may be large.
 void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
   const std::string& run_dir = inputs.facts().run_dir;
   if (process.rank_logs != RankLogs::kNone || run_dir.empty()) return;
@@ -227,11 +233,11 @@ Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const J
     TRY(name_typed_master(inputs.request(), job, command.launcher_name(), argv, plan));
   }
   Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
-  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent reads none.
+  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent does not.
   if (command.is_launcher()) {
     append(process.env, unset_stale(inputs, plan, rank_variables()));
   }
-  // Where agents meet there is no master, and another program listens at that port.
+  // A given endpoint is not a master: another program listens at that port.
   const bool has_master = !job.elastic() || given_endpoint(inputs).empty();
   const Kind kind = kind_for(job);
   if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
@@ -243,14 +249,14 @@ Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const J
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
     warn_of_torch_agent(inputs.request(), plan);
   }
-  // Shells and their like may start a launcher; what a wrapper starts is seen here.
+  // A shell may start a launcher unseen; a command behind a wrapper is visible.
   const bool hidden_python = !typed && command.wraps_python();
   if (hidden_python && (!job.alone() || job.slots > 1)) {
     plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
                             " ranks: name python first, or start the ranks with --fan-out");
   }
-  // With --standalone, PET_NNODES would make it wait for nodes that cannot come.
+  // PET_NNODES would make torchrun --standalone wait for nodes that cannot come.
   if (torch_agent && !find_flag(command, command.launcher_name(), "--standalone")) {
     append(process.env, agent_variables(inputs, job, resolved));
   }
@@ -259,8 +265,7 @@ Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const J
   }
   if (torch_agent) keep_error_files(inputs, process, plan);
   hide_rank_table(inputs, resolved, process.env);
-  const bool waits =
-      job.elastic() && job.min_nodes == job.node_count;  // a lost node may come again
+  const bool waits = job.elastic() && job.min_nodes == job.node_count;  // a lost node may return
   plan.elastic_launcher = waits || (!job.alone() && typed_a_range(inputs, command));
   plan.processes.push_back(std::move(process));
   return {};
@@ -291,7 +296,7 @@ bool has_old_torch(Inputs& inputs, const ResolvedCluster& resolved, const Plan& 
   return command.python() && has_torch_before_2_2(inputs, plan, command[0]);
 }
 
-// The platform started this process as one of the ranks.
+// Plans one rank, as which the platform started this process.
 Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                        Plan& plan) {
   TRY(needs_master(job, kPlanning));
@@ -328,7 +333,7 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
     plan.warnings.push_back("--fan-out has no agent: the job needs all of its " +
                             std::to_string(job.node_count) + " nodes");
   }
-  // Lines reach the log as they are printed, as under torchrun.
+  // Python's -u makes lines reach the log as they are printed, as under torchrun.
   std::vector<std::string> command = typed;
   if (typed.python() && !typed.python()->letters.contains('u')) {
     command.insert(command.begin() + 1, "-u");
@@ -356,9 +361,9 @@ Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job
 
 struct Torchrun {
   bool known = true;        // false while the snapshot lacks a path
-  std::string program;      // "" = the image has none
-  std::string python_exec;  // what its workers must be told to use; "" = nothing
-  bool seen = false;        // it is there, not assumed
+  std::string program;      // "": the image has no torchrun
+  std::string python_exec;  // value of PYTHON_EXEC for its workers; "": not needed
+  bool seen = false;        // was found, not assumed
 };
 
 Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
@@ -388,7 +393,8 @@ std::vector<std::string> static_flags(const Job& job, const std::string& address
           "--master_port=" + std::to_string(job.port)};
 }
 
-// Keeps the rendezvous that variables give with its endpoint. Those of an image may stand alone.
+// Returns torchrun's rendezvous flags. Values of variables are used only if the endpoint is given
+// too, because an image may set the others alone.
 std::vector<std::string> rendezvous_flags(const Inputs& inputs, const ResolvedCluster& resolved,
                                           const Job& job) {
   const auto given = [&inputs](const char* variable, std::string otherwise) {
@@ -398,7 +404,7 @@ std::vector<std::string> rendezvous_flags(const Inputs& inputs, const ResolvedCl
   };
   const std::string backend = given("PET_RDZV_BACKEND", "c10d");
   std::string conf(inputs.variable("PET_RDZV_CONF"));
-  // c10d asks the resolver whether the endpoint is this host; the node rank knows it.
+  // c10d asks the resolver whether the endpoint is this host; the node rank answers that.
   if (given_endpoint(inputs).empty() && backend == "c10d") {
     conf = (job.node_rank == 0 ? "is_host=1" : "is_host=0") + (conf.empty() ? "" : "," + conf);
   }
@@ -415,7 +421,8 @@ std::vector<std::string> torchrun_flags(const Inputs& inputs, const ResolvedClus
                                         const Job& job) {
   const std::string ranks = "--nproc_per_node=" + std::to_string(job.slots);
   if (job.elastic()) return rendezvous_flags(inputs, resolved, job);
-  // c10d's workers meet at the host's own name, which a container without a network cannot resolve.
+  // The workers of c10d use the host's own name for their rendezvous. A container without a network
+  // cannot resolve it.
   const bool named = job.port_given || !inputs.request().master_addr.empty();
   if (job.alone() && !named && !inputs.facts().addresses.empty()) {
     return {ranks, "--nnodes=1", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"};
@@ -423,9 +430,9 @@ std::vector<std::string> torchrun_flags(const Inputs& inputs, const ResolvedClus
   return static_flags(job, flag_address(job.address));
 }
 
-// The python options before the script, and whether torchrun's own "python -u" covers them.
+// The Python options before the script. `only_unbuffered`: torchrun's own "python -u" covers them.
 struct PythonOptions {
-  std::vector<std::string> options;  // without -m and -c
+  std::vector<std::string> options;  // excludes -m and -c
   bool only_unbuffered = true;
 };
 PythonOptions options_of(const std::vector<std::string>& command, const PythonCommand& python) {
@@ -441,8 +448,8 @@ PythonOptions options_of(const std::vector<std::string>& command, const PythonCo
   return result;
 }
 
-// Flags that the platform's or the image's PET_* variables would add to ours. A rendezvous that
-// they give is the job's.
+// Unsets PET_* variables of the platform or the image that would add flags to trainit's own. With
+// `keep_rendezvous`, variables that give the job's rendezvous stay.
 std::vector<EnvEdit> unset_agent_variables(const Environ& env, bool keep_rendezvous) {
   static constexpr std::array<std::string_view, 7> kNames = {
       "PET_STANDALONE",   "PET_MODULE",        "PET_NO_PYTHON", "PET_RUN_PATH",
@@ -452,7 +459,7 @@ std::vector<EnvEdit> unset_agent_variables(const Environ& env, bool keep_rendezv
   return unset_present(env, keep_rendezvous ? names.first(4) : names);
 }
 
-// Variables that ask an agent for what it alone does.
+// Returns true if variables request features that only an agent has.
 bool configures_agent(const Environ& env) {
   static constexpr std::array<std::string_view, 10> kNames = {
       "PET_MAX_RESTARTS", "PET_MONITOR_INTERVAL", "PET_START_METHOD",
@@ -495,14 +502,15 @@ void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   }
   plan.elastic_launcher = job.elastic();
   if (job.elastic()) {
-    // Its default, none, ends the job with the first node that leaves.
+    // torchrun's default of no restarts would end the job when the first node leaves.
     process.env.push_back({Kind::kSetDefault, "PET_MAX_RESTARTS", "3"});
   }
   plan.processes.push_back(std::move(process));
 }
 
-// The platform's page prescribes localhost on the first node. An image with torchrun has an agent
-// that publishes its --master_addr to the workers of all nodes, so that name is not for it.
+// Returns the --master_addr for torch.distributed.launch. The platform's documents prescribe
+// localhost on the first node. In an image with torchrun the agent publishes --master_addr to the
+// workers of all nodes, so localhost is not used there.
 std::string legacy_address(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                            const Plan& plan) {
   const bool by_platform = resolved.platform.master_is_localhost && job.node_rank == 0;
@@ -563,7 +571,7 @@ Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& pla
   }
   if (!job.elastic() || given_endpoint(inputs).empty()) TRY(needs_master(job, kPlanning));
   if (job.elastic()) TRY(check_endpoint(inputs, resolved, job));
-  // A range of nodes is torchrun's, whatever the platform uses otherwise.
+  // A range of nodes needs torchrun, whichever launcher the platform uses otherwise.
   if (job.elastic() && !request.torch_launcher) launcher.reset();
   if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, resolved, job, plan);
 

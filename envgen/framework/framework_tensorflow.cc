@@ -1,10 +1,11 @@
-// TensorFlow: one process per node, or per task that the platform started on it, which learns its
-// place from TF_CONFIG (tfconfig.h).
+// TensorFlow: one process per node, or per task that the platform started on it. TF_CONFIG tells
+// the process its role and index (tfconfig.h).
 //
-// Where the platform asks for them, ModelArts' flags (--task_index N --ps_hosts a,b --worker_hosts
-// c,d --job_name worker) go directly behind the script, before the user's own arguments: those then
-// win where a parser takes the last of doubles, and a "--" or a subcommand among them does not
-// swallow ours. A script that is given one of the four keeps its own.
+// Some platforms require ModelArts' flags (--task_index N --ps_hosts a,b --worker_hosts c,d
+// --job_name worker). These flags are inserted directly after the script, before the user's own
+// arguments. There the user's arguments take precedence in parsers that take the last duplicate. A
+// "--" or a subcommand in the user's arguments does not hide the flags either. A script that
+// already gets one of the four flags keeps its own.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +23,8 @@ using Kind = EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a TensorFlow job";
 
-// The kernel counts "NAME=value" and an argument alike, each with its final NUL.
+// Checks the kernel's limit, which applies to "NAME=value" and to an argument alike, with the final
+// NUL.
 Status fits_in_one_string(std::string_view name, std::size_t bytes) {
   if (bytes < kMaxVariableBytes) return {};
   return fail(kPlanning, std::string(name),
@@ -33,11 +35,11 @@ Status fits_in_one_string(std::string_view name, std::size_t bytes) {
 }
 
 struct Config {
-  std::optional<TfConfig> value;    // nothing: a single replica
-  std::optional<std::string> text;  // what TF_CONFIG becomes; nothing: it is there already
+  std::optional<TfConfig> value;    // nullopt: a single replica
+  std::optional<std::string> text;  // new TF_CONFIG; nullopt: not set by trainit
 };
 
-// A node for each task that the platform started; those of one host differ in their ports.
+// The tasks that the platform started, each as a node. Tasks on one host have different ports.
 struct Tasks {
   Cluster cluster;
   int self = 0;
@@ -46,7 +48,7 @@ Tasks started_tasks(const ResolvedCluster& resolved) {
   Tasks tasks;
   for (int rank = 0; rank < static_cast<int>(resolved.cluster.nodes.size()); ++rank) {
     const Node& node = resolved.cluster.nodes[static_cast<std::size_t>(rank)];
-    // By place, not by own_rank: how the platform spread its ranks is not told.
+    // Uses the place, not own_rank: the platform does not say how it distributed its ranks.
     if (rank == resolved.local_node.node_rank) {
       tasks.self = static_cast<int>(tasks.cluster.nodes.size()) + resolved.platform.local_rank;
     }
@@ -98,7 +100,7 @@ bool gives_flag(const std::vector<std::string>& command, std::size_t from, std::
                      });
 }
 
-// The command with the flags of this task behind its script.
+// Returns the command with the flags of this task after its script.
 Result<std::vector<std::string>> with_flags(const ParsedCommand& typed, const TfConfig& config,
                                             Plan& plan) {
   std::vector<std::string> command = typed;
@@ -131,7 +133,7 @@ Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& 
   TRY_ASSIGN(auto config, config_of(resolved, inputs));
 
   std::vector<std::string> command = resolved.platform.command;
-  // A single replica takes part in nothing, so it has no flags either.
+  // A single replica has no cluster, so it gets no flags either.
   const bool flags = inputs.request().tf_flags.value_or(resolved.platform.tf_flags);
   if (flags && config.value && !config.value->cluster.empty()) {
     TRY_ASSIGN(command, with_flags(std::move(command), *config.value, plan));
@@ -147,7 +149,7 @@ Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& 
         "TF_CONFIG is set, but not by the platform, and the job has one node: it is removed");
   }
   std::ranges::move(unset_stale(inputs, plan, rank_variables()), std::back_inserter(process.env));
-  // A parameter server never ends by itself: the job is over when its workers are.
+  // A parameter server never exits on its own: the job is over when its workers have exited.
   if (config.value && config.value->type == "ps") plan.policy.success = SuccessPolicy::kServe;
   plan.processes.push_back(std::move(process));
   return {};

@@ -1,5 +1,6 @@
 #pragma once
-// A node's part of a job whose ranks meet at a master's address: PyTorch's, JAX's and Paddle's.
+// A node's part of a job whose ranks have their rendezvous at a master's address: PyTorch, JAX,
+// Paddle.
 
 #include <optional>
 #include <string>
@@ -17,25 +18,25 @@ struct NodeJob {
   int first_rank = 0;
   int world_size = 1;
   bool mixed_slots = false;
-  std::string address;  // of the master, as this node calls it; "" = not known
+  std::string address;  // the master's, as this node reaches it; "": not known
   int port = 0;
   bool port_given = false;
-  int min_nodes = 0;  // elastic, from so many
-  bool is_task =
-      false;  // one of the job's processes, each of which may be in a container of its own
+  int min_nodes = 0;     // minimum of an elastic job; 0: not elastic
+  bool is_task = false;  // is one process of the job, perhaps alone in its container
 
   [[nodiscard]] bool alone() const { return node_count == 1 && !is_task; }
   [[nodiscard]] bool elastic() const { return min_nodes > 0 && !alone(); }
 };
 
-// Nothing while the node's devices have not been counted. `planning` begins the errors.
+// Returns this node's part of the job; nullopt until the node's devices have been counted.
+// `planning` begins the text of errors.
 Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster& resolved,
                                            const char* planning, int default_port);
 
-// The error where the master's address is not known.
+// Fails if the master's address is not known.
 Status needs_master(const NodeJob& job, const char* planning);
 
-// "host:port", an IPv6 address with its brackets, as flags and endpoints take it.
+// Return the address and "host:port" for flags and endpoints, with brackets around an IPv6 address.
 std::string flag_address(const std::string& address);
 std::string endpoint_of(const NodeJob& job);
 

@@ -1,12 +1,12 @@
 #pragma once
-// sshd between the nodes of a job, as MPI and DeepSpeed launchers need it: which service runs on
-// which node, how the launcher reaches it, who waits for whom, who ends whom. The programs behind
-// it are `trainit peer serve|session|end` (init/cli/commands_peer.cc).
+// The sshd between the nodes of a job, for MPI and DeepSpeed launchers. This unit plans which
+// service runs on which node, how the launcher reaches it, which node waits, and which node ends
+// the others. The programs are `trainit peer serve|session|end` (init/cli/commands_peer.cc).
 //
-// --ssh-key FILE: `peer serve` and `peer end` are given FILE itself; the client is always given
-// DIR/key (`-i DIR/key -o IdentitiesOnly=yes`), the 0600 copy that `peer serve` makes on every node
-// of the job, the launcher's too. The client refuses a mounted secret of mode 0644. Until the copy
-// is there a probe fails and is asked again.
+// --ssh-key FILE: `peer serve` and `peer end` get FILE itself. The client always gets DIR/key
+// (`-i DIR/key -o IdentitiesOnly=yes`), a copy with mode 0600, because it refuses a mounted secret
+// of mode 0644. `peer serve` makes the copy on every node of the job, also on the launcher's. Until
+// the copy exists, a probe fails and is repeated.
 
 #include <span>
 #include <string>
@@ -22,56 +22,59 @@ namespace envgen {
 
 struct SshSetup {
   int port = 22;
-  std::string key;                     // "" = the client's default keys
+  std::string key;                     // "": the client's default keys
   std::string directory;               // RUN_DIR/ssh
-  std::vector<std::string> arguments;  // of the ssh client, for all nodes: -p, -i, options
+  std::vector<std::string> arguments;  // options of the ssh client for all nodes: -p, -i, -o
 
-  // The arguments in one line, as the variables of the launchers hold them: nothing unquotes it.
+  // Returns the arguments in one line, as launchers expect them in variables: without quoting.
   [[nodiscard]] std::string argument_line() const;
 };
 
-// --ssh-port, else 22 for root and 2222 for others; --ssh-key.
+// Returns the setup from --ssh-key and --ssh-port; the default port is 22 for root and 2222 for
+// other users. Fails with --user, without a run directory, or if a path has blanks or quotes.
 Result<SshSetup> ssh_setup(const Inputs& inputs);
 
-// The node that launches: the one with the role "launcher", else the first.
+// Returns the node that launches: the one with the role "launcher", otherwise the first.
 int launching_node(const Cluster& cluster);
 
-// The hosts of all nodes but `self`. An error when one has no name.
+// Returns the hosts of all nodes except `self`. Fails if a node has no host name.
 Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self);
 
-// The sshd of a node that also runs a launcher: a service beside the main task.
+// Adds the sshd of a node that also runs a launcher, as a service beside the main task.
 void add_sshd_service(const Inputs& inputs, const SshSetup& setup, Plan& plan,
                       const char* name = "sshd");
 
-// A worker: its main task is the sshd, which ends when the launcher says with which code, when no
-// launcher came within --launcher-timeout, or when it is stopped.
+// Makes the node a worker: its main task is the sshd. The sshd ends with the exit code that the
+// launcher sends. It also ends if no launcher connects within --launcher-timeout, or when it is
+// stopped.
 void serve_as_worker(const Inputs& inputs, const SshSetup& setup, Plan& plan);
 
-// Whether the plan is a worker's.
+// Returns true if the plan is a worker's.
 bool is_worker(const Plan& plan);
 
-// On the launcher's node: wait until each of `hosts` answers; after the job tell them its exit
-// code.
+// Makes the launcher's node wait until each of `hosts` answers, and send them the job's exit code
+// after the job.
 void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
                               const std::vector<std::string>& hosts, Plan& plan);
 
-// The stop of the launcher's node, its stop request at 0, before wait_for_and_end_workers() has
-// planned it; on a worker's node too.
+// Returns the stop budget of the launcher's node, with the stop request at 0. Can be called before
+// wait_for_and_end_workers(), and on a worker's node.
 Budget launching_stop_budget(const Plan& plan);
 
-// With plan.link, where node 0 is the launcher's: the workers hear the end by it, and those are not
-// called.
+// If the plan has a link and node 0 is the launcher's, sends the end of the job over the link.
+// Workers that receive it there are not called through ssh.
 void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& plan);
 
-// Ranks and processes of whoever started this container ("srun trainit", an mpirun around it): a
-// process that finds another MPI's rank believes to be it.
+// Returns the variables of a launcher that started this container ("srun trainit", an mpirun around
+// it). A process that finds another MPI's rank would use that rank.
 std::span<const std::string_view> stale_launch_variables();
 
-// Unsets those and rank_variables(): who a process is comes from the launcher that starts it.
+// Unsets these variables and rank_variables(): a process gets its rank from the launcher that
+// starts it.
 void unset_stale_launch(const Inputs& inputs, Plan& plan);
 
-// Inside a Slurm allocation OpenMPI and Hydra would start their daemons with srun, and OpenMPI
-// would start them on the allocation's nodes instead of the hostfile's.
+// Prevents launchers from using Slurm. In a Slurm allocation OpenMPI and Hydra would start their
+// daemons with srun, and OpenMPI would use the allocation's nodes instead of the hostfile's.
 void keep_launchers_from_slurm(const Inputs& inputs, Plan& plan);
 
 }  // namespace envgen

@@ -9,11 +9,11 @@
 namespace envgen {
 namespace {
 
-// Python 3.6 to 3.11: PyTorch before 2.2 was built for no other.
+// Python 3.6 to 3.11, the only versions for which PyTorch before 2.2 was built.
 constexpr int kFirstMinor = 6;
 constexpr int kLastMinor = 11;
 
-// "__version__ = '2.1.2+cu121'" is a version before 2.2.
+// Returns true for a version before 2.2, as in "__version__ = '2.1.2+cu121'".
 bool is_before_2_2(std::string_view text) {
   constexpr std::string_view kName = "__version__";
   text.remove_prefix(std::min(text.find(kName), text.size()));
@@ -39,7 +39,7 @@ bool has_torch_before_2_2(Inputs& inputs, const Plan& plan, const std::string& p
     old = true;
     whole = whole && is_before_2_2(state->content);
   };
-  // Where pip, conda and Debian put packages of an interpreter, and PYTHONPATH.
+  // Look where pip, conda and Debian install an interpreter's packages, and in PYTHONPATH.
   std::string_view listed = env.get_or("PYTHONPATH", "");
   while (!listed.empty()) look_in(take_part(listed, ':'), "", "");
   std::string_view prefix(interpreter);

@@ -18,7 +18,7 @@ bool has_blank(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The length of the variable's name that `text` begins with.
+// Returns the length of the variable's name at the beginning of `text`.
 std::size_t name_at(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return 0;
   const auto end = std::ranges::find_if_not(text, [](char c) {
@@ -27,14 +27,16 @@ std::size_t name_at(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// "--flag=a&&b" is one argument that had quotes around it.
+// Returns whether the word is a shell operator. One argument such as "--flag=a&&b", which had
+// quotes around it, is not.
 bool is_operator(std::string_view word) {
   if (word == "|" || word == "&" || word == "|&") return true;
   return word.starts_with("&&") || word.starts_with("||") || word.starts_with(';') ||
          word.ends_with("&&") || word.ends_with(';');
 }
 
-// ">", "2>&1", ">log", "&>>log", "</data/in". "<pad>" and ">=0.5" are what users pass to scripts.
+// Returns whether the word is a redirection: ">", "2>&1", ">log", "&>>log", "</data/in". The words
+// "<pad>" and ">=0.5", which users pass to scripts, are not.
 bool is_redirection(std::string_view word) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const bool numbered = digits > 0;
@@ -49,8 +51,8 @@ bool is_redirection(std::string_view word) {
   return word.empty() || (!word.ends_with('>') && !is_digit(word[0]) && word[0] != '=');
 }
 
-// What only a shell knows, or nothing. The word after -c is a program's text of its own, and one
-// with a blank in it was quoted.
+// Returns a word that only a shell understands, or nothing. The word after -c is skipped as a
+// program's own text, and a word with a blank because it was quoted.
 std::optional<std::string> shell_syntax_in(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -60,7 +62,7 @@ std::optional<std::string> shell_syntax_in(const std::vector<std::string>& words
   return std::nullopt;
 }
 
-// "$NAME" or "${NAME}" at the beginning of `text`. Without a name: there is none.
+// "$NAME" or "${NAME}" at the beginning of `text`. An empty name means that no reference is there.
 struct Reference {
   std::string_view name;
   std::size_t length = 0;
@@ -76,7 +78,7 @@ Reference reference_at(std::string_view text) {
   return {text.substr(begin, size), end + (begin == 2 && closed ? 1 : 0), closed};
 }
 
-// A character that makes splitting a line at its blanks wrong, or nothing.
+// Returns a character that forbids splitting a line at its blanks, or nothing.
 std::optional<std::string> special_in(std::string_view line,
                                       std::span<const std::string_view> filled) {
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -94,8 +96,8 @@ std::optional<std::string> special_in(std::string_view line,
   return std::nullopt;
 }
 
-// Where the words begin that a shell inside of the command reads as its text: the one behind its
-// -c. The command's size without one.
+// Returns the index of the word after -c that a shell inside the command reads as its text. Without
+// such a word returns the command's size.
 std::size_t shell_text_in(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (!is_shell(command[i])) continue;
@@ -119,7 +121,7 @@ std::string in_quotes(std::string_view text, char quote, std::string_view escape
   return result + quote;
 }
 
-// The words as a shell's line. A word with a blank keeps its bounds; variables stay variables.
+// Joins the words to a line for a shell. A word with a blank is quoted; variables stay variables.
 std::string line_of(const std::vector<std::string>& words) {
   if (words.size() == 1) return words[0];
   std::string line;
@@ -173,14 +175,14 @@ bool is_assignment(std::string_view word) {
 
 std::optional<FlagValue> find_flag(const std::vector<std::string>& command,
                                    std::string_view launcher, std::string_view flags) {
-  constexpr std::string_view kEnds = " \t\n\"'`;&|()";  // of a word in a shell's text
+  constexpr std::string_view kEnds = " \t\n\"'`;&|()";  // end of a word in a shell's text
   enum class Place : std::uint8_t { kBefore, kFlags, kProgram };
   const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
   Place place = launcher.empty() ? Place::kFlags : Place::kBefore;
   bool next = false;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string_view word = command[i];
-    const Place outside = place;  // where each command of this text begins
+    const Place outside = place;  // place at which each command of this text begins
     std::size_t end = 0;
     for (std::size_t at = 0; (at = word.find_first_not_of(kEnds, at)) != word.npos; at = end) {
       const bool continued = end > 0 && word[end - 1] == '\\';
@@ -222,7 +224,7 @@ Result<std::vector<std::string>> without_shell_syntax(const std::vector<std::str
                                                       std::string_view platform,
                                                       std::span<const std::string_view> filled) {
   if (command.empty()) return command;
-  // A platform that hands on its text field unsplit.
+  // A platform may pass its text field as one argument.
   const bool one_line = command.size() == 1 && has_blank(command[0]);
   std::vector<std::string> words = one_line ? split_words(command[0]) : command;
   if (words.empty()) return command;

@@ -13,7 +13,7 @@ std::unexpected<Error> refuse(const std::string& spec, std::string found, std::s
   return fail(kWhat, "--data " + spec, std::move(found), std::move(fix));
 }
 
-// "/a//b/./c/" is "/a/b/c". ".." stays: what it leads to depends on links.
+// Normalises a path: "/a//b/./c/" is "/a/b/c". ".." stays, because its target depends on links.
 std::string plain(std::string_view path) {
   std::string result;
   while (!path.empty()) {
@@ -71,7 +71,7 @@ Result<Dataset> dataset_of(const std::string& spec) {
   return dataset;
 }
 
-// A name and a variable that none of `others` has.
+// Sets a name and a variable that none of `others` has.
 void name_apart(Dataset& dataset, const std::vector<Dataset>& others) {
   const std::string name = dataset.name;
   const std::string variable = variable_of(name);
@@ -85,7 +85,8 @@ void name_apart(Dataset& dataset, const std::vector<Dataset>& others) {
   }
 }
 
-// A copy is put at its place as a whole: nothing else may lie in it, nor it in what is copied.
+// Refuses overlapping places. A copy is published as a whole, so no other dataset may be inside its
+// destination, and the destination may not be inside a source.
 Status check_places(const DataRequest& request, const std::vector<Dataset>& datasets) {
   for (std::size_t at = 0; at < datasets.size(); ++at) {
     const std::string& place = datasets[at].destination;

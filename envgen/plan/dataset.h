@@ -1,6 +1,6 @@
 #pragma once
-// The datasets that are copied to fast local storage before a job starts (--data SRC[=DST]): how
-// they are asked for, and what the job's variables are called.
+// The datasets that trainit copies to fast local storage before a job starts (--data SRC[=DST]):
+// the request, and the names of the job's variables.
 
 #include <cstdint>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace envgen {
 
-// What happens when a dataset cannot be copied.
+// The reaction to a dataset that cannot be copied.
 enum class OnDataFailure : unsigned char {
   kSource,  // the job reads the source, with a warning
-  kFail,    // it does not start
+  kFail,    // the job does not start
 };
 
-// Of the file system that is written to, what must stay free. A node whose disk is full takes no
-// more jobs, so a copy stops before.
+// The free space that a copy must leave on its file system. A node whose disk is full takes no more
+// jobs, so the copy stops earlier.
 struct Headroom {
   std::int64_t bytes = 0;
-  int percent = 5;  // of its size; the larger of the two counts
+  int percent = 5;  // of the file system's size; the larger limit applies
 
   bool operator==(const Headroom&) const = default;
 };
@@ -29,20 +29,20 @@ struct Headroom {
 inline constexpr std::int64_t kCacheTtlMs = 7LL * 24 * 60 * 60 * 1000;
 
 struct DataRequest {
-  std::vector<std::string> specs;  // SRC or SRC=DST
-  std::string root;                // of the node's cache; "" = the first that is large enough
-  std::string version;  // the source is what it was while this is the same; "" = look at it
+  std::vector<std::string> specs;    // SRC or SRC=DST
+  std::string root;                  // directory of the node's cache; "" = the first large enough
+  std::string version;               // equal version = unchanged source; "" = compare the source
   std::vector<std::string> include;  // patterns, see path_filter.h
   std::vector<std::string> exclude;
-  bool verify = false;   // each byte is read again and compared by its hash
-  bool durable = false;  // synced to the disk before it is published
+  bool verify = false;   // read each byte again and compare its hash
+  bool durable = false;  // sync the copy to the disk before it is published
   bool link = false;     // a source that is a symbolic link is made to point to the copy
   OnDataFailure on_failure = OnDataFailure::kSource;
-  std::int64_t timeout_ms = 0;  // of each dataset; 0 = none
-  int workers = 0;              // processes a dataset; 0 = by the machine
+  std::int64_t timeout_ms = 0;  // for each dataset; 0 = no limit
+  int workers = 0;              // processes a dataset; 0 = chosen by the machine
   Headroom headroom;
-  std::int64_t cache_ttl_ms = kCacheTtlMs;  // unused for so long, it may go; 0 = at once
-  std::int64_t cache_max_bytes = 0;         // of all that the cache holds; 0 = no limit
+  std::int64_t cache_ttl_ms = kCacheTtlMs;  // idle time before a copy may be deleted; 0 = at once
+  std::int64_t cache_max_bytes = 0;         // size of the whole cache; 0 = no limit
 
   bool operator==(const DataRequest&) const = default;
 };
@@ -51,14 +51,15 @@ struct Dataset {
   std::string name;         // "imagenet": the last component of its source
   std::string variable;     // "TRAINIT_DATASET_IMAGENET"
   std::string source;       // absolute
-  std::string destination;  // absolute; "" = the node's cache
+  std::string destination;  // absolute; "" = in the node's cache
 
   bool operator==(const Dataset&) const = default;
 };
 
-// In the order of the specs. A spec is split at its first "=/": a path may hold a "=", as Hive's
-// partitions do. A second dataset of the same name gets "-2" and "_2". Errors: a path that is not
-// absolute, the root directory, the same destination twice, one inside another one or its source.
+// Returns the datasets in the order of the specs. A spec is split at its first "=/", because a path
+// may contain "=", as Hive's partitions do. A second dataset of the same name gets "-2" and "_2".
+// Errors: a path that is not absolute, the root directory, the same destination twice, one inside a
+// second one or inside its source.
 Result<std::vector<Dataset>> datasets_of(const DataRequest& request);
 
 }  // namespace envgen

@@ -17,7 +17,7 @@ void write_dataset(json::Writer& out, const Dataset& dataset, const DataRequest&
   if (!dataset.destination.empty()) {
     v.add("destination", dataset.destination);
   } else if (request.root.empty()) {
-    out.key("root").null();  // the first that is large enough
+    out.key("root").null();  // null: the first one that is large enough
   } else {
     v.add("root", request.root);
   }

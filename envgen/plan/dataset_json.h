@@ -1,5 +1,5 @@
 #pragma once
-// A plan's datasets as `trainit plan` shows them. What nobody chose is left out.
+// A plan's datasets as `trainit plan` shows them. An empty version or pattern list is left out.
 
 #include <string>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace envgen {
 
-// The key "data" and its array, an object a dataset; without any it is empty.
+// Writes the key "data" and its array: an object for each dataset, or an empty array.
 void write_data(json::Writer& out, const std::vector<Dataset>& datasets,
                 const DataRequest& request);
-// Lines for a person.
+// Returns the lines for the text output.
 ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
 
 }  // namespace envgen

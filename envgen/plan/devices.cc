@@ -31,8 +31,8 @@ constexpr const char* kNoDevice = "no device in /dev";
 constexpr int kAnyIndex = std::numeric_limits<int>::max();
 constexpr const char* kKfdNodes = "/sys/class/kfd/kfd/topology/nodes";
 
-// The names "<prefix><digits>": nvidiactl and davinci_manager are none. By number, because a
-// directory lists davinci10 before davinci2.
+// Returns the names "<prefix><digits>", but not nvidiactl or davinci_manager. They are sorted by
+// number, because a directory lists davinci10 before davinci2.
 std::vector<std::string> devices_in(const PathState& dev, std::string_view prefix) {
   std::vector<std::string> names;
   for (const std::string& name : dev.entries) {
@@ -50,8 +50,8 @@ bool has_entry(const PathState& directory, std::string_view name) {
   return std::ranges::find(directory.entries, name) != directory.entries.end();
 }
 
-// "0-3" -> 4, "GPU-5b6e" -> 1; 0 for a word that names no device ("none", "NoDevFiles", "-1", a
-// path, a name of CDI).
+// Returns the number of devices in an item: "0-3" -> 4, "GPU-5b6e" -> 1. Returns 0 for a word that
+// names no device ("none", "NoDevFiles", "-1", a path, a name of CDI).
 int width_of(std::string_view item, bool indices) {
   if (is_digits(item)) return 1;
   if (item.find_first_of("/=") != std::string_view::npos) return 0;
@@ -59,7 +59,7 @@ int width_of(std::string_view item, bool indices) {
   if (dash == std::string_view::npos || dash == 0) return 0;
   const auto first = parse_count<int>(item.substr(0, dash));
   const auto last = parse_count<int>(item.substr(dash + 1));
-  if (!first || !last || indices) return 1;  // a UUID; to CUDA a number and more
+  if (!first || !last || indices) return 1;  // a UUID; CUDA reads the number and ignores the rest
   return *last >= *first && *last - *first < 1024 ? *last - *first + 1 : 1;
 }
 
@@ -69,10 +69,11 @@ struct Listed {
   bool whole = false;  // each item is a device
 };
 
-// Counts what a list picks, up to the first item that is no device. `below`: the numbers are
-// indices of that many devices, as CUDA and HIP count; 0: any numbers, and ranges of them. A
-// process sees one MIG device, however many are listed, and no other device beside it (NVIDIA MIG
-// User Guide, "CUDA Device Enumeration"). "GPU:MIG" is the index of one.
+// Counts the devices that a list picks, up to the first item that is no device. If `below` is not
+// 0, the numbers are indices of that many devices, as CUDA and HIP count. If it is 0, they are any
+// numbers or ranges. A process sees one MIG device, however many are listed, and no other device
+// beside it (NVIDIA MIG User Guide, "CUDA Device Enumeration"). "GPU:MIG" is the index of a MIG
+// device.
 Listed listed_devices(std::string_view list, int below) {
   Listed listed;
   while (!list.empty()) {
@@ -98,8 +99,8 @@ void narrow_by(const Inputs& inputs, std::string_view variable, bool indices, De
   if (chosen) narrow(count, variable, listed_devices(*chosen, indices ? count.count : 0));
 }
 
-// A runtime's words say how the devices came, not how many: "all", "void" and names of CDI, beside
-// which they are there.
+// Narrows by a runtime's list. A runtime's words "all" and "void" and names of CDI do not give a
+// number: devices may exist with each of them.
 void narrow_by_runtime(const Inputs& inputs, std::string_view variable, DeviceCount& count) {
   const Listed listed = listed_devices(inputs.variable(variable), 0);
   if (listed.whole) narrow(count, variable, listed);
@@ -110,14 +111,14 @@ std::string source_of(const std::vector<std::string>& files) {
   return concat({files[0], " and ", std::to_string(files.size() - 1), " more"});
 }
 
-// Whether some GPU of this node is divided into MIG devices; nothing while that is not known. Their
-// capabilities are /dev/nvidia-caps/nvidia-cap<N>, and the driver's list says which N are of a GPU.
-// An unreadable list leaves it open: `unsure`.
+// Returns whether a GPU of this node is divided into MIG devices, or nothing while that is not
+// known. Their capabilities are /dev/nvidia-caps/nvidia-cap<N>, and the driver's list says which N
+// belong to a GPU. If the list is unreadable, sets `unsure`.
 std::optional<bool> is_divided(Inputs& inputs, const PathState& dev, bool& unsure) {
   if (!has_entry(dev, "nvidia-caps")) return false;
   const PathState* caps = inputs.content("/dev/nvidia-caps");
   if (caps == nullptr) return std::nullopt;
-  constexpr int kFirstOfGpu = 3;  // 1 and 2 are of MIG's configuration and monitor
+  constexpr int kFirstOfGpu = 3;  // 1 and 2 belong to MIG's configuration and monitor
   std::vector<int> numbers = device_numbers(*caps, "nvidia-cap");
   std::erase_if(numbers, [](int number) { return number < kFirstOfGpu; });
   if (numbers.empty()) return false;
@@ -129,7 +130,7 @@ std::optional<bool> is_divided(Inputs& inputs, const PathState& dev, bool& unsur
   });
 }
 
-// A kind's devices as its framework counts them.
+// Counts a kind's devices as its framework does.
 std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, const DeviceKind& kind,
                                       const std::vector<std::string>& files) {
   using Holds = DeviceKind::Holds;
@@ -137,7 +138,7 @@ std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, cons
   if (kind.holds == Holds::kParts) count.count = 0;
   const std::string_view chosen = inputs.variable(kind.process_variable);
   if (kind.holds != Holds::kDevice) {
-    // "0.1" is a tile, which is a device or not by the hierarchy that is asked for.
+    // "0.1" is a tile. The requested hierarchy decides whether a tile is a device.
     const Listed listed = listed_devices(chosen, 0);
     if (listed.whole && !chosen.contains('.')) narrow(count, kind.process_variable, listed);
     return count;
@@ -155,7 +156,7 @@ std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, cons
   return count;
 }
 
-// The number behind `name` in a text of lines "NAME NUMBER"; 0 without it.
+// Returns the number after `name` in a text of lines "NAME NUMBER"; 0 without such a line.
 int property(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
@@ -164,10 +165,10 @@ int property(std::string_view text, std::string_view name) {
   return 0;
 }
 
-// AMD's. /dev/kfd is one for all; each GPU, or partition of one, is a node of the kernel's topology
-// that names its render node, and ROCm uses those whose render node it may open. A display's GPU of
-// another maker has a render node, and no such node. The kernel refuses (EPERM) what the container
-// was not given. No source: no GPU of AMD's is here.
+// Counts AMD's GPUs. All share /dev/kfd. Each GPU, or partition of one, is a node of the kernel's
+// topology that names its render node. ROCm uses those whose render node it may open. A display GPU
+// of another maker has a render node, but no topology node. The kernel refuses (EPERM) the nodes
+// that the container was not given. An empty `source` means that there is no AMD GPU.
 // Sources: Linux drivers/gpu/drm/amd/amdkfd/kfd_topology.c, ROCm "GPU isolation techniques".
 std::optional<DeviceCount> count_kfd(Inputs& inputs, const PathState& dev) {
   auto render = device_files(inputs, dev, kRender);
@@ -187,15 +188,15 @@ std::optional<DeviceCount> count_kfd(Inputs& inputs, const PathState& dev) {
   if (count.known && count.count == 0) return count;
   count.source = concat({"/dev/kfd", count.known ? "" : " without ", count.known ? "" : kKfdNodes});
   narrow_by_runtime(inputs, "AMD_VISIBLE_DEVICES", count);
-  // ROCr's list is applied first; HIP picks from what it left, by CUDA's name where its own is not
-  // set.
+  // ROCr's list is applied first. HIP picks from the remaining devices, by CUDA's variable if its
+  // own is not set.
   narrow_by(inputs, kRocr, true, count);
   narrow_by(inputs, inputs.env().get(kHip) ? kHip : kCuda, true, count);
   return count;
 }
 
-// Leaves the render nodes that are no display's: no VGA controllers to PCI. The only one is a
-// display's, too, where nobody says what it is. False while that is not known.
+// Drops the render nodes of displays, which PCI calls VGA controllers. A single render node of
+// unknown class is taken for a display's, too. Returns false while a class is not known.
 bool drop_displays(Inputs& inputs, std::vector<std::string>& files) {
   bool looked = true;
   const bool only = files.size() == 1;
@@ -209,7 +210,7 @@ bool drop_displays(Inputs& inputs, std::vector<std::string>& files) {
   return looked;
 }
 
-// Two names or more that differ in their number alone: devices of some kind.
+// Returns two or more names that differ only in their number: devices of some kind.
 std::vector<std::string> series_in(const PathState& directory) {
   for (const std::string& name : directory.entries) {
     const std::size_t end = name.find_last_not_of("0123456789") + 1;
@@ -225,8 +226,9 @@ DeviceCount uncounted(std::string place, const std::vector<std::string>& names, 
   return {.count = 0, .source = std::move(place), .known = false, .sure = sure};
 }
 
-// The bus of a host whose devices are all this container's: what PCI calls a processing accelerator
-// or a 3D controller, whatever files its driver has. A single one is no question: one rank.
+// Looks at the PCI bus of a host whose devices all belong to this container. It counts processing
+// accelerators and 3D controllers, whatever files their driver has. A single one leaves no
+// question: one rank.
 std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   const std::string place = "/sys/bus/pci/devices";
   const PathState* all = inputs.content(place);
@@ -244,9 +246,10 @@ std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   return found.size() < 2 ? DeviceCount{} : uncounted("PCI device ", found, true);
 }
 
-// Numbered devices in a /dev that somebody filled for this container: what no runtime puts there
-// by itself was given to it, whatever its name. Network cards and disks come so, too: not sure. The
-// host's own, which has the kernel's log, is full of others.
+// Finds numbered devices of unknown kinds in a /dev that was filled for this container. A device
+// that no runtime adds by default was given to the container. Network cards and disks are added in
+// the same manner, so the result is not sure. A host's own /dev, which has the kernel's log,
+// contains many others.
 std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev) {
   constexpr auto kUsual =
       words("console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm",
@@ -256,7 +259,7 @@ std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev)
   if (auto names = series_in(dev); !names.empty()) return uncounted("/dev/", names, false);
   bool looked = true;
   for (const std::string& name : dev.entries) {
-    // NVIDIA's control files come without a device, too.
+    // NVIDIA's control files exist without a device, too.
     if (name.starts_with("nvidia")) continue;
     if (std::ranges::find(kUsual, std::string_view(name)) != kUsual.end()) continue;
     const std::string path = "/dev/" + name;
@@ -268,7 +271,7 @@ std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev)
   return looked ? std::optional(DeviceCount{}) : std::nullopt;
 }
 
-// A list of devices for a maker's runtime, whoever that is: FOO_VISIBLE_DEVICES=0,1.
+// Finds a list of devices for the runtime of any maker: FOO_VISIBLE_DEVICES=0,1.
 DeviceCount listed_by_variable(const Inputs& inputs) {
   constexpr auto kThings = words("DEVICES", "CHIPS", "CORES", "MODULES", "CARDS", "PUS");
   for (const std::string& entry : inputs.env().entries()) {
@@ -304,8 +307,8 @@ std::optional<DeviceCount> count_known_kinds(Inputs& inputs) {
     if (files->empty()) continue;
     auto count = count_kind(inputs, *dev, kind, *files);
     if (count && !count->known && render && files->size() == 1) {
-      count->count = 0;     // how many tiles it has is not known
-      count->sure = false;  // a virtual machine's, or a second display's
+      count->count = 0;     // the number of its tiles is not known
+      count->sure = false;  // it may be a virtual machine's or a second display's
     }
     return count;
   }
@@ -319,7 +322,7 @@ std::optional<DeviceCount> count_devices(Inputs& inputs) {
   if (!sign) return sign;
   const DeviceCount listed = listed_by_variable(inputs);
   if (sign->known) sign = listed;
-  if (!listed.known) sign->sure = true;  // unknown files, and a list that says what they are
+  if (!listed.known) sign->sure = true;  // unknown files, and a list that names their kind
   return sign->known ? count : sign;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// Platforms that tell each node of a job the same facts, by variables of their own names: how many
-// nodes there are, which one this is, and where the first one is or where all of them are. A row
-// makes the platform's profile (envgen/platform/platform_counted.cc), and the signs that a job
-// whose variables are not all there has several nodes (cluster_signs.h).
+// Platforms that give each node of a job the same facts, by variables with names of their own. The
+// facts are the number of nodes, this node's number, and the address of the first or of all nodes.
+// A row makes the platform's profile (envgen/platform/platform_counted.cc). It also makes the signs
+// of several nodes for a job that lacks some of the variables (cluster_signs.h).
 
 #include <cstddef>
 #include <iterator>
@@ -10,18 +10,18 @@
 
 namespace envgen {
 
-// Names of variables; "" = the platform has none of that kind.
+// Names of variables. "" = the platform has no such variable.
 struct GivenNames {
   std::string_view platform;
-  std::string_view count;   // how many nodes
+  std::string_view count;   // number of nodes
   std::string_view own;     // number of this node, from 0
   std::string_view leader;  // address of node 0
-  std::string_view hosts;   // addresses of all nodes, by their numbers
+  std::string_view hosts;   // addresses of all nodes, in the order of their numbers
   std::string_view slots;   // devices of a node
   std::string_view job;     // id of the job
-  bool pods = false;        // node N is called as the leader is, with "-N"
-  bool always = false;      // also where no ranks were asked for
-  bool leaders = false;     // where there is no leader, nodes are jobs of their own
+  bool pods = false;        // node N has the leader's name, followed by "-N"
+  bool always = false;      // applies also if the user did not ask for ranks
+  bool leaders = false;     // if the leader's variable is missing, nodes are jobs of their own
 };
 
 // Sources: docs/platforms.md.
@@ -65,7 +65,7 @@ inline constexpr GivenNames kGivenRows[] = {
 };
 inline constexpr std::size_t kGivenNames = std::size(kGivenRows);
 
-// Reads the packed table, which has no addresses (packed_texts.h).
+// Unpacks a row of the table, which is stored without addresses (packed_texts.h).
 GivenNames given_names(std::size_t row);
 
 }  // namespace envgen

@@ -1,6 +1,6 @@
 #pragma once
-// A snapshot as the platforms read it: what is not in it yet is noted as a want, so that the list
-// of paths to look at can never differ from what is used.
+// A snapshot as the platforms read it. A lookup of a path that the snapshot lacks is recorded as a
+// want. So the list of paths to look at can never differ from the paths that are used.
 
 #include <optional>
 #include <set>
@@ -23,20 +23,21 @@ class Inputs {
       : snapshot_(snapshot), request_(request), command_(request.command), memo_(memo) {}
 
   [[nodiscard]] const Request& request() const { return request_; }
-  // The request's; a platform's rules may make another of it (PlatformFacts::command).
+  // The request's command. A platform's rules may change it (PlatformFacts::command).
   [[nodiscard]] const ParsedCommand& command() const { return command_; }
   [[nodiscard]] const Facts& facts() const { return snapshot_.facts; }
   [[nodiscard]] const Environ& env() const { return snapshot_.env; }
-  // A variable's value, "" when it is unset.
+  // Returns a variable's value, "" if it is unset.
   [[nodiscard]] std::string_view variable(std::string_view name) const {
     const std::string_view value = snapshot_.env.get_or(name, "");
     if (value.empty() && name.ends_with("_PORT")) note_link(name);
     return value;
   }
-  // Lines about the links to Services that were asked for as variables.
+  // Messages about links to Services that take the place of variables that were read.
   [[nodiscard]] const std::set<std::string>& ignored_links() const { return ignored_links_; }
 
-  // nullptr when the snapshot does not hold it: it is wanted then, and the answer is provisional.
+  // Returns the path's state with its content. Returns nullptr if the snapshot does not hold it:
+  // the path is then recorded as wanted, and the answer is provisional.
   const PathState* content(const std::string& path) {
     const PathState* state = find(path, true);
     if (state != nullptr && state->kind == PathState::Kind::kFile) files_read_.insert(path);
@@ -44,8 +45,8 @@ class Inputs {
   }
   const PathState* kind(const std::string& path) { return find(path, false); }
 
-  // Notes why the number of this node's ranks is a question; the first note counts. Not `sure`: a
-  // warning is enough.
+  // Notes why the number of this node's ranks is not known. Only the first note is kept. If not
+  // `sure`, a warning is enough.
   void note_uncounted(Error error, bool sure) {
     if (uncounted_) return;
     uncounted_ = std::move(error);
@@ -55,8 +56,8 @@ class Inputs {
   [[nodiscard]] bool uncounted_surely() const { return uncounted_surely_; }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
-  [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: there is none
-  // Files whose bytes have been asked for so far.
+  [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: no memo
+  // Files whose content was read so far.
   [[nodiscard]] const std::set<std::string>& files_read() const { return files_read_; }
 
  private:
@@ -68,7 +69,7 @@ class Inputs {
     return nullptr;
   }
 
-  // It was looked at before only for what it is.
+  // Returns whether the snapshot has the path's type but not its content.
   static bool content_unread(const PathState& state) {
     const bool empty = state.content.empty() && state.entries.empty();
     if (state.kind == PathState::Kind::kDirectory) return empty && !state.listed;
@@ -91,11 +92,11 @@ class Inputs {
   bool uncounted_surely_ = false;
 };
 
-// Whether `path` is a directory that can be written, or can become one: its nearest ancestor that
-// exists is. True while that is not known yet.
+// Returns whether `path` is a writable directory, or can become one because its nearest existing
+// ancestor is. Returns true while the snapshot lacks a path for that.
 bool can_be_made(Inputs& inputs, const std::string& path);
 
-// `path` as seen from `directory`: unchanged when absolute; "." and ".." stay as they are.
+// Returns `path` as seen from `directory`. An absolute path is unchanged; "." and ".." stay.
 std::string join_path(std::string_view directory, std::string_view path);
 
 }  // namespace envgen

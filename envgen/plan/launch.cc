@@ -7,7 +7,7 @@
 namespace envgen {
 namespace {
 
-constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's, when PATH is unset
+constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's default if PATH is unset
 
 }  // namespace
 
@@ -17,7 +17,7 @@ bool starts_msrun(const ParsedCommand& command) {
 
 namespace {
 
-// Of the launcher's own flags, which end at the script or its module.
+// Finds the log directory among the launcher's own flags, which end at the script or its module.
 std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t from) {
   for (std::size_t i = from; i < argv.size(); ++i) {
     const std::string_view word = argv[i];
@@ -36,11 +36,11 @@ void find_rank_logs(const Inputs& inputs, Process& process) {
   const ParsedCommand command(process.argv);
   if (!command.is_launcher()) return;
   const bool msrun = starts_msrun(command);
-  // All that read torchrun's variables are it, or start it with what they were given.
+  // A launcher that reads torchrun's variables is torchrun, or starts it with its own flags.
   if (!msrun && command.launcher()->reads != LauncherReads::kPet) return;
   std::string_view told = log_dir_flag(command, command.launcher_arguments());
   if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");
-  if (!msrun && told.empty()) return;  // a new one in /tmp
+  if (!msrun && told.empty()) return;  // torchrun makes a new directory in /tmp
   process.rank_logs = msrun ? RankLogs::kMsrun : RankLogs::kTorchrun;
   process.rank_dir = join_path(process.cwd, told.empty() ? "." : told);
 }
@@ -116,7 +116,7 @@ FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::strin
     const std::string directory = join_path(inputs.facts().cwd, path_list.substr(0, colon));
     const std::string place = join_path(directory, name);
     const PathState* state = inputs.kind(place);
-    // All of them are looked at in one round.
+    // Continue, so that one round looks at all directories.
     if (state == nullptr) found.known = false;
     if (found.known && state->kind == PathState::Kind::kFile) {
       found.path = place;
@@ -185,12 +185,12 @@ std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
       {Kind::kSet, "TORCHELASTIC_USE_AGENT_STORE", "False"},
       {Kind::kSetDefault, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
   };
-  // Later versions warn of the old name on each rank.
+  // Later versions warn about the old name on each rank.
   if (rank.before_2_2) edits.push_back({Kind::kSetDefault, "NCCL_ASYNC_ERROR_HANDLING", "1"});
   if (!rank.error_file.empty()) {
     edits.push_back({Kind::kSet, "TORCHELASTIC_ERROR_FILE", rank.error_file});
   }
-  // As torchrun does: each rank's threads would otherwise use every CPU.
+  // Torchrun does the same: each rank's threads would otherwise use every CPU.
   if (rank.local_world_size > 1) edits.push_back({Kind::kSetDefault, "OMP_NUM_THREADS", "1"});
   return edits;
 }

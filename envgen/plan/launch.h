@@ -1,6 +1,6 @@
 #pragma once
-// Helpers of several framework launchers: which program a command starts, where a process's output
-// goes, the environment of a PyTorch rank, stale rank variables.
+// Helpers of several framework launchers: the program that a command starts, the output of a
+// process, the environment of a PyTorch rank, stale rank variables.
 
 #include <span>
 #include <string>
@@ -13,57 +13,61 @@
 
 namespace envgen {
 
-// Whether the command itself is MindSpore's msrun.
+// Returns whether the command itself is MindSpore's msrun.
 bool starts_msrun(const ParsedCommand& command);
 
-// Where a node's process writes. By default the first one inherits, each other one has a file.
+// Returns whether a node's process inherits stdout and stderr. By default the first one does, and
+// each other one has a file.
 bool inherits_output(const Request& request, std::size_t index);
 
 // Names the log and the environment file of a rank that is about to join plan.processes.
 void add_rank_log(const Request& request, const PlatformFacts& platform, const Plan& plan,
                   Process& process);
 
-// The one process of a node that runs `argv`, in the platform's directory; with --output files it
-// has a log as a rank has. It is a rank where the platform started it as one
-// (PlatformFacts::own_rank). Of a launcher it knows where that keeps what its ranks write, as far
-// as its flags and variables say so.
+// Returns the single process of a node that runs `argv` in the platform's directory. With --output
+// files it has a log, as a rank has. It is a rank if the platform started it as one
+// (PlatformFacts::own_rank). For a launcher, the directory of its ranks' output is set if the
+// launcher's flags and variables name it.
 Process main_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, Plan& plan);
 
-// One of the ranks that trainit starts itself on this node, where the one before it is in
-// plan.processes: `argv` in the platform's directory, with its log; its variables are the caller's.
+// Returns a rank that trainit itself starts on this node, with its log: `argv` in the platform's
+// directory. Its predecessor must already be in plan.processes. The caller sets its variables.
 Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, int rank, const Plan& plan);
 
-// The directory a node's processes start in.
+// Returns the directory in which a node's processes start.
 std::string start_directory(const Inputs& inputs, const PlatformFacts& platform);
 
-// The environment that processes start with, as far as the plan knows it.
+// Returns the environment of the processes, as far as the plan knows it.
 Environ planned_environment(const Inputs& inputs, const Plan& plan);
 
 // A program as execvp(3) would find it. `known` is false while the snapshot lacks a path for that.
 struct FoundProgram {
   bool known = true;
-  std::string path;  // "" = nowhere
+  std::string path;  // "" = not found
 };
 FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::string_view name);
 // Finds a command's first word: a path, also one relative to the directory of the snapshot (cwd),
-// or a name in PATH of `env`. `known` as above.
+// or a name in PATH of `env`. `known` is as in FoundProgram.
 FoundProgram find_program(Inputs& inputs, const Environ& env, const std::string& program);
 
-// Whether one of plan.env's edits, which the platform promises, names it.
+// Returns whether plan.env, which the platform promises, sets the variable `name`.
 bool is_promised(const Plan& plan, std::string_view name);
 
-// Unsets each of `names` that the processes would otherwise inherit and that no platform promises.
+// Returns edits that unset `names`, but only variables that the processes would otherwise inherit
+// and no platform promises.
 std::vector<EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
                                  std::span<const std::string_view> names);
 
-// RANK, WORLD_SIZE and their like: who a process is, in PyTorch's, Horovod's or a platform's sense.
+// Returns the names RANK, WORLD_SIZE and similar ones, which give a process its rank in PyTorch,
+// Horovod or on a platform.
 std::span<const std::string_view> rank_variables();
 
-// Of one process that calls init_process_group() by itself (env://), as torchrun's workers get it
-// (torch/distributed/elastic/agent/server/local_elastic_agent.py), but for the store: no agent has
-// one, so that rank 0 opens it.
+// The values of a process that calls init_process_group() with env://, without an agent. They are
+// the same as for torchrun's workers
+// (torch/distributed/elastic/agent/server/local_elastic_agent.py), except for the store: no agent
+// has one, so rank 0 opens it.
 struct TorchRank {
   int rank = 0;
   int world_size = 1;
@@ -76,14 +80,15 @@ struct TorchRank {
   std::string run_id = {};
   int max_restarts = 0;
   std::string error_file = {};  // written by torch's @record; "" = none
-  bool before_2_2 = false;      // the version of torch
+  bool before_2_2 = false;      // torch is older than 2.2
 };
 std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank);
 
-// What is known of the ranks only later: replaces the value of each process's edit of `name`.
+// Replaces the value of each process's edit of `name`, for a value that is known only after the
+// ranks are planned.
 void set_of_processes(Plan& plan, std::string_view name, const std::string& value);
 
-// What Horovod's own launcher gives OpenMPI's mpirun, beside -np.
+// Returns the flags that Horovod's own launcher passes to OpenMPI's mpirun, besides -np.
 std::vector<std::string> openmpi_training_flags();
 
 }  // namespace envgen

@@ -1,6 +1,7 @@
 #pragma once
-// The watches of a running job, and the checks before it: asked for on the command line
-// (Request::observe), adjusted to the platform and carried by the plan (Plan::observe).
+// The watches of a running job, and the checks before it. The command line requests them
+// (Request::observe), the resolver adjusts them to the platform, and the plan carries them
+// (Plan::observe).
 
 #include <cstdint>
 #include <string>
@@ -12,71 +13,73 @@
 namespace envgen {
 
 inline constexpr std::int64_t kNoHealth =
-    -1;  // Observation::health_interval_ms of a request: never
+    -1;  // value of Observation::health_interval_ms in a request: no health checks
 
-inline constexpr std::string_view kAllChecks = "all";  // of Observation::health_checks
+inline constexpr std::string_view kAllChecks = "all";  // value of Observation::health_checks
 
 enum class Bind : unsigned char {
   kNone,
-  kNuma,  // a rank to all CPUs of its device's NUMA node
-  kCore,  // those CPUs divided among the ranks that share the node
+  kNuma,  // each rank may use all CPUs of its device's NUMA node
+  kCore,  // those CPUs are divided among the ranks that share the NUMA node
 };
 
 enum class Preflight : unsigned char {
   kOff,
-  kWarn,     // what doctor finds becomes warnings
-  kRequire,  // a check that fails ends the job before it starts, with 125
+  kWarn,     // findings of doctor become warnings
+  kRequire,  // a failed check ends the job before it starts, with exit code 125
 };
 
 struct Observation {
-  // Files of what goes through the tee (Process::tee): at this size a new one is begun, and `keep`
-  // old ones stay. 0 = they grow.
+  // Size limit of a log file that the tee writes (Process::tee). At this size the tee begins a new
+  // file and keeps `log_keep` old ones. 0 = no limit.
   std::int64_t log_max_bytes = 0;
   int log_keep = 3;
-  // A reader of our stdout or stderr that reads nothing holds the job up for so long, then it costs
-  // lines.
+  // Time-out for a reader of trainit's stdout or stderr that reads nothing. Until then the job's
+  // writes block (backpressure); afterwards lines are dropped.
   std::int64_t log_patience_ms = 30'000;
 
-  // The performance watch: of each line in which `perf_pattern` finds the two times,
-  // hardware / e2e is compared. Parts per million, so that a plan has no rounding; 0 = no watch.
+  // The performance watch compares hardware / e2e of each line in which `perf_pattern` finds the
+  // two times. Parts per million, so that a plan has no rounding; 0 = no watch.
   std::int64_t perf_threshold_ppm = 0;
   std::string perf_pattern;       // "" = the task-training platform's line
-  bool perf_reschedules = false;  // else an alert
-  int perf_count = 1;             // so many lines in succession
+  bool perf_reschedules = false;  // false = an alert only
+  int perf_count = 1;             // number of consecutive lines above the threshold
 
-  // Lines by which a rank tells its steps (formats/progress_line.h); none = nothing is known of
-  // them.
+  // Patterns of the lines in which a rank reports its steps (formats/progress_line.h). Empty = the
+  // steps are not known.
   std::vector<std::string> progress;
 
-  // The stall watch; 0 = none. Of ranks that tell their steps it is these that count.
+  // Time-out of the stall watch; 0 = no watch. If ranks report their steps, a stall is a time
+  // without a new step.
   std::int64_t stall_ms = 0;
-  bool stall_by_output = false;  // silence is enough, whatever CPU time is used
-  bool stall_ends = false;       // the job, as a failure; else a report
-  bool stacks = false;           // the job's Python processes can be asked for their stacks
+  bool stall_by_output = false;  // silence is enough for a stall, even if CPU time is used
+  bool stall_ends = false;       // a stall ends the job as a failure; false = it is only reported
+  bool stacks = false;           // the job's Python processes can print their stacks on request
 
-  // What else may say where ranks are that hang. NCCL's RAS answers there; "" = it is not asked.
+  // Address of NCCL's RAS, a further source for the place of ranks that hang. "" = it is not asked.
   std::string nccl_ras;
-  // PyTorch's flight recorder: what the names of its dumps begin with, a rank's number follows; and
-  // of the FIFOs by which one is asked for, the number and ".pipe".
+  // PyTorch's flight recorder. `traces`: prefixes of the names of its dumps, followed by a rank's
+  // number. `trace_pipes`: prefixes of the FIFOs that request a dump, followed by the number and
+  // ".pipe".
   std::vector<std::string> traces;
   std::vector<std::string> trace_pipes;
 
-  // The fault monitor: health hooks and doctor's checks; 0 = none.
+  // Interval of the fault monitor, which runs health hooks and doctor's checks; 0 = no monitor.
   std::int64_t health_interval_ms = 0;
-  std::string health_checks;  // of doctor, "a,b"; "" = none, hooks alone
-  int health_failures = 2;    // in succession, before the job is saved and rescheduled
+  std::string health_checks;  // names of doctor's checks, "a,b"; "" = hooks alone
+  int health_failures = 2;    // consecutive failures before the job is saved and rescheduled
 
   Preflight preflight = Preflight::kOff;
   std::string preflight_found;        // "14 ok, 1 warning, 0 failed, 3 skipped"; "" = not run
-  std::vector<std::string> datasets;  // directories that doctor wants mounted read-only
+  std::vector<std::string> datasets;  // directories that doctor requires to be mounted read-only
   Bind bind = Bind::kNone;
   // Directories below RUN_DIR that were made for a job of another user, which may write there.
   std::vector<std::string> job_directories;
-  std::string timeline;  // a directory for copies of events, last state and plan; "" = none
+  std::string timeline;  // directory for copies of events, last state and plan; "" = none
 
   bool operator==(const Observation&) const = default;
 };
-// What PID 1 needs of it: `preflight` and `bind` are the resolver's.
+// Visits the members that PID 1 needs: `preflight` and `bind` are only the resolver's.
 inline void fields(FieldVisitor& v, Observation& observe) {
   constexpr Rule kCount{.least = 0, .most = 1'000'000};
   v("log_max_bytes", observe.log_max_bytes);
@@ -103,12 +106,12 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   v("timeline", observe.timeline);
 }
 
-// Whether anything is to be watched.
+// Returns whether any watch is on.
 bool has_watches(const Observation& observe);
-// Whether ranks may tell their steps, and whether one that they have saved.
+// Return whether ranks may report their steps, and whether they may report a saved step.
 bool tells_steps(const Observation& observe);
 bool tells_saved(const Observation& observe);
-// Whether the ranks' lines are read for it.
+// Returns whether a watch reads the lines that the ranks print.
 bool reads_lines(const Observation& observe);
 
 }  // namespace envgen

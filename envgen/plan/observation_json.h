@@ -9,9 +9,9 @@
 
 namespace envgen {
 
-// The key "watches" and its object, where there are some.
+// Writes the key "watches" and its object. Writes nothing if no watch is on.
 void write_watches(json::Writer& out, const Observation& observe);
-// Lines for a person.
+// Returns the lines for the text output.
 ShownLines watches_text(const Observation& observe);
 
 }  // namespace envgen

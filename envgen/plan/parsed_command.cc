@@ -14,9 +14,9 @@ namespace {
 using Words = std::span<const std::string>;
 using ComesTo = ParsedCommand::ComesTo;
 
-constexpr int kMaxDepth = 6;  // of shells and programs inside of each other
+constexpr int kMaxDepth = 6;  // nesting of shells and programs
 
-// torchrun's like: what it reads is the same in all that grew from it.
+// A launcher like torchrun: programs that grew from it read the same variables.
 constexpr Launcher kUnknownLauncher = {.program = "",
                                        .module = "",
                                        .argument = "",
@@ -30,14 +30,14 @@ bool is_one_of(std::string_view word, const auto& words) {
 // --- Python ---
 
 struct Operand {
-  std::size_t at = 0;        // the word that it is in
-  std::size_t attached = 0;  // where in that word it begins, behind its option: "-mpdb"
-  char letter = '\0';        // 'm' or 'c'; of a script, none
-  std::string letters = {};  // of the options before it
+  std::size_t at = 0;        // index of its word
+  std::size_t attached = 0;  // offset in that word, if it is in its option's word: "-mpdb"
+  char letter = '\0';        // 'm' or 'c'; '\0' for a script
+  std::string letters = {};  // letters of the options before it
 };
 
-// Letters stand in one word up to one that takes a value, which is the rest of the word, or the
-// next one.
+// Finds the script, or the name after -m or -c. A word may hold several option letters. The first
+// letter that takes a value ends the letters: its value is the rest of the word, or the next word.
 std::optional<Operand> find_operand(Words command) {
   if (command.empty() || !is_python(base_name(command[0]))) return std::nullopt;
   Operand operand;
@@ -74,10 +74,11 @@ std::optional<Operand> find_operand(Words command) {
 struct Direct {
   Launcher launcher;
   std::string_view name;
-  std::size_t arguments = 0;  // where its own begin
+  std::size_t arguments = 0;  // index of its first own argument
 };
 
-// "torchrun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python /opt/bin/torchrun".
+// Recognises a launcher at the beginning: "torchrun", "/opt/bin/torchrun",
+// "python -m torch.distributed.run", "python /opt/bin/torchrun".
 std::optional<Direct> launcher_of_words(Words command) {
   if (command.empty()) return std::nullopt;
   std::string_view name = base_name(command[0]);
@@ -104,7 +105,8 @@ bool ends_in(std::string_view word, const auto& endings) {
          std::ranges::any_of(endings, [word](auto end) { return word.ends_with(end); });
 }
 
-// --nproc_per_node: only a program that starts a node's ranks takes their number.
+// Returns whether --nproc_per_node is among the arguments. Only a program that starts a node's
+// ranks takes that number.
 bool is_told_ranks(Words arguments) {
   return std::ranges::any_of(arguments, [](std::string_view word) {
     const std::string_view name = word.substr(0, word.find('='));
@@ -116,7 +118,8 @@ bool is_mpi(const Direct& direct) {
   return direct.launcher.framework == "mpi" || direct.launcher.framework == "horovod";
 }
 
-// `gosu ds python train.py`: a word before a Python program.
+// Returns whether the launcher's name is only a word before a Python program:
+// `gosu ds python train.py`.
 bool names_only(const Direct& direct, Words command) {
   if (is_mpi(direct) || direct.arguments > 1) return false;
   const Words arguments = command.subspan(direct.arguments);
@@ -126,15 +129,16 @@ bool names_only(const Direct& direct, Words command) {
       .has_value();
 }
 
-// How sure the words behind a launcher's name have to be that it is started there.
+// The evidence that the words after a launcher's name must give, so that it is taken as started.
 enum class Evidence : unsigned char {
   kFile,   // a script, a module, a configuration
   kRanks,  // a number of ranks: among the commands of a shell's text most programs only name others
 };
 
-// `pip install deepspeed` and `-o /out/megatron python train.py` only name a launcher.
+// Returns whether the launcher is started. `pip install deepspeed` and
+// `-o /out/megatron python train.py` only name a launcher.
 bool starts_something(const Direct& direct, Words command, Evidence needed) {
-  if (direct.arguments > 1) return true;  // `python -m` says that it is started
+  if (direct.arguments > 1) return true;  // `python -m` is proof of a start
   const Words arguments = command.subspan(direct.arguments);
   if (names_only(direct, command)) return false;
   if (is_told_ranks(arguments)) return true;
@@ -154,7 +158,8 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
   });
 }
 
-// `--backend deepspeed`: a value, unless what follows is a launcher's.
+// Returns whether the word is an option's value, as in `--backend deepspeed`. It is not if a
+// launcher's argument follows.
 bool is_value(std::string_view before, const Direct& direct, Words command) {
   if (!before.starts_with("--") || before == "--" || before.contains('=')) return false;
   if (direct.arguments >= command.size()) return true;
@@ -163,28 +168,30 @@ bool is_value(std::string_view before, const Direct& direct, Words command) {
   return std::ranges::none_of(kOwn, [&next](auto own) { return next.starts_with(own); });
 }
 
-// --- What stands before a launcher ---
+// --- Programs before a launcher ---
 
-// Programs whose arguments are a command: a launcher's name among them needs nothing behind it.
+// Programs whose arguments are a command. A launcher's name among them needs no further evidence.
 constexpr auto kWrappers =
     words("env", "nohup", "nice", "timeout", "numactl", "taskset", "stdbuf", "ionice", "chrt",
           "setsid", "time", "exec", "command", "sudo", "gosu", "su-exec", "tini", "setpriv",
           "prlimit", "unshare", "dumb-init", "catchsegv", "unbuffer");
-// Programs that install what they name, too.
+// Programs that also install packages by name.
 constexpr auto kManagers = words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
 // Programs that print their arguments, or read a file in the same shell.
 constexpr auto kNoStarters = words("echo", "printf", "which", "type", "source", ".");
-// Words of a shell behind which a command stands.
+// Words of a shell that a command follows.
 constexpr auto kReserved = words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
-// `conda run -n deepspeed`: a name that the user gave to an environment.
+// Returns whether the option's value is a name that the user gave to an environment:
+// `conda run -n deepspeed`.
 bool names_environment(std::string_view wrapper, std::string_view option) {
   static constexpr auto kNaming = words("-n", "--name", "-p", "--prefix", "-e", "--environment",
                                         "--with", "--extra", "--group", "--project");
   return is_one_of(wrapper, kManagers) && is_one_of(option, kNaming);
 }
 
-// `uv run -m pkg.train`: a module's name, where numactl's -m has a number.
+// Returns whether -m is followed by a module's name, as in `uv run -m pkg.train`. A number follows
+// numactl's -m.
 bool names_module(Words command, std::size_t at) {
   if (command[at] != "-m" && command[at] != "--module") return false;
   if (at + 1 >= command.size() || command[at + 1].empty()) return false;
@@ -208,8 +215,8 @@ ComesTo in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursion
   return first;
 }
 
-// `msprof --application="torchrun x.py"`, `script -c "torchrun x.py"`: a text that begins with a
-// launcher.
+// Finds a launcher in a quoted text that begins with it: `msprof --application="torchrun x.py"`,
+// `script -c "torchrun x.py"`.
 ComesTo in_quotes(std::string_view word) {
   if (word.starts_with("--")) word.remove_prefix(std::min(word.find('=') + 1, word.size()));
   if (!word.contains(' ')) return {};
@@ -220,24 +227,26 @@ ComesTo in_quotes(std::string_view word) {
   return {};
 }
 
-// `su - user -c TEXT`, `script -qc TEXT`.
+// Returns whether the option has a text as its value: `su - user -c TEXT`, `script -qc TEXT`.
 bool is_text_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
 }
 
-// The shell alone knows what $CMD is. $PYTHON says it.
+// Returns whether the word is a variable that only the shell knows, such as $CMD. The name $PYTHON
+// shows that it is no launcher.
 bool may_be_launcher(std::string_view word) {
   return word.starts_with('$') && !lowercased(word).contains("python");
 }
 
-// The first word that is known counts. Options may take values, so that none is skipped.
+// Finds the launcher that another program starts; the first known word decides. Options may take
+// values, so no word is skipped as such a value.
 // NOLINTNEXTLINE(misc-no-recursion)
 ComesTo behind_program(Words command, int depth, Evidence needed) {
   const std::string_view program = base_name(command[0]);
   const bool wrapper = is_one_of(program, kWrappers);
   const bool trusted = wrapper || is_one_of(program, kManagers);
   if (is_one_of(program, kNoStarters)) return {};
-  // `command -v torchrun` asks where it is.
+  // `command -v torchrun` only asks for its path.
   static constexpr auto kAsking = words("-v", "-V");
   if (program == "command" && command.size() > 1 && is_one_of(command[1], kAsking)) return {};
   ComesTo result;
@@ -277,11 +286,11 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
       if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
-      return result;  // the rest is that program's own
+      return result;  // further words belong to that program
     }
   }
   if (is_told_ranks(command.subspan(1))) return {kUnknownLauncher, std::string(program)};
-  // `axolotl train job.yml`: a program that is told by a file what to run may start ranks.
+  // `axolotl train job.yml`: a program that reads its task from a file may start ranks.
   static constexpr auto kFiles = words(".yaml", ".yml", ".toml");
   for (const std::string& word : command.subspan(1)) {
     const bool told = needed == Evidence::kFile && ends_in(word, kFiles);
@@ -291,8 +300,8 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
   return result;
 }
 
-// `python -m cProfile -m torch.distributed.run`, `python -m debugpy /opt/bin/torchrun x.py`: a
-// module that starts another program is told its module or its file.
+// Finds the launcher that a module starts, by its module or its file:
+// `python -m cProfile -m torch.distributed.run`, `python -m debugpy /opt/bin/torchrun x.py`.
 ComesTo behind_python(Words command, const Operand& python) {
   const Words arguments = command.subspan(python.at + 1);
   const std::string_view operand = std::string_view(command[python.at]).substr(python.attached);

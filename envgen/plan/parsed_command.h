@@ -1,10 +1,10 @@
 #pragma once
-// The command as a value that is parsed once: its words, its Python program, and the launcher of
-// ranks that it comes to (user_launcher.h).
+// The command as a value that is parsed once: its words, its Python program, and the launcher that
+// finally starts the ranks (user_launcher.h).
 //
 // Python's options are read as CPython does (Python/initconfig.c, config_parse_cmdline). Programs
-// that start another one are not known by name: each word of a command may be a launcher behind
-// them. What stands behind it tells a launcher from a word that only names one.
+// that start a second program are not known by name, so each word of a command may be a launcher.
+// The words after it show whether it is started or only named.
 
 #include <cstddef>
 #include <optional>
@@ -17,24 +17,24 @@
 
 namespace envgen {
 
-// "python", "python3", "python3.10": the base name of an interpreter.
+// Returns whether `name` is the base name of an interpreter: "python", "python3", "python3.10".
 bool is_python(std::string_view name);
 
-// A Python command: its program's base name is one of these.
+// A Python command: the base name of its program passes is_python().
 struct PythonCommand {
-  std::size_t operand = 0;  // index of the script, or of what -m or -c names
+  std::size_t operand = 0;  // index of the script, or of the name after -m or -c
   bool module = false;      // -m
   bool text = false;        // -c
-  std::string letters;      // of the options before it, in their order, without -m and -c
+  std::string letters;      // letters of the options before it, in their order, without -m and -c
 };
 
 class ParsedCommand {
  public:
   ParsedCommand() = default;
-  // Implicit: a command is its words.
+  // Implicit, because a command is its words.
   ParsedCommand(std::vector<std::string> words);  // NOLINT(google-explicit-constructor)
 
-  // The name behind -m or -c is a word of its own: "-mpdb" has become "-m", "pdb".
+  // Returns the words. The name after -m or -c is a word of its own: "-mpdb" becomes "-m", "pdb".
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
   operator const std::vector<std::string>&() const {  // NOLINT(google-explicit-constructor)
     return words_;
@@ -43,34 +43,37 @@ class ParsedCommand {
   [[nodiscard]] bool empty() const { return words_.empty(); }
   [[nodiscard]] const std::string& operator[](std::size_t at) const { return words_[at]; }
 
-  // nullopt where the first word is no python, or nothing follows its options.
+  // nullopt if the first word is no python, or nothing follows its options.
   [[nodiscard]] const std::optional<PythonCommand>& python() const { return python_; }
 
-  // Also behind other programs (`env A=b`, `nsys profile -o x`, `python -m cProfile`) and in the
-  // text of a shell: bash -lc "cd /job && exec torchrun ...". A program that is none of the table
-  // but is told how many ranks a node runs (--nproc_per_node) counts as one like torchrun.
+  // Returns the launcher. It may be started by other programs (`env A=b`, `nsys profile -o x`,
+  // `python -m cProfile`) or by the text of a shell: bash -lc "cd /job && exec torchrun ...". A
+  // program outside the table is handled like torchrun if it receives the number of ranks of a node
+  // (--nproc_per_node).
   [[nodiscard]] const std::optional<Launcher>& launcher() const { return comes_to_.launcher; }
-  // The name for messages; "" without one.
+  // The launcher's name for messages; "" without a launcher.
   [[nodiscard]] const std::string& launcher_name() const { return comes_to_.name; }
-  // The launcher's framework; "" without one.
+  // The launcher's framework; "" without a launcher.
   [[nodiscard]] std::string_view framework() const {
     return comes_to_.launcher ? comes_to_.launcher->framework : std::string_view();
   }
-  // The command itself is the launcher: "torchrun", "python -m torch.distributed.run".
+  // Returns whether the command itself is the launcher: "torchrun",
+  // "python -m torch.distributed.run".
   [[nodiscard]] bool is_launcher() const { return arguments_ > 0; }
-  // Where a launcher's own arguments begin; 0 where the command itself is none.
+  // Index of a launcher's first own argument; 0 if the command itself is no launcher.
   [[nodiscard]] std::size_t launcher_arguments() const { return arguments_; }
-  // A word that may start the ranks by itself, which trainit cannot tell: a shell's script, a name
-  // of a launcher among arguments. "" = nothing.
+  // A word that may start ranks; trainit cannot determine whether it does. Examples are a shell's
+  // script, and a launcher's name among arguments. "" = no such word.
   [[nodiscard]] const std::string& in_doubt() const {
     return comes_to_.script.empty() ? comes_to_.doubt : comes_to_.script;
   }
   // The script that a shell will read ("run.sh" of `bash run.sh` and of `./run.sh`); "" = none.
   [[nodiscard]] const std::string& shell_script() const { return comes_to_.script; }
-  // A Python program behind another one, or by its own first line: `uv run -m pkg`, "./train.py".
+  // Returns whether a Python program is started by a second program, or by its own first line:
+  // `uv run -m pkg`, "./train.py".
   [[nodiscard]] bool wraps_python() const { return comes_to_.wraps_python; }
 
-  // The end of a command, behind all that stands before it.
+  // The final program of a command, after all wrappers.
   struct ComesTo {
     std::optional<Launcher> launcher;
     std::string name;
@@ -81,7 +84,7 @@ class ParsedCommand {
 
  private:
   std::vector<std::string> words_;
-  bool attached_ = false;  // the operand was typed in its option's word
+  bool attached_ = false;  // the operand was in the same word as its option
   std::optional<PythonCommand> python_;
   ComesTo comes_to_;
   std::size_t arguments_ = 0;

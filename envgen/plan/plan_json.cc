@@ -13,7 +13,7 @@
 
 namespace envgen {
 
-// Members that are shown, in their order.
+// Members that the JSON shows, in their order.
 
 static void fields(FieldVisitor& v, Device& device) {
   v("rank", device.rank);
@@ -46,7 +46,7 @@ static void fields(FieldVisitor& v, PlannedFile& file) {
   v("content", content, {.masked = true});
 }
 
-// What a plan says of its link: not what only the resolver knows.
+// The part of a link that a plan shows, without the members that only the resolver knows.
 struct ShownLink {
   const NodeLink& link;
 };
@@ -80,13 +80,13 @@ static void fields(FieldVisitor& v, PeerWait& wait) {
 
 namespace {
 
-// What a process's edits come to on `base`: names and final values, and names that go away.
+// The effect of a process's edits on `base`: names with final values, and removed names.
 struct EnvDelta {
   std::map<std::string, std::string> set;
   std::set<std::string> unset;
 };
 
-// Those of one plan after the other: what its processes have in common is done once.
+// Computes the deltas of a plan's processes. The edits that the processes share are applied once.
 class Deltas {
  public:
   Deltas(const Plan& plan, const Environ& base) : plan_(plan), base_(base), common_(base) {
@@ -224,7 +224,7 @@ void add_process(ShownLines& lines, const Process& process, Deltas& deltas) {
   for (const std::string& name : delta.unset) lines.add({"    ", name, " unset"});
 }
 
-// The time that a stop leaves the hooks of `event` together, if that is less than `timeout_ms`.
+// Returns the total time of the hooks of `event` within a stop, if it is less than `timeout_ms`.
 std::string within_stop_text(const Budget& stop, HookEvent event, std::int64_t timeout_ms) {
   if (event == HookEvent::kPreStop && stop.notify_at < timeout_ms) {
     return ", " + seconds(stop.notify_at) + " within a stop";

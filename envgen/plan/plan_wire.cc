@@ -6,7 +6,7 @@
 namespace envgen {
 namespace {
 
-// The kernel takes no longer filter.
+// The kernel accepts no longer filter.
 constexpr std::size_t kFilterStepBytes = 8;
 constexpr std::size_t kMaxFilterBytes = 4096 * kFilterStepBytes;
 
@@ -43,7 +43,7 @@ void fields(FieldVisitor& v, NodeLink& link) {
 }
 
 void fields(FieldVisitor& v, Plan& plan) {
-  constexpr Rule kProcesses{.most_items = 4096};  // far above what any node has
+  constexpr Rule kProcesses{.most_items = 4096};  // far above the number on any node
   v("platform", plan.platform);
   v("framework", plan.framework);
   v("self", plan.local_node);

@@ -1,6 +1,6 @@
 #pragma once
-// The answer of a platform: this node, its cluster, and the platform's facts about it. Read by the
-// launchers, and by all that completes a plan.
+// The answer of a platform: this node, its cluster, and the platform's facts about it. The
+// launchers and the other parts that complete a plan read it.
 
 #include <optional>
 #include <string>
@@ -16,71 +16,72 @@
 
 namespace envgen {
 
-// All that a platform says about this node beyond its cluster: its rules as data, so that no
+// All that a platform says about this node besides its cluster. The rules are data, so that no
 // launcher knows a platform.
 struct PlatformFacts {
-  std::string job_id;    // JOB_ID of the ranks; "" = none is known
-  std::string work_dir;  // where device<i> directories lie
+  std::string job_id;    // JOB_ID of the ranks; "" = not known
+  std::string work_dir;  // parent of the device<i> directories
   std::string log_dir;
   std::string log_suffix = ".log";
   DeviceIds device_ids = DeviceIds::kPhysical;
 
-  std::string framework;         // the launcher that the platform's variables ask for; "" = none
+  std::string framework;         // launcher that the platform's variables ask for; "" = none
   std::string framework_reason;  // "PS_HOST is set"
-  ParsedCommand command;         // after the platform's command rules (command.h)
-  std::string cwd;               // where it starts; "" = the caller's directory
-  std::vector<EnvEdit> env;      // what the platform promises to every process
+  ParsedCommand command;         // command after the platform's command rules (command.h)
+  std::string cwd;               // start directory; "" = the caller's directory
+  std::vector<EnvEdit> env;      // edits that the platform promises to every process
 
-  // Nothing tells how many nodes the job has: the error, for who has to know it. One process, and a
-  // launcher that the user told by its own flags, do not.
+  // Set if the number of the job's nodes is not known: the error for callers that need it. A single
+  // process does not need it, nor does a launcher whose own flags state it.
   std::optional<Error> uncounted;
 
-  // One node because nothing says that there are more: what could be a sign of them is an error.
+  // True if the plan has one node only because nothing says that there are more. A possible sign of
+  // several nodes is then an error.
   bool alone_by_default = false;
 
-  // PyTorch.
+  // PyTorch's facts.
   std::optional<TorchLauncher> torch_launcher;
-  bool master_is_localhost = false;  // torch.distributed.launch of the first node is told localhost
-  // Only a command whose first word is "python" or "python3" gets a launcher's prefix.
+  bool master_is_localhost = false;  // torch.distributed.launch on the first node gets localhost
+  // True if only a command whose first word is "python" or "python3" gets a launcher's prefix.
   bool prefix_bare_python_only = false;
-  // Elastic: the platform gave a range of nodes, from this one, or a rendezvous that numbers them;
-  // 0 = neither.
+  // The least number of nodes of an elastic job, for which the platform gave a range of nodes or a
+  // rendezvous that numbers them. 0 = not elastic.
   int min_nodes = 0;
-  // The platform has started one task per rank already and this container is one of them: no
-  // launcher fans out or starts an agent; PyTorch's process gets RANK = own_rank, LOCAL_RANK =
-  // local_rank, WORLD_SIZE = Cluster::world_size, LOCAL_WORLD_SIZE = its node's slots, and each
-  // other one what its framework calls these.
+  // Set if the platform has already started one task per rank and this container is one of them. No
+  // launcher then starts further ranks or an agent. PyTorch's process gets RANK = own_rank,
+  // LOCAL_RANK = local_rank, WORLD_SIZE = Cluster::world_size and LOCAL_WORLD_SIZE = its node's
+  // slots. Other frameworks get the same values under their own names.
   std::optional<int> own_rank;
   int local_rank = 0;
 
-  // Ascend without a rank table: what the platform's MindSpore variables ask for, and whether this
-  // node runs MindSpore's scheduler (unset: the first node does).
+  // Facts for Ascend without a rank table: the launcher that the platform's MindSpore variables ask
+  // for, and whether this node runs MindSpore's scheduler. Unset: the first node does.
   std::optional<AscendLauncher> ascend_launcher;
   std::optional<bool> mindspore_scheduler;
 
-  // TensorFlow.
-  std::string tf_config;       // injected: validated and kept; "" = none
-  bool tf_index_text = false;  // task.index is a string there
-  bool tf_flags = false;       // flags go behind the script
+  // TensorFlow's facts.
+  std::string tf_config;       // injected by the platform: validated and kept; "" = none
+  bool tf_index_text = false;  // task.index is a string in it
+  bool tf_flags = false;       // flags are added after the script
 
-  // MPI, DeepSpeed.
-  std::string openmpi_hostfile;  // where the platform promises it; "" = under RUN_DIR
+  // Facts for MPI and DeepSpeed.
+  std::string openmpi_hostfile;  // path that the platform promises; "" = below RUN_DIR
   std::string mpich_hostfile;
-  bool hostfiles_given = false;            // the platform wrote them: they are used, not written
-  std::vector<std::string> mpirun_prefix;  // between "mpirun -np N" and the command; empty = ours
+  bool hostfiles_given = false;            // written by the platform; trainit only uses them
+  std::vector<std::string> mpirun_prefix;  // after "mpirun -np N"; empty = trainit's defaults
 };
 
 struct ResolvedCluster {
-  Cluster cluster;  // no nodes: one process without a cluster
+  Cluster cluster;  // without nodes: one process, no cluster
   LocalNode local_node;
   PlatformFacts platform;
-  std::vector<Wait> waits;  // over
+  std::vector<Wait> waits;  // waits that are over
   std::vector<std::string> warnings;
 };
 struct NotYet {
   Wait wait;
 };
-struct NeedsPaths {};  // the snapshot lacks what Inputs::wants() names
+struct NeedsPaths {};  // The snapshot lacks the paths in Inputs::wants().
 using Location = std::variant<ResolvedCluster, NotYet, NeedsPaths, Error>;
 
 }  // namespace envgen

@@ -52,8 +52,8 @@ const char* kind_name(SignalRule::Kind kind) {
 
 std::string name_or_none(int signal) { return signal == 0 ? "none" : signal_name(signal); }
 
-// What a checkpoint is, where something was chosen about it. `trainit checkpoint` can ask for one
-// of any job.
+// Returns whether a setting of checkpoints was chosen. Without one nothing is shown, although
+// `trainit checkpoint` can request a checkpoint of any job.
 bool shows_checkpoint(const Policy& policy) {
   constexpr std::int64_t kUsualMs = 300'000;
   return (policy.checkpoint_ms != 0 && policy.checkpoint_ms != kUsualMs) ||
@@ -158,7 +158,7 @@ std::string stop_text(const Policy& policy, const Budget& stop) {
   return text;
 }
 
-// Names the signals that an image's STOPSIGNAL can be: docker stop sends it instead of TERM.
+// Returns the signals that an image's STOPSIGNAL can be: docker stop sends it instead of TERM.
 std::string stop_signals(const Policy& policy) {
   std::string names;
   for (const int signal : kStopSignals) {

@@ -1,5 +1,6 @@
 #pragma once
-// A plan's policy as `trainit plan` shows it. What nobody chose is left out.
+// A plan's policy as `trainit plan` shows it. Optional parts that the user did not choose are left
+// out.
 
 #include <cstdint>
 #include <string>
@@ -10,9 +11,10 @@
 
 namespace envgen {
 
-// The key "policy" and its object.
+// Writes the key "policy" and its object.
 void write_policy(json::Writer& out, const Policy& policy);
-// Lines for a person. `stop`: the stop that follows from the policy, its request at 0.
+// Returns the lines for the text output. `stop`: the times of a stop under this policy, with the
+// request at 0.
 ShownLines policy_text(const Policy& policy, const Budget& stop);
 
 }  // namespace envgen

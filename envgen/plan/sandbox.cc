@@ -5,7 +5,7 @@
 namespace envgen {
 
 std::string_view resource_name(int resource) {
-  // In the kernel's order (asm-generic/resource.h), which x86 and arm64 share.
+  // Names in the kernel's order (asm-generic/resource.h), which x86 and arm64 share.
   static constexpr std::array<std::string_view, kResources> kNames = {
       "cpu",     "fsize", "data",  "stack",      "core",     "rss",  "nproc",  "nofile",
       "memlock", "as",    "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"};

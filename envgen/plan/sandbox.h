@@ -1,8 +1,9 @@
 #pragma once
 // The sandbox of a job's processes: identity, capabilities, seccomp filter, limits. PID 1 itself
-// has one with --untrusted-image alone (init/sandbox/give_up.h). The request is what the user
-// wrote; the sandbox is what the resolver made of it (names looked up in the image's passwd, the
-// profile compiled), complete, so that a forked child has only system calls left to make.
+// has a sandbox only with --untrusted-image (init/sandbox/give_up.h).
+// The request is what the user wrote. The sandbox is the resolver's complete result, with names
+// looked up in the image's passwd and the profile compiled. So a forked child only has to make
+// system calls.
 
 #include <cstdint>
 #include <optional>
@@ -14,10 +15,11 @@
 
 namespace envgen {
 
-// What nothing has to be looked up for: the same in the request and in what is made of it.
+// Settings that need no lookup, so the request and the sandbox share them.
 struct ProcessSettings {
   bool no_new_privs = false;
-  // trainit gave up its own rights for the job's: what it was started with is another user's.
+  // True if trainit gave up its own rights and took the job's. Objects that it was started with
+  // belong to another user.
   bool given_up = false;
   std::optional<std::uint32_t> umask;
   std::optional<int> nice;
@@ -33,16 +35,16 @@ inline void fields(FieldVisitor& v, ProcessSettings& settings) {
   v("oom_score_adj", settings.oom_score_adj);
 }
 
-// As written on the command line; empty or unset = not asked for.
+// The options as written on the command line; empty or unset = not requested.
 struct SandboxRequest {
   std::string user;     // NAME|UID[:GROUP|GID]
-  std::string caps;     // "none", "net_raw,kill" to keep, "-mknod,-net_raw" to take away
+  std::string caps;     // "none", "net_raw,kill" to keep, "-mknod,-net_raw" to remove
   std::string ambient;  // capabilities that survive the exec of a non-root user: "net_raw,..."
-  std::string seccomp;  // a profile's file, in moby's or OCI's JSON
+  std::string seccomp;  // profile file, in moby's or OCI's JSON
   std::vector<std::string> limits;  // "nofile=1024:4096", "core=0", "memlock=unlimited"
   ProcessSettings settings;
 
-  // True if the job gets less than trainit has, so that it must not change trainit.
+  // Returns true if the job has fewer rights than trainit, so that it must not change trainit.
   [[nodiscard]] bool is_border() const {
     return !user.empty() || !caps.empty() || settings.no_new_privs || !seccomp.empty();
   }
@@ -66,9 +68,9 @@ inline void fields(FieldVisitor& v, ResourceLimit& limit) {
 struct Identity {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::vector<std::uint32_t> groups;  // supplementary, the primary one included
-  std::string name;                   // "" where the passwd has none
-  std::string home;                   // "/" where the passwd has none
+  std::vector<std::uint32_t> groups;  // supplementary groups, including the primary one
+  std::string name;                   // "" if the passwd has none
+  std::string home;                   // "/" if the passwd has none
 
   bool operator==(const Identity&) const = default;
 };
@@ -82,12 +84,13 @@ inline void fields(FieldVisitor& v, Identity& who) {
 
 struct Sandbox {
   std::optional<Identity> identity;
-  // Bit n = capability n, as in linux/capability.h. What may be kept: the bounding set; the
-  // permitted, effective and inheritable ones of a root process follow from it.
+  // Capabilities that may be kept, as a bounding set: bit n = capability n, as in
+  // linux/capability.h. The permitted, effective and inheritable sets of a root process follow from
+  // it.
   std::optional<std::uint64_t> capabilities;
   std::uint64_t ambient = 0;
-  std::string filter;   // struct sock_filter[], in the machine's own byte order; "" = none
-  std::string profile;  // where the filter came from
+  std::string filter;   // struct sock_filter[], in the machine's byte order; "" = none
+  std::string profile;  // name of the filter's source
   std::vector<ResourceLimit> limits;
   ProcessSettings settings;
 
@@ -104,7 +107,7 @@ inline void fields(FieldVisitor& v, Sandbox& sandbox) {
   fields(v, sandbox.settings);
 }
 
-// "nofile" for RLIMIT_NOFILE, as in limits.conf and docker's --ulimit; "" for none.
+// Returns "nofile" for RLIMIT_NOFILE, as in limits.conf and docker's --ulimit; "" if not known.
 std::string_view resource_name(int resource);
 
 }  // namespace envgen

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kUnlimited = ~0ULL;
 constexpr std::size_t kFilterStepBytes = 8;
 
-// In the order of linux/capability.h.
+// Names in the order of linux/capability.h.
 constexpr auto kCapabilities = words(
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
     "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",

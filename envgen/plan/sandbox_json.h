@@ -8,11 +8,11 @@
 
 namespace envgen {
 
-// The object {user, capabilities, ambient, no_new_privs, seccomp, limits, umask, nice,
-// oom_score_adj} without what was not asked for.
+// Writes the object {user, capabilities, ambient, no_new_privs, seccomp, limits, umask, nice,
+// oom_score_adj}. Parts that were not requested are left out.
 void write_sandbox(json::Writer& out, const Sandbox& sandbox);
 
-// "user bob (1000:100), capabilities none, no_new_privs": one line.
+// Returns one line: "user bob (1000:100), capabilities none, no_new_privs".
 std::string sandbox_text(const Sandbox& sandbox);
 
 }  // namespace envgen

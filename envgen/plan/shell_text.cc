@@ -8,7 +8,7 @@
 namespace envgen {
 namespace {
 
-// `$(which torchrun)` stands for the program that it finds.
+// Replaces `$(which torchrun)` by the program's name.
 std::string with_lookups_done(std::string_view text) {
   constexpr std::array<std::string_view, 4> kLookups = {"$(which ", "$(command -v ", "`which ",
                                                         "`command -v "};
@@ -39,7 +39,8 @@ class ShellText {
     return std::move(commands_);
   }
 
-  // The next simple command; empty at the end of the text, or where one is empty.
+  // Returns the next simple command. It is empty at the end of the text, or if the command is
+  // empty.
   std::vector<std::string> next() {
     commands_.clear();
     while (at_ < text_.size() && commands_.empty()) step();
@@ -74,7 +75,7 @@ class ShellText {
         break;
       case '<':
       case '>':
-        // The number before it is a descriptor.
+        // A number before it is a descriptor.
         if (word_.find_first_not_of("0123456789") == std::string::npos) drop_word();
         end_word();
         redirected_ = true;

@@ -1,5 +1,6 @@
 #pragma once
-// A shell's command line and text, as far as words, quotes and operators tell what runs.
+// A shell's command line and text, parsed as far as words, quotes and operators show which programs
+// run.
 
 #include <optional>
 #include <span>
@@ -9,27 +10,27 @@
 
 namespace envgen {
 
-// "bash", "/bin/sh": a program that reads shell text, by its name.
+// Returns whether the base name of `word` is that of a shell: "bash", "/bin/sh".
 bool is_shell(std::string_view word);
 
-// Of `bash OPTIONS...`: the text behind -c, or the script; both empty where it reads its stdin.
+// The operand of `bash OPTIONS...`: the text after -c, or the script. Both are empty if the shell
+// reads its stdin.
 struct ShellOperand {
   std::string_view text;
   std::string_view script;
-  bool profile = false;  // -l, -i: the shell reads files of its user's first
+  bool profile = false;  // -l, -i: the shell first reads files of its user
 };
 ShellOperand operand_of_shell(std::span<const std::string> command);
 
-// The simple commands of a text. What expansions give stays as it was typed, but for
-// `$(which torchrun)`, which stands for the program that it finds. Redirections are dropped.
+// Returns the simple commands of a text. Expansions are unchanged, except `$(which torchrun)`,
+// which becomes the name of the program. Redirections are dropped.
 std::vector<std::vector<std::string>> simple_commands(std::string_view text);
 
-// `conda activate NAME` in a text that a shell without conda's function reads, where it does
-// nothing but fail: conda is a program there. That function comes from a file that is sourced, or
-// from eval.
+// A `conda activate NAME` in the text of a shell that lacks conda's function. It can only fail
+// there, because conda is then a program. A sourced file or an eval would define the function.
 struct CondaActivation {
-  std::string environment;  // "base" without a name
-  std::string rest;         // the text without it
+  std::string environment;  // "base" if the command names none
+  std::string rest;         // the text without the activation
 };
 std::optional<CondaActivation> conda_activation(std::string_view text);
 

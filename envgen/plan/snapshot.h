@@ -1,6 +1,7 @@
 #pragma once
-// Everything the resolver may look at, as a value: a saved snapshot is a bug report and a test.
-// init/ fills it; envgen/ never reads a file, a clock or an environment by itself.
+// The input of the resolver, as a value: everything that it may look at. A saved snapshot is a bug
+// report and a test. init/ fills it. envgen/ never reads a file, a clock or the process
+// environment.
 
 #include <array>
 #include <cstdint>
@@ -14,18 +15,18 @@
 
 namespace envgen {
 
-// What was found at a path when it was looked at.
+// The state of a path when it was looked at.
 struct PathState {
   enum class Kind : unsigned char { kAbsent, kFile, kDirectory, kError };
   Kind kind = Kind::kAbsent;
-  std::string content;               // kFile: its bytes. Not read where only existence matters.
+  std::string content;               // kFile: its bytes; not read if only existence matters
   std::vector<std::string> entries;  // kDirectory: names, sorted
-  bool writable = false;             // kFile, kDirectory: by this process
+  bool writable = false;             // kFile, kDirectory: writable by this process
   int error = 0;                     // kError: errno (EFBIG: larger than kMaxInputBytes)
   std::uint64_t size_bytes = 0;      // kFile, and kError with EFBIG
-  bool listed = false;       // kDirectory: `entries` are all of them; else they were not read
-  bool executable = false;   // kFile: by this process
-  bool null_device = false;  // kError with EINVAL: /dev/null, which takes a file away
+  bool listed = false;       // kDirectory: `entries` are complete; false = they were not read
+  bool executable = false;   // kFile: executable by this process
+  bool null_device = false;  // kError with EINVAL: /dev/null; a link to it disables a file
 
   bool operator==(const PathState&) const = default;
 };
@@ -55,8 +56,8 @@ struct Facts {
   std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
   std::uint32_t cpus = 0;              // usable at once: those of cpu_list, at most the CPU quota
   std::string cpu_list;                // sched_getaffinity: "0-7,16-23"; "" in older snapshots
-  std::string run_dir;                 // RUN_DIR; "" when none is writable
-  std::string program;                 // this program's own file, absolute; "" when not known
+  std::string run_dir;                 // RUN_DIR; "" if none is writable
+  std::string program;                 // absolute path of trainit's own file; "" if not known
 
   bool operator==(const Facts&) const = default;
 };
@@ -72,14 +73,15 @@ inline void fields(FieldVisitor& v, Facts& facts) {
   v("program", facts.program, {.may_miss = true});
 }
 
-// A want of this "path" is the standard output of the command, as a file's content; kError with
-// ETIMEDOUT for one that was killed for its time, kAbsent where it cannot be run.
+// A want for this "path" is the standard output of the command, as a file's content. kError with
+// ETIMEDOUT means that the command was killed after its time-out. kAbsent means that it cannot be
+// run.
 inline constexpr const char* kNpuTopologyCommand = "npu-smi info -t topo";
 
-// A path that has to be looked at before more can be said.
+// A path that must be looked at before the answer is final.
 struct Want {
   std::string path;
-  bool content = false;  // its bytes (a file) or names (a directory), not only what it is
+  bool content = false;  // also its bytes (a file) or names (a directory), not only its type
 
   auto operator<=>(const Want&) const = default;
 };
@@ -93,8 +95,8 @@ struct Snapshot {
   bool operator==(const Snapshot&) const = default;
 };
 
-// JSON, one object {argv, environ, facts, paths}; bytes that are not UTF-8 become
-// {"base64": "..."}. `masked`: what looks like a credential becomes "***".
+// Returns the JSON object {argv, environ, facts, paths}. Bytes that are not UTF-8 become {"base64":
+// "..."}. With `masked`, text that looks like a credential becomes "***".
 std::string to_json(const Snapshot& snapshot, bool masked);
 Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where);
 

@@ -8,7 +8,7 @@ namespace {
 constexpr Rule kBytes{.base64 = true};
 constexpr std::string_view kWhat = "reading a snapshot";
 
-// An argument is looked up as a path, and may be a credential.
+// Returns whether a path contains a credential: an argument is looked up as a path, and may be one.
 bool holds_secret(std::string_view path, const std::vector<std::string>& arguments) {
   if (mask_secrets(path) != path) return true;
   const std::vector<std::string> masked = masked_arguments(arguments);

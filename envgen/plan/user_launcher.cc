@@ -31,7 +31,7 @@ constexpr Launcher kRows[] = {
     {"ds", "deepspeed.launcher", "", "deepspeed"},
     {"deepspeed.pt", "", "", "deepspeed"},
     {"horovodrun", "horovod.runner", "", "horovod"},
-    // mpirun.openmpi, mpiexec.hydra: by the beginning of the name
+    // mpirun.openmpi, mpiexec.hydra: found by the beginning of the name
     {"mpirun", "", "", "mpi"},
     {"mpiexec", "", "", "mpi"},
     {"orterun", "", "", "mpi"},
@@ -51,7 +51,7 @@ constexpr PackedTable<kRows, &Launcher::program, &Launcher::module, &Launcher::a
                       &Launcher::framework>
     kLaunchers;
 
-// Other modules of these packages are programs of their own.
+// Returns whether the module is a library, whose other modules are programs of their own.
 bool is_library(std::string_view module) { return module == "deepspeed" || module == "xtuner"; }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// What a plan says of warm restarts (--warm): beside each rank that a Python program is, a process
-// stands by that has imported the program's modules, and becomes the rank at the next start.
+// The part of a plan for warm restarts (--warm). Each rank that is a Python program gets a spare
+// process, which has imported the program's modules and becomes the rank at the next start.
 
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace envgen {
 
-// --warm auto: what the program imports at its top level, instead of a list.
+// --warm auto: import what the program imports at its top level, instead of a list.
 inline constexpr std::string_view kWarmAuto = "auto";
 
-// How one of Plan::processes can be warm.
+// The data for a spare of one of Plan::processes.
 struct WarmProcess {
-  int operand = -1;     // the place of the script, or of the module, in its argv; -1: it cannot be
+  int operand = -1;     // index of the script or module in its argv; -1 = cannot be warm
   bool module = false;  // python -m
 
   bool operator==(const WarmProcess&) const = default;
@@ -25,11 +25,11 @@ inline void fields(FieldVisitor& v, WarmProcess& process) {
 }
 
 struct WarmPlan {
-  std::vector<std::string> modules;    // empty: nothing is kept warm; kWarmAuto alone
-  std::vector<std::string> free;       // variables that may be others at the next start; '*' ends
-  std::vector<WarmProcess> processes;  // of Plan::processes, by place
-  std::string cold;                    // why one of them cannot be warm, "" = all can
-  std::string directory;               // of the file that such a process loads
+  std::vector<std::string> modules;    // to import, or kWarmAuto alone; empty = no warm restarts
+  std::vector<std::string> free;       // names or "PREFIX*" that may differ at the next start
+  std::vector<WarmProcess> processes;  // by index in Plan::processes
+  std::string cold;                    // reason why one process cannot be warm; "" = all can
+  std::string directory;               // directory of the file that a spare loads
 
   bool operator==(const WarmPlan&) const = default;
 };

@@ -12,15 +12,15 @@
 namespace envgen {
 namespace {
 
-// What makes a variable's value a sign.
+// The condition that makes a variable's value a sign.
 enum class When : unsigned char {
-  kAboveOne,   // a number of nodes or processes; of a range ("1:4") the most
-  kAboveZero,  // the number of one of them
-  kSeveral,    // a list, at whose blanks, commas or semicolons more than one host stands
+  kAboveOne,   // number of nodes or processes; for a range ("1:4") its maximum
+  kAboveZero,  // number of one node or process
+  kSeveral,    // list of more than one host, separated by blanks, commas or semicolons
   kSet,
 };
 
-// Advice that several signs share.
+// The advice for a sign, which several signs may share.
 enum class Fix : unsigned char { kByOptions, kByEnv, kStartedByMpi, kSlurm, kTpu, kOwn };
 using enum Fix;
 
@@ -54,7 +54,8 @@ constexpr std::string_view kBare =
     "that platform finds no other node here: give --platform bare with --nodes, --node-rank and "
     "--master-addr";
 
-// The first that is found is named: what counts nodes stands before what only hints at them.
+// The signs. The error names the first one found, so variables that count nodes precede those that
+// only hint at them.
 constexpr Sign kRows[] = {
     {"WORLD_SIZE", When::kAboveOne, kByEnv},
     {"NNODES", When::kAboveOne, kByEnv},
@@ -137,7 +138,7 @@ bool is_sign(std::string_view value, When when) {
     return list.find_first_of(" \t\n,;") < list.find_last_not_of(" \t\n,;");
   }
   const auto number = parse_count<int>(trimmed(value.substr(value.rfind(':') + 1)));
-  // What is no number says nothing that could be gone by.
+  // A value that is not a number is no evidence.
   return number && *number > (when == When::kAboveOne ? 1 : 0);
 }
 
@@ -149,13 +150,13 @@ std::unexpected<Error> sign_error(std::string where, std::string_view found, std
   return std::unexpected(error_of(std::move(where), found, fix));
 }
 
-// NUM_NODES alone may count those of a graph.
+// Returns whether variables count one node. NUM_NODES alone may count the nodes of a graph.
 bool is_one_node(const Inputs& inputs) {
   return inputs.variable("NNODES") == "1" ||
          (inputs.variable("NUM_NODES") == "1" && inputs.variable("NODE_RANK") == "0");
 }
 
-// Whether an address or name is this machine's.
+// Returns whether an address or name is this machine's.
 bool is_here(const Inputs& inputs, std::string_view address) {
   if (is_loopback(address)) return true;
   Node node;
@@ -163,7 +164,8 @@ bool is_here(const Inputs& inputs, std::string_view address) {
   return !nodes_like_local({node}, inputs).empty();
 }
 
-// One address among its own is no sign, and neither is one beside a count of one.
+// Returns whether the master is another machine. An address of this machine is no sign, and neither
+// is any address beside a count of one.
 bool is_other_master(const Inputs& inputs, std::string_view master) {
   if (master.empty() || is_here(inputs, master)) return false;
   for (const char* count : {"WORLD_SIZE", "PET_NNODES"}) {
@@ -172,17 +174,18 @@ bool is_other_master(const Inputs& inputs, std::string_view master) {
   return !is_one_node(inputs);
 }
 
-// What another variable says of the same more exactly.
+// Returns whether another variable gives the same fact more exactly, so that the sign does not
+// count.
 bool is_settled(const Inputs& inputs, std::string_view sign) {
-  // `srun -N1` of an allocation of several nodes
+  // `srun -N1` in an allocation of several nodes
   if (sign == "SLURM_JOB_NUM_NODES" || sign == "SLURM_NNODES") {
     return inputs.variable("SLURM_STEP_NUM_NODES") == "1";
   }
-  // Several tasks of one node
+  // several tasks of one node
   if (sign == "SLURM_NTASKS") {
     return inputs.variable("SLURM_NNODES") == "1" || inputs.variable("SLURM_JOB_NUM_NODES") == "1";
   }
-  // The processes of one node
+  // the processes of one node
   if (sign == "WORLD_SIZE") {
     const std::string_view master = inputs.variable("MASTER_ADDR");
     const bool by_agent = inputs.variable("PET_NNODES") == "1" &&
@@ -191,7 +194,7 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
   }
   // MindSpore's workers of one machine
   if (sign == "MS_WORKER_NUM") return is_loopback(inputs.variable("MS_SCHED_HOST"));
-  // A word that scripts use for other things, too
+  // a name that scripts also use for other purposes
   if (sign == "NUM_NODES") return inputs.variable("NODE_RANK").empty();
   if (sign == "NUM_PROCESSES") return inputs.variable("COORDINATOR_ADDRESS").empty();
   // A TFJob of one replica has no TF_CONFIG.
@@ -201,12 +204,12 @@ bool is_settled(const Inputs& inputs, std::string_view sign) {
   return false;
 }
 
-// --- Platforms that tell the same facts by names of their own ---
+// --- Platforms with variables of their own for the same facts ---
 
-// Advice about variables that the profile still needs: "pass on A and B as well".
+// Returns advice about variables that the profile still needs: "pass on A and B as well".
 std::string missing_names(const Inputs& inputs, const GivenNames& names) {
   std::string missing;
-  const bool listed = names.leader.empty();  // the list counts them
+  const bool listed = names.leader.empty();  // the list gives the count
   for (const std::string_view name :
        {listed ? "" : names.count, names.own, listed ? names.hosts : names.leader}) {
     if (name.empty() || !inputs.variable(name).empty()) continue;

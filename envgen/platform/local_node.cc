@@ -18,7 +18,7 @@ std::vector<int> matching(const std::vector<Node>& nodes, std::string Node::* fi
   return ranks;
 }
 
-// What the table calls its nodes, for the error of a node that is not in it.
+// Returns the table's names of its nodes, for the error about a node that it lacks.
 std::string names_in_table(const std::vector<Node>& nodes) {
   std::string list;
   for (std::size_t i = 0; i < nodes.size() && i < kMaxNamesInError; ++i) {
@@ -99,8 +99,8 @@ Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Req
                {hints.container_ips, &Node::container_ip, "container_ip"},
                {hints.host_ips, &Node::host_ip, "host_ip"},
                {hints.server_ids, &Node::server_id, "server_id"}};
-  // The platform named this pod and the table has other names: a stale table, even with one entry,
-  // and even where an address happens to match.
+  // If the platform named this pod and the table has other names, the table is stale. That holds
+  // even for a single entry, and even if an address matches by chance.
   const bool named = std::ranges::any_of(hints.pod_names, &Hint::definite);
   const bool table_names_pods =
       std::ranges::any_of(nodes, [](const Node& node) { return !node.pod_name.empty(); });

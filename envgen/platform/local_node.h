@@ -1,5 +1,5 @@
 #pragma once
-// The local node: which node of a rank table this container is.
+// The local node: the node of a rank table that this container is.
 
 #include <optional>
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace envgen {
 
-// What this container is called, by which variable; tried in this order against the table.
+// Names and addresses of this container, with the variables they come from. They are compared with
+// the table in this order.
 struct LocalNodeHints {
   struct Hint {
     std::string source;  // "MA_CURRENT_INSTANCE_NAME", "host name", "an interface address"
     std::string value;
-    bool definite = false;  // the platform's own name of this pod: the table must have it
+    bool definite = false;  // the platform's own name of this pod; the table must contain it
   };
   std::vector<Hint> pod_names;
   std::vector<Hint> container_ips;
@@ -24,8 +25,8 @@ struct LocalNodeHints {
   std::vector<Hint> server_ids;
 };
 
-// By --node-rank, RANK_START, pod name, container address, host address, server_id; never "the
-// first" unless there is only one.
+// Finds this node by --node-rank, RANK_START, pod name, container address, host address or
+// server_id, in this order. Never assumes the first node, unless there is only one.
 Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
                                        const std::optional<int>& rank_start,
                                        const LocalNodeHints& hints);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kReading = "reading the Ascend operator's variables";
 
-// How the operator calls the same five numbers for each framework.
+// The operator's names for the same five values, which differ between frameworks.
 struct OperatorNames {
   const char* master_addr;
   const char* master_port;
@@ -38,7 +38,7 @@ Result<int> needed(const Inputs& inputs, const char* variable) {
   return fail(kReading, variable, "nothing", "the operator sets it; was it unset on the way?");
 }
 
-// LOCAL_RANK is a list there: "0,1,2,3".
+// The operator's LOCAL_RANK is a list: "0,1,2,3".
 Status check_local_ranks(const Inputs& inputs, int local) {
   std::string_view list = inputs.variable("LOCAL_RANK");
   if (list.find(',') == std::string_view::npos) return {};
@@ -49,7 +49,8 @@ Status check_local_ranks(const Inputs& inputs, int local) {
               "both come from the operator: was one of them changed by hand?");
 }
 
-// The scheduler's pod may have no chip: then it is none of the nodes that the numbers count.
+// Returns whether this is the scheduler's pod without a chip, which the numbers do not count as a
+// node.
 bool is_bare_scheduler(const Inputs& inputs) {
   return inputs.variable("MS_ROLE") == "MS_SCHED" && inputs.variable("NPU_POD") != "true";
 }
@@ -86,7 +87,7 @@ Location locate_by_operator(const Inputs& inputs, const OperatorNames& names,
   auto local_node =
       local_node_by_index(cluster.nodes.size(), inputs.request(), *rank, names.node_rank);
   if (!local_node) return local_node.error();
-  // A PyTorch job's master is its first node; a scheduler may be a pod of its own.
+  // A PyTorch job's master is its first node. A scheduler may be a separate pod.
   if (&names == &kPyTorch) cluster.nodes[0].host = cluster.master_addr;
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
                                inputs);
@@ -98,7 +99,7 @@ LocalNodeHints table_hints(const Inputs& inputs) {
     const char* variable;
     std::vector<LocalNodeHints::Hint>& list;
   } variables[] = {
-      // Huawei's examples fill XDL_IP with the host's address.
+      // Huawei's examples set XDL_IP to the host's address.
       {"POD_NAME", hints.pod_names}, {"POD_IP", hints.container_ips}, {"HOST_IP", hints.host_ips},
       {"XDL_IP", hints.host_ips},    {"POD_UID", hints.server_ids},   {"POD_IP", hints.server_ids},
       {"HOST_IP", hints.server_ids}, {"XDL_IP", hints.server_ids},
@@ -119,7 +120,7 @@ LocalNodeHints table_hints(const Inputs& inputs) {
 }
 
 Location locate_by_named_table(Inputs& inputs, const std::string& path, PlatformFacts platform) {
-  // Template 2 has no order of its own; HCCL's is that of server_id.
+  // Template 2 does not state an order. HCCL orders by server_id.
   Location location =
       locate_by_table(inputs, path, RankOrder::kServerId, table_hints(inputs), std::move(platform));
   auto* resolved = std::get_if<ResolvedCluster>(&location);
@@ -168,7 +169,7 @@ std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
     return locate_by_named_table(inputs, *path, std::move(platform));
   }
   if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(platform));
-  // MindSpore takes these over any rank table.
+  // MindSpore prefers these variables to any rank table.
   bool wants_table = inputs.request().ascend_launcher == AscendLauncher::kRankTable;
   if (has_all(inputs, kMindSpore) && !wants_table) {
     platform.framework = "ascend";

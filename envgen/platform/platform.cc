@@ -8,7 +8,8 @@
 
 namespace envgen {
 
-// Each in the file of its name; lsf and pbs share one, as do those of platform_counted.cc.
+// Each platform is in the file of its name. lsf and pbs share platform_batch.cc, and the rows of
+// given_names.h share platform_counted.cc.
 extern const Platform kAzureMlPlatform;
 extern const Platform kBarePlatform;
 extern const Platform kDeterminedPlatform;
@@ -52,7 +53,8 @@ constexpr auto kBefore = std::to_array({
     &kVkPlatform,
     &kVolcanoPlatform,
     &kVertexPlatform,
-    // Each sets variables that others are known by: MASTER_ADDR, OpenMPI's, TF_CONFIG.
+    // These platforms set variables by which others are detected: MASTER_ADDR, OpenMPI's,
+    // TF_CONFIG.
     &kSageMakerPlatform,
     &kAzureMlPlatform,
     &kMlpPlatform,
@@ -65,14 +67,14 @@ constexpr auto kBehind = std::to_array({
     &kIndexedPlatform,
     &kLsfPlatform,
     &kPbsPlatform,
-    // What no platform has set.
+    // The following ones use variables that no platform has set.
     &kTfConfigPlatform,
     &kEnvPlatform,
     &kBarePlatform,
     &kLocalPlatform,
 });
 
-// Platforms in the order of detection: the rows of given_names.h stand between the two lists.
+// Platforms in the order of detection. The rows of given_names.h are between the two lists.
 constexpr auto kPlatforms = [] {
   std::array<const Platform*, kBefore.size() + kGivenNames + kBehind.size()> all{};
   std::size_t count = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Platforms: which node am I, who are the others, how many devices. One file a platform, one table;
-// detection prints its reason, --platform overrides it.
+// Platforms: which node this is, which other nodes exist, how many devices each has. Each platform
+// has one file, and all are in one table. Detection prints its reason; --platform overrides it.
 
 #include <optional>
 #include <span>
@@ -15,21 +15,21 @@ namespace envgen {
 
 struct Platform {
   std::string_view name;
-  // Why this platform is here ("MA_VJ_NAME is set"), or nothing.
+  // Returns the reason for this platform ("MA_VJ_NAME is set"), or nothing.
   std::optional<std::string> (*detect)(Inputs& inputs);
   Location (*locate)(Inputs& inputs);
-  RankOrder table_order = RankOrder::kServerId;  // HCCL's own, for a table of template 2
+  RankOrder table_order = RankOrder::kServerId;  // HCCL's own order, for a table of template 2
 };
 
-// In the order of detection; the last one, local, always answers.
+// Returns the platforms in the order of detection. The last one, local, always matches.
 std::span<const Platform* const> platforms();
 
 struct ChosenPlatform {
   const Platform* platform = nullptr;
   std::string reason;
 };
-// The one that --platform names, else the first that is detected: provisional while paths are
-// wanted. An Error: there is none of that name.
+// Returns the platform that --platform names, else the first one detected. The result is
+// provisional while paths are wanted. Error: no platform has that name.
 Result<ChosenPlatform> choose_platform(Inputs& inputs);
 
 }  // namespace envgen

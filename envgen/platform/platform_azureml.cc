@@ -1,10 +1,11 @@
-// Azure Machine Learning. With the distribution "pytorch" each process has MASTER_ADDR,
-// MASTER_PORT (6105), WORLD_SIZE, NODE_RANK, RANK and LOCAL_RANK; with "mpi" it has OpenMPI's
-// variables and AZ_BATCH_MASTER_NODE ("address:port", whose port is Azure Batch's own and not for
-// ranks: "Azure Batch runtime environment variables"). Either starts one process on each node,
-// whose ranks are then ours to start, or one for each device. Source: "Distributed GPU training
-// guide" of Azure Machine Learning's documents (how-to-train-distributed-gpu.md). That
-// AZUREML_NODE_COUNT counts nodes is not in it: public jobs use it so.
+// Azure Machine Learning. With the distribution "pytorch" each process has MASTER_ADDR, MASTER_PORT
+// (6105), WORLD_SIZE, NODE_RANK, RANK and LOCAL_RANK. With "mpi" it has OpenMPI's variables and
+// AZ_BATCH_MASTER_NODE ("address:port"). That port belongs to Azure Batch and is not for ranks
+// ("Azure Batch runtime environment variables").
+// Either distribution starts one process on each node, whose ranks trainit starts, or one process
+// for each device. Source: "Distributed GPU training guide" of Azure Machine Learning's documents
+// (how-to-train-distributed-gpu.md). The guide does not say that AZUREML_NODE_COUNT counts nodes;
+// public jobs use it so.
 
 #include "envgen/formats/hosts.h"
 #include "envgen/platform/platform.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr const char* kCounting = "counting the nodes";
 constexpr int kAzureMasterPort = 6105;
 
-// One of the service's own, and a number of this process.
+// Requires a variable of the service and a number of this process.
 std::optional<std::string> detect_azureml(Inputs& inputs) {
   const Variable site = first_set(
       inputs, {"AZUREML_NODE_COUNT", "AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"});
@@ -46,8 +47,8 @@ Result<GivenMaster> master_of(const Inputs& inputs) {
   return master;
 }
 
-// The processes that were started: how many, how many of them on a node, and which one this is.
-// Nothing where nobody has counted the nodes, and `uncounted` is why.
+// Returns the started processes: how many in total and on a node, and which one this is. If the
+// number of nodes is not known, returns nothing and sets `uncounted` to the reason.
 Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Error>& uncounted) {
   const bool mpi = !inputs.variable("OMPI_COMM_WORLD_RANK").empty();
   TRY_ASSIGN(auto count, number_in(inputs, "AZUREML_NODE_COUNT", {.least = 1}));
@@ -99,7 +100,7 @@ Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Err
   return task;
 }
 
-// mpirun starts programs that read its own variables: those are ranks where that is asked for.
+// Programs under mpirun read its own variables. They are ranks only if the user asks for ranks.
 Location locate_started(const Inputs& inputs, const GivenTask& task, GivenMaster master) {
   Location location = locate_task(inputs, task, std::move(master), PlatformFacts{});
   auto* resolved = std::get_if<ResolvedCluster>(&location);

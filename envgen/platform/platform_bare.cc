@@ -1,7 +1,10 @@
-// No platform, but the user says who takes part. Ascend as in the MindSpore document: a rank table
-// file that every machine has, physical device ids, ranks in the order of server_id; or no table
-// and the host's /etc/hccn.conf. Else the hosts of --hosts; or, as torchrun's flags of these names
-// make one, a cluster of --nodes, --node-rank and --master-addr (else MASTER_ADDR).
+// No platform, but the user names the nodes. The possible sources:
+// - Ascend as in the MindSpore document: a rank table file on every machine, physical device ids,
+//   ranks in the order of server_id.
+// - Ascend without a table: the host's /etc/hccn.conf.
+// - The hosts of --hosts.
+// - A cluster of --nodes, --node-rank and --master-addr (else MASTER_ADDR), as torchrun's flags of
+//   these names make one.
 
 #include "base/text.h"
 #include "envgen/plan/devices.h"
@@ -44,7 +47,7 @@ LocalNodeHints hints_of(const Inputs& inputs) {
   return hints;
 }
 
-// As the container runtime reads it: of doubles, the last.
+// Returns the value that the container runtime uses: the last one of duplicates.
 std::optional<std::string> visible_devices(const Environ& env) {
   constexpr std::string_view kName = "ASCEND_VISIBLE_DEVICES=";
   std::optional<std::string> value;
@@ -67,7 +70,8 @@ std::string numbers_of(std::string_view list) {
   return numbers;
 }
 
-// The devices to use without a table: named, else the container runtime's, else all of hccn.conf.
+// Returns the devices to use without a table: those of the user, else of the container runtime,
+// else all of hccn.conf.
 Result<std::vector<int>> devices_of(const Inputs& inputs, const std::map<int, std::string>& hccn) {
   if (!inputs.request().devices.empty()) {
     return parse_device_list(inputs.request().devices, "--devices");
@@ -131,7 +135,7 @@ Location locate_by_hccn(Inputs& inputs) {
 }
 
 Location locate_by_hosts(Inputs& inputs) {
-  // The hosts whose slots are told need none of this node's devices.
+  // Hosts with a number of slots do not depend on this node's devices.
   auto nodes = nodes_of_hosts_option(inputs.request(), 0);
   if (!nodes) return nodes.error();
   for (Node& node : *nodes) {
@@ -176,7 +180,7 @@ Location locate_bare(Inputs& inputs) {
     return Error{"finding the nodes", "--hosts and --rank-table", "both",
                  "give the rank table alone: it has the nodes"};
   }
-  // RANK_TABLE_FILE may be an image's default; --hosts is of this job.
+  // RANK_TABLE_FILE may be an image's default, but --hosts belongs to this job.
   if (!request.hosts.empty()) return locate_by_hosts(inputs);
   std::string named = table_named(inputs);
   if (named.empty() && request.devices.empty() && request.nodes && request.node_rank) {

@@ -1,9 +1,10 @@
-// Batch systems that list a job's hosts and start the job's script on the first of them: the script
-// starts trainit on each (blaunch, pbsdsh). IBM Spectrum LSF has the list in LSB_MCPU_HOSTS
-// ("host slots ..."), or LSB_HOSTS, a host for each slot; PBS and TORQUE in the file PBS_NODEFILE
-// names, a line for each slot. A node is known by its name. Seen only where ranks were asked for: a
-// job's script is an ordinary command. Sources: LSF's "About parallel jobs"; qsub(1B) of TORQUE;
-// openpbs' src/resmom/start_exec.c.
+// Batch systems that list a job's hosts and start the job's script on the first of them. The script
+// starts trainit on each host (blaunch, pbsdsh).
+// IBM Spectrum LSF has the list in LSB_MCPU_HOSTS ("host slots ..."), or in LSB_HOSTS, with a host
+// for each slot. PBS and TORQUE have it in the file that PBS_NODEFILE names, with a line for each
+// slot. A node is recognised by its name. The platform is detected only if the user asks for ranks,
+// as a job's script is an ordinary command.
+// Sources: LSF's "About parallel jobs"; qsub(1B) of TORQUE; openpbs' src/resmom/start_exec.c.
 
 #include <algorithm>
 #include <set>
@@ -57,9 +58,10 @@ std::optional<std::string> detect_lsf(Inputs& inputs) {
   return std::string(list.name) + " is set";
 }
 
-// Systems with jsrun list the node of the job's script first, with one slot. No rank runs there.
-// Without a variable of theirs the list alone tells: one slot, where each of several others has the
-// same larger number. The launchers of MPI may be told such hosts, and start on the first.
+// Returns whether the first node is a launch node, on which no rank runs. Systems with jsrun list
+// the node of the job's script first, with one slot. Without jsrun's variables only the list
+// decides: the first node has one slot, and several others have the same larger number. Launchers
+// of MPI are excluded, as they may use such hosts and start on the first.
 bool has_launch_node(const Inputs& inputs, const std::vector<Node>& nodes, bool is_first) {
   if (nodes.size() < 2 || nodes[0].slots != 1) return false;
   const auto others = static_cast<int>(nodes.size()) - 1;
@@ -74,7 +76,7 @@ bool has_launch_node(const Inputs& inputs, const std::vector<Node>& nodes, bool 
          framework != "deepspeed";
 }
 
-// Takes the launch node off the list. Returns the warning about that, or "".
+// Removes the launch node from the list. Returns a warning about it, or "".
 Result<std::string> drop_launch_node(const Inputs& inputs, std::vector<Node>& nodes) {
   const std::vector<int> own = nodes_like_local(nodes, inputs);
   const bool is_first = std::ranges::find(own, 0) != own.end();

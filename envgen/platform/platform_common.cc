@@ -44,7 +44,7 @@ std::string names_of(const std::vector<Node>& nodes) {
   return list;
 }
 
-// A name or address by which other machines may know this one.
+// Returns a name or address by which other machines may know this one.
 const std::string& name_for_others(const Facts& facts) {
   const bool named = !facts.host_name.empty() && !is_loopback(facts.host_name);
   return named || facts.addresses.empty() ? facts.host_name : facts.addresses.front();
@@ -156,7 +156,7 @@ Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view 
 Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots) {
   auto hosts = parse_host_list(request.hosts, "--hosts");
   if (!hosts) {
-    // What is a port in other lists is a number of ranks here.
+    // The number that is a port in other lists is a number of ranks here.
     Error error = std::move(hosts.error());
     error.fix =
         "write each node once, host or host:slots: a:8,b:8, an IPv6 address with slots "
@@ -238,7 +238,7 @@ Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Input
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
                                       const Inputs& inputs) {
   const Request& request = inputs.request();
-  std::int64_t ranks = 0;  // the resolver refuses too many; here they must not overflow
+  std::int64_t ranks = 0;  // wide, as the resolver refuses too many only later
   const Node* first = nullptr;
   for (const Node& node : cluster.nodes) {
     ranks += node.slots;
@@ -246,7 +246,7 @@ ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, Pla
   }
   cluster.world_size =
       static_cast<int>(std::min<std::int64_t>(ranks, std::numeric_limits<int>::max()));
-  // The first node may have been told that it is its own master. The others cannot use that name.
+  // The first node may have its own loopback name as the master. The other nodes cannot use it.
   if (local_node.node_rank == 0 && cluster.nodes.size() > 1 && is_loopback(cluster.master_addr)) {
     Node& own = cluster.nodes[0];
     if (own.host.empty() || is_loopback(own.host)) own.host = name_for_others(inputs.facts());
@@ -295,7 +295,7 @@ Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
   return nodes;
 }
 
-// "{}" is TensorFlow's way to say that there is no cluster.
+// TensorFlow's "{}" means that there is no cluster.
 Location located_alone(PlatformFacts platform, const Inputs& inputs) {
   Node node;
   node.slots = 1;
@@ -328,12 +328,12 @@ Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform) {
     same_role.push_back(i);
     if ((*nodes)[i].role_index == config->index) own = i;
   }
-  // A dynamic job's ps lists only itself, at place 0 whatever its index.
+  // A dynamic job's ps lists only itself, at place 0 whatever its index is.
   if (!own && config->sparse && same_role.size() == 1) {
     own = same_role[0];
     (*nodes)[*own].role_index = config->index;
   }
-  // An evaluator need not stand in the cluster.
+  // An evaluator may be missing in the cluster.
   if (!own && config->type == "evaluator") {
     Node node;
     node.role = "evaluator";

@@ -27,7 +27,7 @@ std::optional<std::string> detect(const Inputs& inputs, const GivenNames& names)
   return own + " and " + std::string(names.hosts) + " are set";
 }
 
-// The others' names follow from the leader's.
+// Names the other pods after the leader's.
 void name_pods(std::string_view leader, std::vector<Node>& nodes) {
   const std::size_t dot = leader.find('.');
   if (dot == std::string_view::npos || is_loopback(leader)) return;

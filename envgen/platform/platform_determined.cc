@@ -1,8 +1,8 @@
 // Determined. Each container of a trial has a file before its command starts, with the addresses of
-// all in the order of their ranks: {"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_rank":
-// 0, "container_slot_counts": [8, 8]}. Its other tasks (notebooks, commands) have one container and
-// no such file. Source: RendezvousInfo and ClusterInfo of determined-ai/determined,
-// harness/determined/_info.py.
+// all containers in rank order. An example: {"container_addrs": ["10.0.0.1", "10.0.0.2"],
+// "container_rank": 0, "container_slot_counts": [8, 8]}. Determined's other tasks (notebooks,
+// commands) have one container and no such file. Source: RendezvousInfo and ClusterInfo of
+// determined-ai/determined, harness/determined/_info.py.
 
 #include "base/json.h"
 #include "base/text.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kReading = "reading Determined's containers";
 constexpr const char* kRendezvous = "/run/determined/info/rendezvous.json";
 
-// Determined's own entrypoint writes the file: a command that is only started may come before it.
+// Determined's own entrypoint writes the file. A command that is only started may run before that.
 std::optional<std::string> detect_determined(Inputs& inputs) {
   if (!asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
   if (inputs.variable("DET_ALLOCATION_ID").empty() || inputs.variable("DET_TASK_TYPE") != "TRIAL") {
@@ -36,7 +36,8 @@ std::unexpected<Error> bad_file(std::string found) {
               "before a trial's command starts; where this is none: --platform local");
 }
 
-// `counts`: the slots of each container. A container without a GPU runs as many ranks as --slots.
+// Returns the nodes. `counts` are the slots of each container; a container without a GPU runs as
+// many ranks as --slots.
 Result<std::vector<Node>> nodes_of(const json::Value& addresses, const json::Value& counts) {
   std::vector<Node> nodes;
   for (const json::Value address : addresses) {

@@ -1,7 +1,7 @@
 // PAI-DLC (Alibaba Cloud). A PyTorch job has MASTER_ADDR, MASTER_PORT, WORLD_SIZE (nodes), RANK (of
-// the node) and NPROC_PER_NODE; a TensorFlow job has TF_CONFIG. Its job ids begin with "dlc", and
-// so do its host names ("dlc18isgeayd-master-0"): no variable of Kubeflow's jobs tells the two
-// apart. Source: "Built-in environment variables" in Platform for AI's documentation.
+// the node) and NPROC_PER_NODE. A TensorFlow job has TF_CONFIG. No variable distinguishes them from
+// Kubeflow's jobs, but their job ids and host names begin with "dlc" ("dlc18isgeayd-master-0").
+// Source: "Built-in environment variables" in Platform for AI's documentation.
 
 #include "envgen/plan/devices.h"
 #include "envgen/platform/platform.h"
@@ -10,9 +10,10 @@
 namespace envgen {
 namespace {
 
-constexpr const char* kCodeDir = "/root/code";  // where DLC clones the job's repository
+constexpr const char* kCodeDir = "/root/code";  // place into which DLC clones the job's code
 
-// Where the image chose no directory, the code is the place to start. False: not known yet.
+// Starts in the code directory if the image chose no directory. Returns false while the snapshot
+// lacks the path.
 bool choose_start(Inputs& inputs, PlatformFacts& platform) {
   const std::string& cwd = inputs.facts().cwd;
   if (!cwd.empty() && cwd != "/" && cwd != "/root") return true;
@@ -22,7 +23,7 @@ bool choose_start(Inputs& inputs, PlatformFacts& platform) {
   return true;
 }
 
-// What a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK` relies on.
+// Promises the variables for a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK`.
 void promise(const ResolvedCluster& resolved, PlatformFacts& platform) {
   const Cluster& cluster = resolved.cluster;
   const int slots = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)].slots;
@@ -67,7 +68,7 @@ Location locate_by_master(Inputs& inputs, PlatformFacts platform) {
   cluster.master_addr =
       inputs.request().master_addr.empty() ? std::string(master) : inputs.request().master_addr;
   cluster.master_port = port->value_or(kMasterPort);
-  // The other nodes have a name only when the job asks for it (createSvcForAllWorkers).
+  // The other nodes have a name only if the job asks for it (createSvcForAllWorkers).
   cluster.nodes[0].host = cluster.master_addr;
 
   std::string_view own_launcher = inputs.command().framework();

@@ -1,12 +1,15 @@
-// Any other cluster: MASTER_ADDR, and the numbers that people write into a job's variables for it.
-// NODE_RANK counts nodes (torchrun's flags, PyTorch Lightning), NNODES says how many there are, or
-// NUM_NODES beside it (RunPod's "Configuration reference" of Instant Clusters). RANK and
-// WORLD_SIZE are PyTorch's, which counts processes (torch.distributed's "Environment variable
-// initialization"), where several platforms count nodes (PAI-DLC, Volcano's pytorch plugin).
-// LOCAL_RANK and LOCAL_WORLD_SIZE, which a process alone has, settle it; so does a job of one rank
-// a node, and a launcher that was typed, which is started once on a node. Else the user has to say
-// it. Seen only where ranks were asked for: the variables of a command that is only started are
-// its own.
+// Any other cluster: MASTER_ADDR, and numbers that users write into a job's variables.
+// NODE_RANK counts nodes (torchrun's flags, PyTorch Lightning). NNODES is the number of nodes, or
+// NUM_NODES if NODE_RANK is set (RunPod's "Configuration reference" of Instant Clusters). RANK and
+// WORLD_SIZE count processes in PyTorch (torch.distributed's
+// "Environment variable initialization"). On several platforms they count nodes (PAI-DLC, Volcano's
+// pytorch plugin).
+// One of these facts decides the meaning, otherwise the user must state it:
+// - LOCAL_RANK or LOCAL_WORLD_SIZE, which only a process has.
+// - One rank per node.
+// - A launcher in the user's command, which is started once on a node.
+// The platform is detected only if the user asks for ranks: the variables of a command that is only
+// started belong to that command.
 
 #include <algorithm>
 
@@ -22,13 +25,14 @@ namespace {
 
 constexpr const char* kReading = "reading RANK and WORLD_SIZE";
 
-// How many nodes there are. NUM_NODES alone may count those of a graph.
+// Returns the variable with the number of nodes. NUM_NODES alone may count the nodes of a graph.
 Variable node_count(const Inputs& inputs) {
   if (inputs.variable("NODE_RANK").empty()) return first_set(inputs, {"NNODES"});
   return first_set(inputs, {"NNODES", "NUM_NODES"});
 }
 
-// "2"; of a range of nodes ("1:2") no more is known than that there may be so many.
+// Returns whether a count may be above one: "2", and also a range ("1:2"), of which only the
+// maximum is known.
 bool is_several(std::string_view count) { return !count.empty() && count != "1" && count != "0"; }
 
 std::optional<std::string> detect_env(Inputs& inputs) {
@@ -45,7 +49,7 @@ std::optional<std::string> detect_env(Inputs& inputs) {
   return std::nullopt;
 }
 
-// All that the variables say, as far as they are set.
+// The values of the variables that are set.
 struct Told {
   std::optional<int> rank;
   std::optional<int> world;
@@ -68,8 +72,8 @@ Result<Told> told_by(const Inputs& inputs) {
   return told;
 }
 
-// What they count; nothing where that is open. `slots`: the ranks of a node, as far as it can be
-// seen here.
+// Returns what RANK and WORLD_SIZE count; nothing if that is open. `slots` is the number of ranks
+// of a node, as far as it is known here.
 std::optional<RankMeans> meaning_of(const Inputs& inputs, const Told& told, int slots) {
   const Request& request = inputs.request();
   if (request.rank_means) return request.rank_means;
@@ -87,8 +91,8 @@ Error missing(const char* variable) {
               ", or say which of how many nodes this is with --nodes and --node-rank"};
 }
 
-// RANK may be the node's or that of a process of its `each`, 0 = their number is not known; another
-// one belongs to another job, or to another node.
+// Checks that RANK fits NODE_RANK: it is the node's number, or the rank of one of the node's `each`
+// processes (0 = not known). Any other RANK belongs to another job or another node.
 Status check_rank(const Inputs& inputs, const Told& told, int each) {
   if (!told.rank || !told.node_rank || inputs.request().node_rank) return {};
   const int rank = *told.rank;
@@ -100,8 +104,8 @@ Status check_rank(const Inputs& inputs, const Told& told, int each) {
               "unset the one that is not of this job, or say which node this is with --node-rank");
 }
 
-// WORLD_SIZE may count the processes of the nodes that NNODES or NUM_NODES counts; it has to be a
-// multiple then.
+// Locates this container as a node. WORLD_SIZE may count the processes of the nodes that NNODES or
+// NUM_NODES counts, and must then be a multiple.
 Location locate_as_node(Inputs& inputs, const Told& told, GivenMaster master) {
   const bool numbered = told.node_rank || inputs.request().node_rank;
   const bool by_nodes = told.nodes ? numbered || !told.rank : told.node_rank && !told.world;

@@ -1,8 +1,8 @@
-// Kubernetes Indexed Jobs and JobSets. A pod knows its index and, by its host name, its Job's name;
-// how many pods there are it is not told, unless the manifest fills a variable: JOB_COMPLETIONS, or
-// one that a launcher or a tracker reads. One process needs no count (PlatformFacts::uncounted).
+// Kubernetes Indexed Jobs and JobSets. A pod knows its index and, by its host name, its Job's name.
+// It knows the number of pods only if the manifest fills a variable: JOB_COMPLETIONS, or one that a
+// launcher or a tracker reads. A single process needs no count (PlatformFacts::uncounted).
 // JobSet's own labels reach a container only through variables that the manifest fills from them;
-// the names here are the ones in use. Sources: Kubernetes' "Job with Pod-to-Pod Communication",
+// the names here are the usual ones. Sources: Kubernetes' "Job with Pod-to-Pod Communication",
 // jobset_types.go, kubeflow/trainer's plugins/xgboost (DMLC_*).
 
 #include <cstdint>
@@ -20,9 +20,9 @@ constexpr const char* kCounting = "counting the nodes";
 
 struct Indices {
   int completion = 0;
-  int job = 0;          // the replica of a JobSet's job
-  int replicas = 1;     // of that job
-  bool in_set = false;  // of several replicas
+  int job = 0;          // replica of a JobSet's job
+  int replicas = 1;     // number of replicas of that job
+  bool in_set = false;  // part of a job with several replicas
   std::string source;
 };
 
@@ -32,7 +32,7 @@ Result<Indices> indices_of(const Inputs& inputs) {
   if (!job) return std::unexpected(job.error());
   constexpr Bounds kCounts{.least = 0, .most = static_cast<int>(kMaxHosts)};
   TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS", kCounts));
-  // The index over all of a JobSet's jobs is that over this job when there is only one job.
+  // If a JobSet has only one job, the index over all jobs is the index over this job.
   bool one_job =
       replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
   if (!*job && one_job) {
@@ -68,12 +68,12 @@ struct Count {
   const char* source = "--nodes";
 };
 
-// How many pods the job has, where somebody says it: the user, or variables that the manifest
-// fills. Those of a launcher or a tracker count the pods of the whole JobSet, JOB_COMPLETIONS those
-// of one of its Jobs. Nothing when nobody does.
+// Returns the number of pods of the job, from the user or from variables that the manifest fills.
+// Variables of a launcher or a tracker count the pods of the whole JobSet; JOB_COMPLETIONS counts
+// those of one of its Jobs. Returns nothing if no source is set.
 Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indices, int slots) {
   if (inputs.request().nodes) return Count{*inputs.request().nodes};
-  // Each Job of the set has one pod when it is not an indexed one.
+  // A Job of the set that is not indexed has one pod.
   if (inputs.variable("JOB_COMPLETION_INDEX").empty()) {
     return Count{indices.replicas, "REPLICATED_JOB_REPLICAS"};
   }
@@ -102,20 +102,20 @@ Error uncounted(const Indices& indices) {
 
 // --- The pods' names ---
 
-// "job-" of "job-3"; nothing when the name is not one that the Job gave.
+// Returns "job-" for "job-3"; nothing if the Job did not give the name.
 std::optional<std::string> prefix_of(std::string_view name, const std::string& ending) {
   if (!name.ends_with(ending) || name.size() == ending.size()) return std::nullopt;
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
-// Names every node, when this pod's own name follows the pattern and its service is known.
+// Names every node, if this pod's own name follows the pattern and its service is known.
 void name_nodes(const Inputs& inputs, const Indices& indices, const PathState& hosts_file,
                 std::vector<Node>& nodes) {
   const std::string full(inputs.facts().host_name);
   std::string name = full.substr(0, full.find('.'));
-  std::string domain = full.substr(name.size());  // of setHostnameAsFQDN
+  std::string domain = full.substr(name.size());  // set by setHostnameAsFQDN
   if (domain.empty()) domain = own_domain(hosts_file, name);
-  // A JobSet makes a service of its own name when it is not told otherwise.
+  // A JobSet by default creates a service with its own name.
   std::string set(inputs.variable("JOBSET_NAME"));
   if (domain.empty() && !set.empty() && name.starts_with(set + "-")) domain = "." + set;
   std::string ending = "-" + std::to_string(indices.completion);

@@ -1,8 +1,12 @@
-// Kubeflow: TFJob (TF_CONFIG), PyTorchJob and Trainer v2 (PET_*, of which only the former also sets
-// RANK and WORLD_SIZE), JAXJob and Trainer v2's JAX, XGBoostJob and Trainer v2's XGBoost,
-// PaddleJob, MPIJob (a mounted hostfile on the launcher). Sources: training-operator 1.9
-// controller.v1/{pytorch,tensorflow,jax,xgboost,paddlepaddle}, trainer's
-// plugins/{torch,jax,xgboost}, mpi-operator v2beta1.
+// Kubeflow. The supported jobs:
+// - TFJob (TF_CONFIG).
+// - PyTorchJob and Trainer v2 (PET_*). Only PyTorchJob also sets RANK and WORLD_SIZE.
+// - JAXJob and Trainer v2's JAX.
+// - XGBoostJob and Trainer v2's XGBoost.
+// - PaddleJob.
+// - MPIJob (a mounted hostfile on the launcher).
+// Sources: training-operator 1.9 controller.v1/{pytorch,tensorflow,jax,xgboost,paddlepaddle},
+// trainer's plugins/{torch,jax,xgboost}, mpi-operator v2beta1.
 
 #include <algorithm>
 #include <set>
@@ -28,17 +32,19 @@ bool in_kubernetes(const Inputs& inputs) {
 
 // --- PyTorch: PyTorchJob and Trainer v2 ---
 
-// torchrun reads these from anyone: an operator is told by the set of them, or by where this runs.
+// Returns whether an operator set PET_*. Anyone can set these for torchrun, so an operator is
+// recognised by the whole set, or by Kubernetes.
 bool has_pet_variables(const Inputs& inputs) {
   const std::string_view count = inputs.variable("PET_NNODES");
   if (in_kubernetes(inputs)) return !count.empty();
-  // Elsewhere a count of one is an image's, and the user's own word counts.
+  // Outside Kubernetes a count of one may be an image's, and the user's options have priority.
   if (count.empty() || count == "1" || count == "1:1") return false;
   if (names_nodes(inputs) || inputs.request().nodes) return false;
   return !first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"}).name.empty();
 }
 
-// "<job>-master-0", "<job>-worker-3": what operators before PET_* can be told by.
+// Returns whether a name is "<job>-master-0" or "<job>-worker-3". Operators older than PET_* are
+// recognised by it.
 bool is_replica_name(std::string_view name) {
   name = label_of(name);
   for (std::string_view role : {"-master-", "-worker-"}) {
@@ -77,7 +83,7 @@ std::optional<int> natural(std::string_view text) {
   return value;
 }
 
-// "4" or "2:4".
+// Reads "4" or "2:4".
 Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
   std::string_view text = inputs.variable("PET_NNODES");
   if (text.empty()) return std::nullopt;
@@ -92,10 +98,10 @@ Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
 
 struct PerNode {
   int slots = 1;
-  bool told = false;  // by a number: what WORLD_SIZE was multiplied with
+  bool told = false;  // given as a number, by which WORLD_SIZE was multiplied
 };
 
-// PET_NPROC_PER_NODE as torchrun reads it. Nothing when a path is not looked at yet.
+// Reads PET_NPROC_PER_NODE as torchrun does. Returns nothing while the snapshot lacks a path.
 Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   std::string_view text = inputs.variable("PET_NPROC_PER_NODE");
   if (auto number = natural(text)) {
@@ -107,7 +113,7 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   if (inputs.request().slots) return PerNode{*inputs.request().slots};
   int cpus = std::max(1, static_cast<int>(inputs.facts().cpus));
   if (text == "cpu") return PerNode{cpus};
-  // torch's names of kinds of devices.
+  // Torch's names for kinds of devices.
   constexpr auto kKinds = words("auto", "gpu", "hpu", "mlu", "musa", "npu", "xpu");
   if (!text.empty() && std::ranges::find(kKinds, text) == kKinds.end()) {
     return bad_variable("PET_NPROC_PER_NODE", text, "it has to be a number, auto, gpu or cpu");
@@ -125,7 +131,8 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
               "request devices for this container, or set it to cpu or a number");
 }
 
-// Since 1.7 WORLD_SIZE counts processes where nprocPerNode is a number, else, and before, pods.
+// Returns the number of nodes. Since 1.7 WORLD_SIZE counts processes if nprocPerNode is a number.
+// Otherwise, and in older versions, it counts pods.
 Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRange>& range,
                                 const PerNode& per_node) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
@@ -147,8 +154,8 @@ Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRa
               "they come from the same operator: was one of them changed by hand?");
 }
 
-// An option of torchrun: its flag in the command, else its variable. A shell may still have to say
-// what stands there: "$EP".
+// Returns an option of torchrun: its flag in the command, else its variable. The value may still
+// need a shell: "$EP".
 std::string_view agent_option(const Inputs& inputs, std::string_view flag, const char* variable) {
   const ParsedCommand& command = inputs.command();
   const std::optional<Launcher>& typed = command.launcher();
@@ -161,8 +168,8 @@ std::string_view endpoint_of_agents(const Inputs& inputs) {
   return agent_option(inputs, "--rdzv_endpoint", "PET_RDZV_ENDPOINT");
 }
 
-// Whether the agents meet by a rendezvous that numbers the nodes itself, as etcd's and c10d's do.
-// The endpoint need not be a node of the job.
+// Returns whether the agents use a rendezvous that numbers the nodes itself, as etcd's and c10d's
+// do. Its endpoint need not be a node of the job.
 bool numbers_nodes(const Inputs& inputs) {
   if (endpoint_of_agents(inputs).empty()) return false;
   const auto backend = agent_option(inputs, "--rdzv_backend", "PET_RDZV_BACKEND");
@@ -171,7 +178,7 @@ bool numbers_nodes(const Inputs& inputs) {
   return !ranked && !inputs.request().node_rank && inputs.variable("PET_MASTER_ADDR").empty();
 }
 
-// Whether `host` is called like this pod, with the number 0: "job-worker-0" on job-worker-2.
+// Returns whether `host` has this pod's name with the number 0: "job-worker-0" on job-worker-2.
 bool is_first_pod(const Inputs& inputs, std::string_view host) {
   std::string_view own = inputs.facts().host_name;
   own = label_of(own);
@@ -179,7 +186,7 @@ bool is_first_pod(const Inputs& inputs, std::string_view host) {
   return stem.size() < own.size() && label_of(host) == std::string(stem) + "0";
 }
 
-// The number at the end of a pod's name; an elastic job has no other.
+// Returns the number at the end of a pod's name. An elastic job has no other number.
 std::optional<int> number_of_pod(const Inputs& inputs) {
   for (std::string_view name :
        {std::string_view(inputs.facts().host_name), inputs.variable("HOSTNAME")}) {
@@ -189,7 +196,7 @@ std::optional<int> number_of_pod(const Inputs& inputs) {
   return std::nullopt;
 }
 
-// Only the ranks that an agent starts can do without the node's own number.
+// Returns whether an agent starts the ranks. Only such ranks do not need the node's own number.
 bool starts_an_agent(const Request& request) {
   const bool pytorch = request.framework.empty() || request.framework == "pytorch";
   return pytorch && request.torch_launcher != TorchLauncher::kFanOut;
@@ -221,7 +228,7 @@ Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_coun
               "say which node this is with --node-rank");
 }
 
-// Trainer v2 names its pods "<job>-node-0-<rank>.<job>": the master's name gives the others'.
+// Names the nodes after the master. Trainer v2 names its pods "<job>-node-0-<rank>.<job>".
 void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
   constexpr std::string_view kFirst = "-node-0-0";
   std::size_t dot = master.find('.');
@@ -233,9 +240,9 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
   }
 }
 
-// Where the agents meet, the ranks do only where node 0 is there.
+// Sets the ranks' rendezvous address to the agents' endpoint, but only if node 0 is there.
 Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& cluster) {
-  // A port that is free, as torchrun --standalone asks for it.
+  // Port 0 means any free port, as for torchrun --standalone.
   const bool of_any_port = cluster.nodes.size() == 1 && text.ends_with(":0");
   const auto endpoint = parse_host_port(of_any_port ? text.substr(0, text.size() - 2) : text);
   if (!endpoint) return bad_variable("PET_RDZV_ENDPOINT", text, "it has to be host:port");
@@ -247,13 +254,13 @@ Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& clus
 
 Status set_master(const Inputs& inputs, Cluster& cluster) {
   if (!inputs.request().master_addr.empty()) return {};
-  // A rendezvous is of the operator's own, where MASTER_ADDR may be the image's.
+  // A rendezvous always comes from the operator, but MASTER_ADDR may come from the image.
   const std::string_view rendezvous = inputs.variable("PET_RDZV_ENDPOINT");
   if (!rendezvous.empty() && inputs.variable("PET_MASTER_ADDR").empty()) {
     return set_rendezvous(inputs, rendezvous, cluster);
   }
   const Variable master = first_set(inputs, {"PET_MASTER_ADDR", "MASTER_ADDR"});
-  // 0 of a single node: a port that is free.
+  // Port 0 on a single node means any free port.
   const Bounds ports = {cluster.nodes.size() == 1 ? 0 : kPorts.least, kPorts.most};
   TRY_ASSIGN(auto port,
              number_in(inputs, first_set(inputs, {"PET_MASTER_PORT", "MASTER_PORT"}).name, ports));
@@ -261,7 +268,7 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
   cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
-  // Trainer's torchtune has no other word of the master.
+  // Trainer's torchtune gives the master only in this option.
   const std::string_view typed = endpoint_of_agents(inputs);
   const bool open = typed.contains('$');
   if (open && numbers_nodes(inputs)) return {};
@@ -315,20 +322,21 @@ Location locate_pytorch(Inputs& inputs) {
 
 // --- JAX, XGBoost, Paddle ---
 
-// What an operator tells a pod of its job: how many there are, which one this is, where they meet.
+// The variables by which an operator gives a pod the number of pods, its own index, and the
+// rendezvous address.
 struct CountNames {
   const char* job;  // "JAXJob"
   const char* framework;
   const char* count;
-  const char* index;  // "" = the number in the host name
+  const char* index;  // "" = use the number in the host name
   const char* master;
-  const char* port;  // "" = behind the master's name
+  const char* port;  // "" = part of `master`
 };
 constexpr CountNames kTrainerJax = {
     "Trainer's JAX", "jax", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS", ""};
 constexpr CountNames kJaxJob = {
     "JAXJob", "jax", "NUM_PROCESSES", "PROCESS_ID", "COORDINATOR_ADDRESS", "COORDINATOR_PORT"};
-// XGBoost's and LightGBM's trackers are of the script: it gets its environment as it is.
+// The trackers of XGBoost and LightGBM belong to the script, which gets its environment unchanged.
 constexpr CountNames kXgboostJob = {"XGBoostJob", "single",      "WORLD_SIZE",
                                     "RANK",       "MASTER_ADDR", "MASTER_PORT"};
 constexpr CountNames kTrainerXgboost = {"Trainer's XGBoost", "single",
@@ -343,16 +351,17 @@ bool has(const Inputs& inputs, const CountNames& told) {
   return true;
 }
 
-// By hand they are set outside of Kubernetes, too.
+// Returns the operator that set the variables. Outside Kubernetes users may set them by hand.
 const CountNames* operator_of(const Inputs& inputs) {
   const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
   if (!in_kubernetes(inputs) && !indexed) return nullptr;
   if (has(inputs, kTrainerJax)) return &kTrainerJax;
   if (has(inputs, kJaxJob)) return &kJaxJob;
   if (has(inputs, kTrainerXgboost)) return &kTrainerXgboost;
-  // It sets what a PyTorchJob does, and its workers' addresses, which that has not.
+  // XGBoostJob sets the variables of a PyTorchJob, and its workers' addresses, which a PyTorchJob
+  // lacks.
   if (has(inputs, kXgboostJob) && !inputs.variable("WORKER_ADDRS").empty()) return &kXgboostJob;
-  // One with parameter servers has roles of its own.
+  // A PaddleJob with parameter servers has its own roles.
   const bool servers = !first_set(inputs, {"PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"}).name.empty();
   if (has(inputs, kPaddleJob) && !inputs.variable("PADDLE_JOB_ID").empty() && !servers) {
     return &kPaddleJob;
@@ -360,7 +369,7 @@ const CountNames* operator_of(const Inputs& inputs) {
   return nullptr;
 }
 
-// Trainer's XGBoost counts a worker for each GPU of a pod.
+// Returns the number of pods. Trainer's XGBoost counts a worker for each GPU of a pod.
 Result<int> pods_of(const Inputs& inputs, const CountNames& told, int slots) {
   TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMaxSlots}));
   if (&told != &kTrainerXgboost || *count % slots != 0) return *count;
@@ -435,7 +444,7 @@ constexpr HostfileVariable kHostfileVariables[] = {
     {"I_MPI_HYDRA_HOST_FILE", HostfileDialect::kIntelMpi},
 };
 
-// The one that names the operator's file.
+// Returns the variable that names the operator's file.
 const HostfileVariable* hostfile_variable(const Inputs& inputs) {
   for (const HostfileVariable& variable : kHostfileVariables) {
     if (inputs.variable(variable.name) == kMountedHostfile) return &variable;
@@ -472,8 +481,8 @@ Result<std::vector<Node>> nodes_of_hostfile(const std::string& text, HostfileDia
   return nodes;
 }
 
-// A worker is told its role and nothing else: not the others, and not how many ranks the launcher's
-// hostfile gives it. The hostfile exists, though not here.
+// A worker knows its role and nothing else: neither the other pods, nor how many ranks the
+// launcher's hostfile gives it. The hostfile exists, but not in this pod.
 Location locate_mpi_worker(const Inputs& inputs, PlatformFacts platform) {
   platform.hostfiles_given = true;
   Node launcher;
@@ -488,7 +497,7 @@ Location locate_mpi_worker(const Inputs& inputs, PlatformFacts platform) {
                                std::move(platform), inputs);
 }
 
-// The launcher is in the hostfile only when it works too.
+// Adds the launcher, which is in the hostfile only if it also runs ranks.
 std::vector<Node> with_launcher(std::vector<Node> workers, const Inputs& inputs) {
   std::vector<int> like = nodes_like_local(workers, inputs);
   if (like.size() == 1) {
@@ -542,7 +551,8 @@ bool is_mpi_job(const Inputs& inputs) {
   return !inputs.variable("K_MPI_JOB_ROLE").empty() || hostfile_variable(inputs) != nullptr;
 }
 
-// Outside of Kubernetes a user may have set it by hand, for this one process.
+// Returns whether TF_CONFIG belongs to a TFJob. Outside Kubernetes a user may have set it by hand,
+// for this process only.
 bool is_tf_job(const Inputs& inputs) {
   std::string_view config = inputs.variable("TF_CONFIG");
   if (config.empty()) return false;

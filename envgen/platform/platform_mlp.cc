@@ -1,6 +1,6 @@
-// Volcengine's machine learning platform (and BytePlus'): the nodes of a job have roles, of each of
-// which MLP_<ROLE>_NUM, MLP_<ROLE>_GPU and MLP_<ROLE>_<INDEX>_HOST and _PORT tell; MLP_ROLE and
-// MLP_ROLE_INDEX say which one this is. Source: "List of common environment variables" of its
+// Volcengine's machine learning platform (and BytePlus'). The nodes of a job have roles. Each role
+// has MLP_<ROLE>_NUM, MLP_<ROLE>_GPU, and MLP_<ROLE>_<INDEX>_HOST and _PORT. MLP_ROLE and
+// MLP_ROLE_INDEX show which node this is. Source: "List of common environment variables" of its
 // documents (docs.byteplus.com/en/docs/mlp, volcengine.com/docs/6459/75329).
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kReading = "reading Volcengine's variables";
 
-// In the order of the nodes. SERVER and SCHEDULER, which BytePS has beside them, run no ranks.
+// Roles in the order of the nodes. BytePS' further roles SERVER and SCHEDULER run no ranks.
 constexpr std::array<std::string_view, 4> kRoles = {"CHIEF", "WORKER", "PS", "EVALUATOR"};
 
 std::optional<std::string> detect_mlp(Inputs& inputs) {
@@ -30,7 +30,7 @@ std::optional<std::string> detect_mlp(Inputs& inputs) {
   return "MLP_ROLE_INDEX and MLP_WORKER_NUM are set";
 }
 
-// "MLP_WORKER_0_HOST", of the role WORKER.
+// Returns "MLP_WORKER_0_HOST" for the role WORKER.
 std::string name_of(std::string_view role, std::string_view rest) {
   std::string name = "MLP_";
   name.append(role).append("_").append(rest);
@@ -92,7 +92,7 @@ Location locate_mlp(Inputs& inputs) {
   auto place = place_of(inputs, *nodes);
   if (!place) return place.error();
   GivenMaster master{(*nodes)[0].host, "MLP_WORKER_0_HOST", (*nodes)[0].port};
-  // Nodes of one role are a job without roles: each has its ranks.
+  // If all nodes have one role, the job has no roles, and each node has ranks.
   const bool alike = nodes->front().role == nodes->back().role;
   for (Node& node : *nodes) {
     if (!alike) continue;

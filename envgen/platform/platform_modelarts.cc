@@ -1,15 +1,17 @@
-// Huawei ModelArts: RANK_TABLE_FILE names a directory, its own launcher (run_ascend) numbers the
-// pods by their index and calls devices by their index in the pod. Jobs without a table find each
-// other by TF_PS_HOSTS and TF_WORKER_HOSTS, or by VC_WORKER_HOSTS. Sources: ModelArts' documents of
-// its engines, of custom images and of a training container's variables, and its run_ascend
-// scripts.
+// Huawei ModelArts: RANK_TABLE_FILE names a directory. Its own launcher (run_ascend) numbers the
+// pods by their index and the devices by their index in the pod. Jobs without a table use
+// TF_PS_HOSTS and TF_WORKER_HOSTS, or VC_WORKER_HOSTS. Sources: ModelArts' documents of its
+// engines, of custom images and of a training container's variables, and its run_ascend scripts.
 //
-// Where the command starts: a preset engine's job in its code directory, JOB_DIR/NAME, and a custom
-// image's in /home/ma-user. A caller that is in one of them stays there. MA_JOB_DIR is set in both,
-// so otherwise the script decides: a relative one is run where it lies, in the home, else in the
-// code directory, else where the caller is; an absolute one in the code directory that it names;
-// the home is for all others. A relative script is run in the code directory also for a caller in
-// the home, which lacks it.
+// The start directory: a preset engine's job starts in its code directory, JOB_DIR/NAME, and a
+// custom image's job in /home/ma-user. A caller that is in one of them stays there. MA_JOB_DIR is
+// set in both cases, so otherwise the script decides:
+// - A relative script runs in the directory that contains it: the home, else the code directory,
+//   else the caller's directory.
+// - An absolute script runs in the code directory that its path names.
+// - All other commands run in the home.
+// If the caller is in the home and a relative script is not there, it also runs in the code
+// directory.
 
 #include <algorithm>
 #include <tuple>
@@ -30,9 +32,9 @@ constexpr const char* kDefaultTableDir = "/user/config";
 constexpr const char* kHome = "/home/ma-user";
 constexpr const char* kWritable = "/home/ma-user/modelarts";  // an empty directory in every job
 constexpr RankOrder kTableOrder = RankOrder::kPodIndex;
-constexpr int kPeerPort = 6666;  // the platform's, for its jobs' own rendezvous
+constexpr int kPeerPort = 6666;  // the platform's port for the rendezvous of its jobs
 
-// The job's name as ModelArts' launcher gives it to CANN.
+// Returns the job's name as ModelArts' launcher gives it to CANN.
 std::string job_id_of(const Inputs& inputs) {
   std::string name(inputs.variable("MA_VJ_NAME"));
   constexpr std::string_view kPrefix = "ma-job";
@@ -68,7 +70,7 @@ LocalNodeHints hints_of(const Inputs& inputs) {
   return hints;
 }
 
-// The platform's place when it can be written, else one that ModelArts keeps for that.
+// Returns the platform's directory if it can be written, else one that ModelArts reserves for that.
 std::string writable_place(Inputs& inputs, const std::string& place, const char* below,
                            std::vector<std::string>& warnings) {
   if (place.empty() || can_be_made(inputs, place)) return place;
@@ -95,12 +97,12 @@ PlatformFacts site_of(Inputs& inputs, std::vector<std::string> command, std::str
   platform.work_dir = writable_place(inputs, work_dir, "workspace", warnings);
   platform.log_dir =
       writable_place(inputs, std::string(inputs.variable("MA_LOG_DIR")), "log", warnings);
-  platform.log_suffix = ".txt";  // the platform collects *.log by itself
+  platform.log_suffix = ".txt";  // the platform itself collects *.log
   platform.device_ids = DeviceIds::kLogical;
   return platform;
 }
 
-// --- the command and where it starts
+// --- The command and its start directory
 
 Result<std::vector<std::string>> command_of(const Inputs& inputs) {
   TRY_ASSIGN(auto command, without_shell_syntax(inputs.request().command, "modelarts"));
@@ -108,7 +110,8 @@ Result<std::vector<std::string>> command_of(const Inputs& inputs) {
   return with_interpreter(command, interpreter.empty() ? "python" : interpreter);
 }
 
-// Where the code directory is downloaded to: MA_JOB_DIR, and the paths of the documents.
+// Returns the directories into which the code directory may be downloaded: MA_JOB_DIR, and the
+// paths of the documents.
 std::vector<std::string> job_directories(const Inputs& inputs) {
   std::string named(inputs.variable("MA_JOB_DIR"));
   while (named.size() > 1 && named.ends_with('/')) named.pop_back();
@@ -119,7 +122,7 @@ std::vector<std::string> job_directories(const Inputs& inputs) {
   return roots;
 }
 
-// "train" of an argument ROOT/train/main.py; "" without one.
+// Returns "train" for an argument ROOT/train/main.py; "" without such an argument.
 std::string code_directory_in(const std::vector<std::string>& command,
                               const std::vector<std::string>& roots) {
   for (const std::string& argument : command) {
@@ -133,7 +136,7 @@ std::string code_directory_in(const std::vector<std::string>& command,
   return "";
 }
 
-// The script that the command runs, when its path is relative; "" for none.
+// Returns the script that the command runs if its path is relative, else "".
 std::string relative_script_in(const ParsedCommand& command) {
   const auto& python = command.python();
   if (python && python->text) return "";
@@ -149,8 +152,8 @@ std::string relative_script_in(const ParsedCommand& command) {
   return "";
 }
 
-// The directories of ROOT among which the code's is: those that hold the relative script, else all.
-// Nothing while the snapshot lacks a path for that.
+// Returns the candidates for the code directory below ROOT: those that contain the relative script,
+// else all. Returns nothing while the snapshot lacks a path for that.
 std::optional<std::vector<std::string>> code_directories_below(Inputs& inputs,
                                                                const std::string& root,
                                                                const std::string& script) {
@@ -170,7 +173,8 @@ std::optional<std::vector<std::string>> code_directories_below(Inputs& inputs,
   return known ? std::optional(found) : std::nullopt;
 }
 
-// "" when there is none; nothing while the snapshot lacks a path for that.
+// Returns the code directory, or "" if it cannot be determined. Returns nothing while the snapshot
+// lacks a path for that.
 std::optional<std::string> code_directory_of(Inputs& inputs,
                                              const std::vector<std::string>& command,
                                              const std::string& script) {
@@ -192,8 +196,8 @@ std::optional<std::string> code_directory_of(Inputs& inputs,
   return "";
 }
 
-// By the rules at the top of this file. "" keeps the caller's directory; nothing while the snapshot
-// lacks a path for that.
+// Returns the start directory by the rules at the top of this file. "" keeps the caller's
+// directory. Returns nothing while the snapshot lacks a path for that.
 std::optional<std::string> start_directory_of(Inputs& inputs,
                                               const std::vector<std::string>& command) {
   const std::string& cwd = inputs.facts().cwd;
@@ -226,7 +230,7 @@ std::optional<std::string> start_directory_of(Inputs& inputs,
   return *found ? "" : start;
 }
 
-// --- jobs without a rank table
+// --- Jobs without a rank table
 
 std::vector<std::string> own_names(const Inputs& inputs) {
   std::vector<std::string> names = inputs.facts().addresses;
@@ -238,7 +242,8 @@ std::vector<std::string> own_names(const Inputs& inputs) {
   return names;
 }
 
-// This node's place in `hosts`, by VC_TASK_INDEX (DLS_TASK_INDEX in the platform's first version).
+// Returns this node's place in `hosts`, by VC_TASK_INDEX (DLS_TASK_INDEX in the platform's first
+// version).
 Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
                      const std::string& source) {
   const Variable set = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
@@ -277,7 +282,8 @@ Node node_of(const HostPort& host, const char* role, int role_index, int slots) 
   return node;
 }
 
-// TF_PS_HOSTS and TF_WORKER_HOSTS: workers first, then parameter servers.
+// Locates a TensorFlow job by TF_PS_HOSTS and TF_WORKER_HOSTS: workers first, then parameter
+// servers.
 Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
                                           const std::vector<HostPort>& workers,
                                           const std::vector<HostPort>& ps, PlatformFacts platform) {
@@ -315,7 +321,7 @@ Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
                                inputs);
 }
 
-// How many nodes the job has, by all variables that say it; they have to agree.
+// Returns the number of nodes of the job. All variables that give it must agree.
 Result<std::optional<int>> told_nodes(const Inputs& inputs) {
   std::optional<int> count;
   std::string_view first;
@@ -338,7 +344,7 @@ struct Peers {
   std::vector<HostPort> hosts;
 };
 
-// The names that ModelArts gives to a job's nodes, for a job that was told only how many it has.
+// Returns the names that ModelArts gives to a job's nodes, for a job that knows only their number.
 Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
   const std::string job(inputs.variable("MA_VJ_NAME"));
   std::string task(inputs.variable("MA_TASK_NAME"));
@@ -362,7 +368,7 @@ Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
   return peers;
 }
 
-// Version 1: BATCH_CUSTOM<N>_HOSTS is the host and port of node N.
+// Reads version 1: BATCH_CUSTOM<N>_HOSTS is the host and port of node N.
 Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
   Peers peers{"BATCH_CUSTOM<N>_HOSTS", {}};
   for (int i = 0; i < count; ++i) {
@@ -377,7 +383,7 @@ Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
   return peers;
 }
 
-// Nobody but this node: one entry or none.
+// Returns the nodes of the job. For a job of only this node, returns one entry or none.
 Result<Peers> peers_of(const Inputs& inputs) {
   TRY_ASSIGN(auto told, told_nodes(inputs));
   const int count = told.value_or(1);
@@ -444,7 +450,7 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
   std::vector<HostPort> tasks[2];
   constexpr const char* kTaskLists[2] = {"TF_WORKER_HOSTS", "TF_PS_HOSTS"};
   for (std::size_t i = 0; i < 2; ++i) {
-    // "[]" is what an array without elements is printed as.
+    // An array without elements is printed as "[]".
     std::string_view text = inputs.variable(kTaskLists[i]);
     if (!tensorflow || text.empty() || text == "[]") continue;
     auto list = parse_host_list(text, kTaskLists[i]);
@@ -459,7 +465,7 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
     return Error{kFinding, "TF_WORKER_HOSTS", "no workers, and parameter servers in TF_PS_HOSTS",
                  "set TF_WORKER_HOSTS to the workers' hosts"};
   }
-  // Learners and workers of a reinforcement learning engine find each other by themselves.
+  // Learners and workers of a reinforcement learning engine find each other without help.
   const bool learners =
       inputs.variable("MA_TASK_NAME") == "learner" || !inputs.variable("VC_LEARNER_HOSTS").empty();
   auto peers = learners ? Result<Peers>(Peers{}) : peers_of(inputs);
@@ -467,7 +473,7 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
   auto count = told_nodes(inputs);
   if (!count) return count.error();
   platform.alone_by_default = !learners && peers->hosts.size() < 2 && !*count;
-  // One node is a cluster only for a launcher that was asked for.
+  // One node is a cluster only if the user asks for ranks.
   if (peers->hosts.size() < 2 && !asks_for_ranks(inputs.request())) {
     return ResolvedCluster{.cluster = {},
                            .local_node = {0, "no rank table: one node"},
@@ -495,7 +501,8 @@ std::optional<std::string> detect_modelarts(Inputs& inputs) {
                            "BATCH_TASK_CURRENT_INSTANCE", "DLS_TASK_NUMBER"}) {
     if (!inputs.variable(name).empty()) return std::string(name) + " is set";
   }
-  // The variables that the page of its TensorFlow engine names; VC_TASK_INDEX is Volcano's as well.
+  // ModelArts' page of its TensorFlow engine names these variables. VC_TASK_INDEX is also
+  // Volcano's.
   const Variable hosts = first_set(inputs, {"TF_WORKER_HOSTS", "TF_PS_HOSTS"});
   if (!inputs.variable("MA_TASK_NAME").empty() && !inputs.variable("VC_TASK_INDEX").empty() &&
       !hosts.name.empty()) {
@@ -519,7 +526,7 @@ Location locate_modelarts(Inputs& inputs) {
     if (named.empty()) named = std::string(inputs.variable(name));
   }
   if (named.empty()) {
-    // A GPU or CPU job has no table; the launcher's default place tells an Ascend one.
+    // A GPU or CPU job has no table. The launcher's default directory shows an Ascend job.
     const PathState* directory = inputs.kind(kDefaultTableDir);
     if (directory == nullptr) return NeedsPaths{};
     if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {

@@ -1,6 +1,6 @@
-// OpenPAI: a job has task roles, whose names the user chose. PAI_TASK_ROLE_LIST lists them, and of
-// each PAI_TASK_ROLE_TASK_COUNT_<ROLE>, PAI_RESOURCE_<ROLE> ("gpus,cpus,memory,shm") and
-// PAI_HOST_IP_<ROLE>_<INDEX> tell. Source: "Environmental Variables and Port Reservation" in
+// OpenPAI: a job has task roles, whose names the user chooses. PAI_TASK_ROLE_LIST lists them. Each
+// role has PAI_TASK_ROLE_TASK_COUNT_<ROLE>, PAI_RESOURCE_<ROLE> ("gpus,cpus,memory,shm") and
+// PAI_HOST_IP_<ROLE>_<INDEX>. Source: "Environmental Variables and Port Reservation" in
 // microsoft/pai, docs/manual/cluster-user/how-to-use-advanced-job-settings.md.
 
 #include <algorithm>
@@ -72,7 +72,7 @@ Location locate_openpai(Inputs& inputs) {
                  quoted(own_role) + " and " + quoted(inputs.variable(kOwnIndex)),
                  "the role has to be in PAI_TASK_ROLE_LIST, the index below its task count"};
   }
-  // One role, whatever it is called, is a job without roles.
+  // A job with a single role of any name is a job without roles.
   const bool alike = nodes.front().role == nodes.back().role;
   const GivenNode place{static_cast<int>(own - nodes.begin()),
                         alike ? kOwnIndex : "the place of this role and index"};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kFinding = "finding this task's rank";
 
-// What the master's variables say, unless options say it.
+// Sets the master from the platform's variables; options have priority.
 Status take_master(const Inputs& inputs, GivenMaster master, int node_rank, Cluster& cluster) {
   if (inputs.request().master_addr.empty() && !master.address.empty()) {
     TRY(check_given_master(master.address, master.source, node_rank, cluster.nodes.size()));

@@ -1,6 +1,6 @@
 #pragma once
-// The two readings of a rank that somebody told this container: it counts nodes, whose ranks are
-// ours to start, or processes, of which this container is one. A platform says which.
+// The two meanings of a rank that this container was given. It may count nodes, whose ranks trainit
+// starts, or processes, of which this container is one. A platform decides which.
 
 #include <string>
 #include <string_view>
@@ -12,14 +12,14 @@
 
 namespace envgen {
 
-// Where the ranks meet, as a variable says it.
+// The rendezvous address of the ranks, as a variable gives it.
 struct GivenMaster {
   std::string address;  // "" = the first node's host
   std::string source;   // "MASTER_ADDR", for errors
-  int port = 0;         // 0 = not told
+  int port = 0;         // 0 = not given
 };
 
-// MASTER_ADDR and MASTER_PORT.
+// Reads MASTER_ADDR and MASTER_PORT.
 Result<GivenMaster> given_master(const Inputs& inputs);
 
 struct GivenNode {
@@ -27,8 +27,8 @@ struct GivenNode {
   std::string source;  // "NODE_RANK", for the reason and for errors
 };
 
-// This is node `own` of `nodes`. One of them without slots has --slots, else `given_slots`, else as
-// many as this container has devices.
+// Locates this container as node `own` of `nodes`. A node without slots gets --slots, else
+// `given_slots`, else the number of this container's devices.
 Location locate_node(Inputs& inputs, std::vector<Node> nodes, const GivenNode& own,
                      GivenMaster master, PlatformFacts platform, int given_slots);
 
@@ -36,20 +36,20 @@ struct GivenTask {
   int rank = 0;
   int world = 1;
   int local_rank = 0;
-  int each = 1;        // tasks of a node
+  int each = 1;        // tasks of each node
   std::string source;  // "RANK", for the reason and for errors
 };
 
-// This container is one rank of `world`: the tasks of a node follow one another.
+// Locates this container as one rank of `world`. The tasks of a node have consecutive ranks.
 Location locate_task(const Inputs& inputs, const GivenTask& task, GivenMaster master,
                      PlatformFacts platform);
 
-// The hosts of a batch system's list, which has each once for each of its slots: a node for each,
-// in the order of the list, with as many slots.
+// Returns the nodes of a batch system's list, which repeats a host for each of its slots. The nodes
+// have the order of the list.
 std::vector<Node> nodes_of_slots(const std::vector<std::string>& hosts);
 
-// This node of a batch system's list, by its name. `slots` of the list count processors where
-// nothing else is known: --slots and this container's devices win.
+// Finds this node in a batch system's list by its name. The list's `slots` count processors and are
+// the last choice: --slots and this container's devices have priority.
 Location locate_in_batch(Inputs& inputs, std::vector<Node> nodes, std::string_view where,
                          PlatformFacts platform);
 

@@ -1,8 +1,8 @@
-// Amazon SageMaker training jobs. /opt/ml/input/config/resourceconfig.json lists the hosts in one
-// order for all of them and says which one this is; SageMaker's training toolkit makes SM_HOSTS,
-// SM_CURRENT_HOST and SM_NUM_GPUS of it for what it starts. A container whose entry point the image
-// chose has TRAINING_JOB_ARN and the file alone. Sources: "How Amazon SageMaker Provides Training
-// Information"; ENVIRONMENT_VARIABLES.md of aws/sagemaker-training-toolkit.
+// Amazon SageMaker training jobs. /opt/ml/input/config/resourceconfig.json lists the hosts, in the
+// same order on each host, and names the current one. SageMaker's training toolkit sets SM_HOSTS,
+// SM_CURRENT_HOST and SM_NUM_GPUS from it for the programs that it starts. If the image chose the
+// entry point, the container has only TRAINING_JOB_ARN and the file. Sources: "How Amazon SageMaker
+// Provides Training Information"; ENVIRONMENT_VARIABLES.md of aws/sagemaker-training-toolkit.
 
 #include <algorithm>
 
@@ -21,8 +21,8 @@ constexpr const char* kResources = "/opt/ml/input/config/resourceconfig.json";
 struct Resources {
   std::vector<Node> nodes;
   std::string current;
-  std::string source;      // of the list
-  std::size_t groups = 0;  // of instances, each of a type of its own; 0 = not told
+  std::string source;      // name of the list's source
+  std::size_t groups = 0;  // instance groups, each with its own instance type; 0 = not given
 };
 
 std::unexpected<Error> bad_list(const std::string& where, std::string found) {
@@ -95,7 +95,7 @@ Location locate_sagemaker(Inputs& inputs) {
   if (!by_variables && file == nullptr) return NeedsPaths{};
   auto resources = by_variables ? resources_of_variables(inputs) : resources_of_file(*file);
   if (!resources) return resources.error();
-  // A host knows its own devices alone.
+  // A host knows only its own devices.
   const Request& request = inputs.request();
   if (resources->groups > 1 && asks_for_ranks(request) && !request.slots) {
     return Error{"counting the ranks", resources->source,

@@ -1,6 +1,6 @@
-// Slurm: the nodes are a compressed list that every task gets, the task's place is in SLURM_NODEID
-// and SLURM_PROCID. srun may start one task per node, whose ranks are then ours to start, or one
-// per device. Sources: srun(1) and sbatch(1), "output environment variables".
+// Slurm. Every task gets a compressed list of the nodes, and its place in SLURM_NODEID and
+// SLURM_PROCID. The program srun may start one task per node, whose ranks trainit starts, or one
+// task per device. Sources: srun(1) and sbatch(1), "output environment variables".
 
 #include <algorithm>
 #include <numeric>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr const char* kReading = "reading Slurm's variables";
 
-// Below the ephemeral ports of Linux, above what services use.
+// The range is below the ephemeral ports of Linux, and above the ports of common services.
 constexpr int kFirstPort = 15000;
 constexpr int kPortCount = 15000;
 
-// In a step, which srun starts. A batch script sees the job's variables, runs on the first node
-// only, and its SLURM_NTASKS is what its steps will have.
+// Returns whether this process is in a step, which srun starts. A batch script runs only on the
+// first node and sees the job's variables. Its SLURM_NTASKS is the number that its steps will have.
 bool in_step(const Inputs& inputs) {
   return !first_set(inputs, {"SLURM_STEP_ID", "SLURM_STEPID", "SLURM_STEP_NODELIST",
                              "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"})
@@ -32,7 +32,8 @@ Variable nodelist_of(const Inputs& inputs) {
   return first_set(inputs, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
 }
 
-// The same on every node of the job; two jobs or two steps of one that share a host differ.
+// Returns a port that is the same on every node of the job. It differs between two jobs, or two
+// steps of a job, that share a host.
 int port_of(const Inputs& inputs) {
   auto remainder = [](std::string_view digits) {
     int value = 0;
@@ -41,7 +42,7 @@ int port_of(const Inputs& inputs) {
     }
     return value;
   };
-  constexpr int kStride = 1009;  // prime: the steps of a job lie apart from the next jobs
+  constexpr int kStride = 1009;  // a prime, which separates the steps of a job from the next jobs
   int job = remainder(first_set(inputs, {"SLURM_JOB_ID", "SLURM_JOBID"}).value);
   int step = remainder(first_set(inputs, {"SLURM_STEP_ID", "SLURM_STEPID"}).value);
   return kFirstPort + (job + step * kStride) % kPortCount;
@@ -96,7 +97,8 @@ Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& n
   return local_node_by_name(nodes, inputs, nodelist_of(inputs).name);
 }
 
-// How many tasks srun has started on each node; nothing outside of a step, or when it does not say.
+// Returns the number of tasks that srun started on each node. Returns nothing outside a step, if
+// Slurm does not give it, or if each node has one task.
 Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) {
   std::vector<int> none;
   if (!in_step(inputs)) return none;
@@ -127,7 +129,7 @@ Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) 
   return counts;
 }
 
-// A number of this task's, below `limit`.
+// Returns a number of this task; an error if it is not below `limit`.
 Result<int> task_number(const Inputs& inputs, std::string_view variable, std::int64_t limit) {
   TRY_ASSIGN(auto value, number_in(inputs, variable));
   if (value && *value < limit) return *value;
@@ -137,7 +139,7 @@ Result<int> task_number(const Inputs& inputs, std::string_view variable, std::in
       "start trainit with srun, which numbers its tasks");
 }
 
-// This task is one of the ranks.
+// Makes this task one of the ranks.
 Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int node_rank,
                      PlatformFacts& platform) {
   auto world = std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0});
@@ -151,7 +153,7 @@ Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int no
                 "each rank is a task of srun here, and SLURM_PROCID and SLURM_LOCALID are of this "
                 "one: leave --node-rank away");
   }
-  // Slurm numbers the tasks of a node in the order of their ranks, however it spreads them.
+  // Slurm numbers the tasks of a node in the order of their ranks, for any distribution.
   const std::int64_t behind = tasks[static_cast<std::size_t>(node_rank)] - 1 - local;
   if (rank < local || world - 1 - rank < behind) {
     return fail("finding this task's rank", "SLURM_PROCID and SLURM_LOCALID",
@@ -165,12 +167,13 @@ Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int no
   return {};
 }
 
-// Of a node on which one task was started: what Slurm gave it, else what the container shows.
+// Returns the slots of a node with one task: the devices that Slurm gave it, else those that the
+// container shows.
 Result<std::optional<int>> slots_of(Inputs& inputs) {
   TRY_ASSIGN(auto gpus, number_in(inputs, "SLURM_GPUS_ON_NODE", kSlots));
   TRY_ASSIGN(auto tasks, number_in(inputs, "SLURM_NTASKS_PER_NODE", kSlots));
   int told = gpus.value_or(0);
-  // In a batch script it is what the user asked for; in a step of one task a node it is 1.
+  // In a batch script the value is the user's request. In a step with one task per node it is 1.
   if (told == 0 && !in_step(inputs)) told = tasks.value_or(0);
   return slots_of_node(inputs, told);
 }

@@ -1,6 +1,7 @@
-// A TF_CONFIG that nobody but the user has set. With several tasks it is a cluster by itself, for
-// whatever framework was asked for; TensorFlow is given any. Seen only where ranks were asked for:
-// the TF_CONFIG of a command that is only started is its own.
+// A TF_CONFIG that the user set, without a platform. With several tasks it is a cluster for any
+// framework that the user asks for. For TensorFlow any TF_CONFIG is accepted. The platform is
+// detected only if the user asks for ranks: the TF_CONFIG of a command that is only started belongs
+// to that command.
 
 #include "envgen/formats/tfconfig.h"
 #include "envgen/plan/devices.h"
@@ -15,14 +16,15 @@ std::optional<std::string> detect_tfconfig(Inputs& inputs) {
   if (text.empty() || !asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
   if (inputs.request().framework == "tensorflow") return "TF_CONFIG is set";
   const auto config = parse_tf_config(text, "TF_CONFIG");
-  if (!config) return std::nullopt;  // another framework's job may have any text there
+  if (!config) return std::nullopt;  // another framework's job may have any text in it
   std::size_t tasks = 0;
   for (const auto& [role, hosts] : config->cluster) tasks += hosts.size();
   if (tasks < 2) return std::nullopt;
   return "TF_CONFIG lists several tasks";
 }
 
-// A task is one rank of TensorFlow's; to another framework it is a node, with as many as any has.
+// For TensorFlow a task is one rank. For another framework it is a node with the usual number of
+// ranks.
 Location locate_tfconfig(Inputs& inputs) {
   Location location = locate_by_tf_config(inputs, PlatformFacts{});
   auto* resolved = std::get_if<ResolvedCluster>(&location);

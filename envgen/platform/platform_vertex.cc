@@ -1,8 +1,9 @@
 // Google's Vertex AI custom training. CLUSTER_SPEC lists the replicas ("host:2222") of up to four
 // worker pools: the primary replica, workers, parameter servers (or reducers of a Reduction
-// Server), evaluators; its task says which one this is. Ranks are of the first two. TensorFlow's
-// TF_CONFIG is set as well. Source: "Distributed training" of Vertex AI's documents, "Format for
-// CLUSTER_SPEC"; the order of ranks as deepmind/xmanager's cloud/utils.py has it.
+// Server), evaluators. Its task shows which replica this is. Only the first two pools run ranks.
+// TensorFlow's TF_CONFIG is set as well.
+// Source: "Distributed training" of Vertex AI's documents, "Format for CLUSTER_SPEC". The order of
+// ranks is that of deepmind/xmanager's cloud/utils.py.
 
 #include <array>
 
@@ -36,9 +37,9 @@ std::unexpected<Error> malformed(std::string where, std::string found) {
 
 struct Spec {
   std::vector<Node> nodes;
-  std::string type;  // of this task: "workerpool1"
+  std::string type;  // pool of this task: "workerpool1"
   int index = 0;
-  int port = 0;  // of the primary replica
+  int port = 0;  // port of the primary replica
 };
 
 Status read_pool(const json::Value& cluster, const Pool& pool, Spec& spec) {
@@ -90,7 +91,7 @@ std::optional<std::string> detect_vertex(Inputs& inputs) {
   return "CLUSTER_SPEC lists worker pools";
 }
 
-// Of a framework whose ranks meet by themselves, parameter servers and evaluators are none.
+// Removes parameter servers and evaluators, for a framework whose ranks connect directly.
 void leave_out_idle(std::vector<Node>& nodes) {
   std::erase_if(nodes,
                 [](const Node& node) { return node.role == "ps" || node.role == "evaluator"; });
@@ -131,7 +132,7 @@ Location locate_vertex(Inputs& inputs) {
       return Error{"finding this node", "CLUSTER_SPEC", "task " + task + ", which runs no ranks",
                    "ranks are of workerpool0 and workerpool1: give this pool a command of its own"};
     }
-    if (!idle) leave_out_idle(spec->nodes);  // they stand last
+    if (!idle) leave_out_idle(spec->nodes);  // idle nodes are at the end
   }
   return locate_node(inputs, std::move(spec->nodes),
                      {static_cast<int>(*own), "CLUSTER_SPEC's task " + task}, std::move(master),

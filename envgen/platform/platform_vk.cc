@@ -1,5 +1,5 @@
-// A task-training platform on Volcano: VK_TASK_INDEX, PS_HOST, WORKER_HOST and SLOTS, four
-// distributed modes, and commands that are started without a shell. A mode is --framework horovod,
+// A task-training platform on Volcano. It has VK_TASK_INDEX, PS_HOST, WORKER_HOST and SLOTS, four
+// distributed modes, and commands that run without a shell. A mode is --framework horovod,
 // tensorflow, pytorch or deepspeed. Source: that platform's user manual, "distributed modes" and
 // "run command"; Volcano's env and svc plugins for the host lists.
 
@@ -19,12 +19,12 @@ namespace {
 constexpr const char* kFinding = "finding this node";
 constexpr int kMasterPort = 2222;
 
-// What the page's command lines name (`torchrun --node_rank ${RANK}`). The platform starts them
-// without a shell, and no shell before trainit knows these.
+// The variables in the command lines of the platform's page (`torchrun --node_rank ${RANK}`). The
+// platform starts them without a shell, and no shell before trainit knows these variables.
 constexpr std::array<std::string_view, 6> kFilled = {"WORLD_SIZE",  "RANK",        "SLOTS",
                                                      "MASTER_ADDR", "MASTER_PORT", "VK_TASK_INDEX"};
 
-// Where a list of hosts came from, and what is in it. No hosts: there is no such list.
+// A list of hosts and its source. It is empty if no such list exists.
 struct HostList {
   std::string source;
   std::vector<HostPort> hosts;
@@ -43,8 +43,9 @@ Result<HostList> list_in(std::string_view text, std::string source) {
   return HostList{std::move(source), std::move(hosts)};
 }
 
-// `variable`, else what Volcano's svc plugin sets and mounts for a task of that name. Nothing while
-// the file is not in the snapshot. A large job's lists are in the files alone.
+// Reads `variable`, else the variable and the file of Volcano's svc plugin for a task of that name.
+// Returns nothing while the file is not in the snapshot. The lists of a large job are only in the
+// files.
 std::optional<Result<HostList>> hosts_of(Inputs& inputs, std::string_view variable,
                                          std::string_view task, bool try_file) {
   const std::string by_task = "VC_" + upper_case(task) + "_HOSTS";
@@ -64,7 +65,7 @@ struct Lists {
 };
 
 std::optional<Result<Lists>> lists_of(Inputs& inputs) {
-  // Another name of the task that trains; a ps knows it from WORKER_HOST alone.
+  // The training task may have another name, which a ps knows only from WORKER_HOST.
   std::string_view task = inputs.variable("VC_TASK_NAME");
   if (task.empty() || task == "ps") task = "worker";
   const bool by_variable = !first_set(inputs, {"WORKER_HOST", "VC_WORKER_HOSTS"}).value.empty();
@@ -117,8 +118,9 @@ std::vector<Node> nodes_of(const Lists& lists, int worker_slots) {
   return nodes;
 }
 
-// VK_TASK_INDEX counts within a task, so ps-0 and worker-0 have the same: by the task's name, else
-// by which list has this node's name, else by a name like "job-ps-0".
+// Returns whether this node is a parameter server. VK_TASK_INDEX counts within a task, so it is the
+// same for ps-0 and worker-0. The task's name decides, else the list that has this node's name,
+// else a name like "job-ps-0".
 Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
                                  const std::vector<Node>& nodes) {
   if (lists.ps.hosts.empty()) return false;
@@ -169,7 +171,7 @@ Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
                    "VK_TASK_INDEX is " + std::to_string(place) + " in " + list.source};
 }
 
-// Variables of the job that name one of the modes.
+// Chooses a mode by variables of the job.
 void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platform) {
   auto choose = [&platform](const char* framework, std::string_view variable) {
     if (!platform.framework.empty()) return;
@@ -191,7 +193,7 @@ std::string_view mode_of(const Inputs& inputs, const PlatformFacts& platform) {
   return platform.command.framework();
 }
 
-// What the platform's page promises, as far as no mode decides about it.
+// Returns the promises of the platform's page that do not depend on a mode.
 PlatformFacts site_of(std::vector<std::string> command) {
   PlatformFacts platform;
   platform.command = std::move(command);
@@ -205,7 +207,8 @@ PlatformFacts site_of(std::vector<std::string> command) {
   return platform;
 }
 
-// The hostfile that the platform itself wrote is used. False: not known yet.
+// Uses the hostfile that the platform itself wrote. Returns false while the snapshot lacks its
+// path.
 bool find_hostfile(Inputs& inputs, PlatformFacts& platform) {
   const std::string path(inputs.variable("OMPI_MCA_orte_default_hostfile"));
   if (path.empty()) return true;
@@ -219,7 +222,7 @@ bool find_hostfile(Inputs& inputs, PlatformFacts& platform) {
   return true;
 }
 
-// Each ${RANK} of the command becomes what the process will find in that variable.
+// Replaces each ${RANK} of the command by the value that the process will find in that variable.
 void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
   auto value = [&](std::string_view name) -> std::optional<std::string> {
     if (std::ranges::find(kFilled, name) == kFilled.end()) return std::nullopt;
@@ -238,7 +241,8 @@ void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
   }
 }
 
-// In these modes what the user typed may say ${WORLD_SIZE}, which is the number of nodes here.
+// Promises variables for modes in which the user's command may contain ${WORLD_SIZE}, here the
+// number of nodes.
 void promise(std::string_view mode, ResolvedCluster& resolved) {
   using Kind = EnvEdit::Kind;
   const Cluster& cluster = resolved.cluster;
@@ -254,7 +258,7 @@ void promise(std::string_view mode, ResolvedCluster& resolved) {
   env.push_back({Kind::kSet, "SLOTS", std::to_string(node.slots)});
 }
 
-// Without lists: the PyTorch mode's own variables, else one node.
+// Locates a job without lists: by the PyTorch mode's own variables, else as one node.
 Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
                                              PlatformFacts platform) {
   const Request& request = inputs.request();
@@ -290,7 +294,7 @@ Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
                                inputs);
 }
 
-// Ranks of a worker: its cards; one TensorFlow process drives all of them.
+// Returns the ranks of a worker: its cards. A TensorFlow process uses all of them.
 std::optional<Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
   TRY_ASSIGN(auto told, number_in(inputs, "SLOTS", kSlots));
   if (told && *told == 0) {
@@ -304,7 +308,7 @@ std::optional<Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
 }
 
 std::optional<std::string> detect_vk(Inputs& inputs) {
-  // Volcano's env plugin sets VK_TASK_INDEX in all of its jobs: alone it says nothing.
+  // Volcano's env plugin sets VK_TASK_INDEX in all of its jobs, so it is no sign alone.
   const bool index = !inputs.variable("VK_TASK_INDEX").empty();
   const Variable hosts = first_set(inputs, {"WORKER_HOST", "PS_HOST"});
   const bool slots = !inputs.variable("SLOTS").empty();

@@ -1,7 +1,7 @@
 // Volcano: tasks of a job become roles. Its svc plugin lists each task's hosts (VC_<TASK>_HOSTS,
-// /etc/volcano/<task>.host), its env plugin numbers a pod within its task, and its pytorch,
-// tensorflow and mpi plugins add what those need. On Ascend MindCluster has the word. Source:
-// Volcano's controllers/job/plugins.
+// /etc/volcano/<task>.host). Its env plugin numbers a pod within its task. Its pytorch, tensorflow
+// and mpi plugins add the variables for these frameworks. On Ascend, MindCluster's data have
+// priority. Source: Volcano's controllers/job/plugins.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ constexpr const char* kHostsDirectory = "/etc/volcano";
 
 struct Task {
   std::string name;    // in lower case, '_' for '-'
-  std::string source;  // the variable or file that lists its hosts
+  std::string source;  // variable or file that lists its hosts
   std::string role;
   std::vector<std::string> hosts;
 };
@@ -38,7 +38,7 @@ std::string role_of_task(const std::string& name) {
   return name;
 }
 
-// "PS" of VC_PS_HOSTS.
+// Returns "PS" for VC_PS_HOSTS.
 std::string_view task_of_variable(std::string_view entry) {
   constexpr std::string_view kPrefix = "VC_";
   constexpr std::string_view kSuffix = "_HOSTS";
@@ -56,7 +56,7 @@ Result<Task> task_of(std::string name, std::string source, std::string_view list
   return task;
 }
 
-// In the order of their names: variables come in any order.
+// Returns the tasks in the order of their names, because variables have no fixed order.
 std::vector<Task> values_of(std::map<std::string, Task> tasks) {
   std::vector<Task> list;
   list.reserve(tasks.size());
@@ -71,7 +71,7 @@ Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
     if (name.empty() || entry.find('=') == std::string::npos) continue;
     std::string variable = "VC_" + std::string(name) + "_HOSTS";
     std::string_view list = inputs.variable(variable);
-    if (list.empty()) continue;  // a task of no replicas
+    if (list.empty()) continue;  // a task without replicas
     TRY_ASSIGN(auto task, task_of(lowercased(name), variable, list));
     std::string count_name = "VC_" + std::string(name) + "_NUM";
     TRY_ASSIGN(auto count, number_in(inputs, count_name));
@@ -85,8 +85,8 @@ Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
   return values_of(std::move(tasks));
 }
 
-// The same from the files, where the variables are turned off. Nothing when a path is not looked at
-// yet.
+// Reads the tasks from the files, for jobs whose variables are turned off. Returns nothing while
+// the snapshot lacks a path.
 Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
   constexpr std::string_view kSuffix = ".host";
   const PathState* directory = inputs.content(kHostsDirectory);
@@ -113,7 +113,8 @@ Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
   return tasks;
 }
 
-// The pytorch plugin's master may be called anything: it is the task that MASTER_ADDR is of.
+// Sorts the tasks by role. The pytorch plugin's master may have any name: it is the task of
+// MASTER_ADDR.
 void order_tasks(std::vector<Task>& tasks, const std::string& master) {
   envgen::stable_sort(tasks, std::less(), [&master](const Task& task) {
     bool leads = !master.empty() && !task.hosts.empty() && task.hosts[0] == master;
@@ -121,9 +122,9 @@ void order_tasks(std::vector<Task>& tasks, const std::string& master) {
   });
 }
 
-// --- Who of them is this ---
+// --- This node ---
 
-// The index within the task, and which variable says it.
+// Returns the index within the task, and the variable that gives it.
 Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
   TRY_ASSIGN(auto ours, number_in(inputs, "VC_TASK_INDEX"));
   TRY_ASSIGN(auto older, number_in(inputs, "VK_TASK_INDEX"));
@@ -158,8 +159,9 @@ std::string task_list(const std::vector<Task>& tasks) {
   return list;
 }
 
-// The pytorch plugin's RANK is the place among the pods of its master and worker. On the host's
-// network it is all that tells one task's pods from another's. Nothing where it says nothing.
+// Returns the pytorch plugin's RANK, the place among the pods of its master and worker tasks. On
+// the host's network only RANK distinguishes the pods of one task from another's. Returns nothing
+// if RANK does not decide.
 std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>& tasks,
                                   const std::vector<Place>& places) {
   const auto world = number_in(inputs, "WORLD_SIZE");
@@ -174,8 +176,8 @@ std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>&
   return first && same ? *rank : std::nullopt;
 }
 
-// The task that a variable names, or the only one. The index alone does not tell ps 0 from worker
-// 0.
+// Returns the task that a variable names, or the only task. The index alone does not distinguish ps
+// 0 from worker 0.
 Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
   Variable named = first_set(inputs, {"VC_TASK_NAME", "VOLCANO_TASK_NAME", "TASK_NAME"});
   if (named.name.empty()) {
@@ -244,8 +246,9 @@ bool is_task(const std::vector<Task>& tasks, std::string_view name) {
   return std::ranges::find(tasks, name, &Task::name) != tasks.end();
 }
 
-// What the job's plugins and tasks ask for. MPI_HOST is only on the master: a worker knows by the
-// names of the tasks, or by the same command or option that its master has.
+// Chooses the framework that the job's plugins and tasks ask for. MPI_HOST is only set on the
+// master. A worker decides by the names of the tasks, or by the same command or option as its
+// master.
 void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks,
                       PlatformFacts& platform) {
   const Request& request = inputs.request();
@@ -262,7 +265,7 @@ void choose_framework(const Inputs& inputs, const std::vector<Task>& tasks,
   const bool torch =
       !inputs.variable("MASTER_ADDR").empty() && !inputs.variable("WORLD_SIZE").empty();
   if (torch && mpi_command) return choose("mpi", "the command is " + std::string(program));
-  // The pytorch plugin gives them to all pods, the mpi plugin MPI_HOST to the master alone.
+  // The pytorch plugin sets both on all pods; the mpi plugin sets MPI_HOST only on the master.
   if (torch) return choose("pytorch", "MASTER_ADDR and WORLD_SIZE are set");
   if (!inputs.variable("MPI_HOST").empty()) return choose("mpi", "MPI_HOST is set");
   for (const char* name : {"ps", "chief", "evaluator"}) {
@@ -284,7 +287,7 @@ bool has_launcher(const Request& request, const PlatformFacts& platform) {
 std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launcher, int slots) {
   std::vector<Node> nodes;
   std::map<std::string, int> counts;
-  // One task that is called anything is a job without roles.
+  // A single task of any name is a job without roles.
   bool has_roles = tasks.size() > 1 || place_of_role(tasks[0].role) != 2;
   for (const Task& task : tasks) {
     bool launcher = task.role == "launcher" || (with_launcher && task.role == "master");
@@ -301,7 +304,7 @@ std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launc
   return nodes;
 }
 
-// The mpi plugin lists on its master whom it may start ranks on.
+// Checks the hosts on which the mpi plugin's master may start ranks.
 Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
   TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST"));
   std::set<std::string> known;
@@ -314,7 +317,8 @@ Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
   return {};
 }
 
-// Without the svc plugin, MPI_HOST tells the workers, and this is their master.
+// Returns the tasks of a job without the svc plugin: MPI_HOST lists the workers, and this node is
+// their master.
 std::vector<Task> tasks_of_mpi_plugin(const Inputs& inputs, const std::vector<HostPort>& hosts) {
   Task master{"master", "the host name", "launcher", {inputs.facts().host_name}};
   Task worker{"worker", "MPI_HOST", "worker", {}};
@@ -322,7 +326,7 @@ std::vector<Task> tasks_of_mpi_plugin(const Inputs& inputs, const std::vector<Ho
   return {std::move(master), std::move(worker)};
 }
 
-// The ranks meet at node 0, so MASTER_ADDR cannot be another of the job's hosts.
+// Checks that MASTER_ADDR is not another host of the job, because the ranks rendezvous at node 0.
 Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes,
                             const LocalNode& local_node) {
   if (!inputs.request().master_addr.empty()) return {};
@@ -337,8 +341,8 @@ Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes
   return {};
 }
 
-// The pytorch plugin counts pods, also those beside the job where `counts_all`; a worker's rank is
-// its index + 1, the master's 0.
+// Checks the pytorch plugin's numbers, which count pods. With `counts_all`, WORLD_SIZE includes
+// pods beside the job. A worker's rank is its index + 1; the master's is 0.
 Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node,
                      bool counts_all = false) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
@@ -362,7 +366,7 @@ Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& lo
   return {};
 }
 
-// The pod's own task: by its name, else by the variable that names it.
+// Returns the pod's own task: by its name, else by the variable that names it.
 std::optional<std::string> name_of_own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
   const std::vector<int> like = nodes_like_local(nodes_of_tasks(tasks, false, 0), inputs);
   if (like.size() == 1) return tasks[places_of(tasks)[static_cast<std::size_t>(like[0])].task].name;
@@ -370,8 +374,8 @@ std::optional<std::string> name_of_own_task(const Inputs& inputs, const std::vec
   return task ? std::optional(tasks[*task].name) : std::nullopt;
 }
 
-// The pytorch plugin's worker task, which may be called anything; `leader` is its master. RANK
-// tells a pod of it, and WORLD_SIZE of newer plugins counts its pods and the master alone.
+// Returns the pytorch plugin's worker task, which may have any name; `leader` is its master. RANK
+// identifies a pod of it. In newer plugins WORLD_SIZE counts only its pods and the master.
 std::vector<Task>::const_iterator worker_task(const Inputs& inputs, const std::vector<Task>& tasks,
                                               const Task& leader, int world) {
   const auto rank = number_in(inputs, "RANK");
@@ -390,8 +394,9 @@ std::vector<Task>::const_iterator worker_task(const Inputs& inputs, const std::v
   return leader.name == "worker" ? tasks.end() : std::ranges::find(tasks, "worker", &Task::name);
 }
 
-// The pytorch plugin numbers the pods of two tasks; all others are beside the job (a TensorBoard).
-// Until 2025 it counted them in WORLD_SIZE. Returns a warning about that, or "".
+// Keeps the two tasks whose pods the pytorch plugin numbers. All others are beside the job (a
+// TensorBoard). Until 2025 the plugin counted them in WORLD_SIZE. Returns a warning about that, or
+// "".
 Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
   const std::string master(inputs.variable("MASTER_ADDR"));
@@ -419,8 +424,8 @@ Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& 
          task_list(tasks);
 }
 
-// The same for launchers that know the names of their roles. A job whose workers are called
-// anything keeps all of its tasks.
+// Keeps the tasks with these roles, for launchers that know their roles by name. A job without a
+// role "worker" or "chief" among them keeps all of its tasks.
 void keep_roles(std::initializer_list<std::string_view> roles, std::vector<Task>& tasks) {
   auto has_role = [](const std::vector<Task>& list, std::string_view role) {
     return std::ranges::find(list, role, &Task::role) != list.end();
@@ -432,7 +437,7 @@ void keep_roles(std::initializer_list<std::string_view> roles, std::vector<Task>
   if (has_role(kept, "worker") || has_role(kept, "chief")) tasks = std::move(kept);
 }
 
-// Its place among all tasks, and by that among those that take part.
+// Finds this node among all tasks, then its place among the tasks that take part.
 Result<LocalNode> local_node_in_kept(const Inputs& inputs, const std::vector<Task>& all,
                                      const std::vector<Task>& kept,
                                      const std::vector<Node>& nodes) {
@@ -468,7 +473,8 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts 
   if (tensorflow) keep_roles({"chief", "master", "worker", "ps", "evaluator"}, tasks);
   envgen::stable_sort(all, std::greater(),
                       [&tasks](const Task& task) { return is_task(tasks, task.name); });
-  // A launcher of its own has no devices to count, and must see what its workers see.
+  // If a node is a separate launcher, no node counts its devices: the launcher has none, and all
+  // nodes must get the same number.
   bool idle_launcher = with_launcher && std::ranges::any_of(tasks, [](const Task& task) {
                          return task.role == "launcher" || task.role == "master";
                        });
@@ -499,7 +505,7 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts 
   return resolved;
 }
 
-// The pytorch plugin without the svc plugin's lists.
+// Locates a job of the pytorch plugin without the svc plugin's lists.
 Location locate_by_pytorch_plugin(Inputs& inputs) {
   auto world = number_in(inputs, "WORLD_SIZE");
   if (!world) return world.error();
@@ -527,7 +533,7 @@ Location locate_by_pytorch_plugin(Inputs& inputs) {
                                inputs);
 }
 
-// Only the env plugin: the user has to say how many.
+// Locates a job that only has the env plugin: the user must give the number of nodes.
 Location locate_by_nodes_option(Inputs& inputs) {
   const Request& request = inputs.request();
   if (!request.nodes && request.hosts.empty()) {
@@ -571,7 +577,7 @@ std::optional<std::string> detect_volcano(Inputs& inputs) {
     std::string task(task_of_variable(entry));
     if (!task.empty()) return "VC_" + task + "_HOSTS is set";
   }
-  // Looked for where a table is needed and nobody named one: the look costs a job a round.
+  // The look costs a job one more round, so it is done only if a table is needed and none is named.
   if (inputs.request().framework == "ascend" && !names_nodes(inputs)) {
     const PathState* table = inputs.kind(kMountedRankTable);
     if (table != nullptr && table->kind != PathState::Kind::kAbsent) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kReading = "reading the rank table";
 
-// An unreadable path may be readable a moment later (a remount, a stale NFS handle, a FUSE mount
-// that comes up), or never.
+// Returns whether an unreadable path may become readable soon (a remount, a stale NFS handle, a
+// FUSE mount that starts).
 bool may_pass(int error) {
   switch (error) {
     case EIO:
@@ -71,7 +71,8 @@ Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
               "set it to the rank of this node's first device");
 }
 
-// Reads the table into the memo, unless it is there. An answer where that is one already.
+// Reads the table into the memo, unless it is there already. Returns an error or a wait if the
+// table causes one.
 std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const std::string& path,
                                   const PathState& state, RankOrder order) {
   const std::string_view text = state.content;

@@ -1,5 +1,5 @@
 #pragma once
-// The cluster of a rank table. Shared by the platforms that read one.
+// The cluster of a rank table, for all platforms that read one.
 
 #include <cstdint>
 #include <optional>
@@ -17,30 +17,31 @@
 
 namespace envgen {
 
-// A table that has been read, for the next answer about the same snapshot.
+// A table that was read, for the next answer about the same snapshot.
 struct TableMemo {
-  std::string_view text = {};  // its own; where it stands in the snapshot tells it from others
+  std::string_view text = {};  // the table's text; its address in the snapshot identifies it
   RankOrder order = RankOrder::kPodIndex;
-  LazyText rank_table = {};  // what every rank reads; "" while there is no table
+  LazyText rank_table = {};  // text for every rank; "" while there is no table
   std::vector<Finding> findings = {};
   std::optional<std::vector<std::string>> warnings = {};
-  std::optional<std::vector<Node>> nodes = {};  // nothing while an answer has them
+  std::optional<std::vector<Node>> nodes = {};  // not set while an answer owns them
   std::uint64_t device_addresses = 0;
 
-  // The nodes of an answer that is not needed any more. Locating sets anew what planning changes.
+  // Takes the nodes back from an answer that is no longer needed. Locating sets all fields again
+  // that planning changes.
   void take_back(std::vector<Node>&& lent);
 };
 
-// RANK_TABLE_FILE or --rank-table may name a file or a directory that holds the table. Nothing when
-// the path is not in the snapshot yet.
+// Returns the path of the table. RANK_TABLE_FILE and --rank-table may name a file, or a directory
+// that contains the table. Returns nothing if the path is not in the snapshot yet.
 std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named);
 
-// Reads, checks and converts the table at `path`, and recognises this node in it.
+// Reads, checks and converts the table at `path`, and finds this node in it.
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
                          const LocalNodeHints& hints, PlatformFacts platform);
 
-// The table's findings become the plan's warnings, the limits of the MindSpore document too; with
-// --strict those are an error. `where` names the table.
+// Converts the table's findings to the plan's warnings. A violation of the MindSpore document's
+// limits is a warning too, or an error with --strict. `where` names the table.
 Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
                                                 const std::vector<Node>& nodes,
                                                 const Request& request, const std::string& where);

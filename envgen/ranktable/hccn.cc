@@ -33,7 +33,8 @@ struct AddressLine {
   std::string_view value;
 };
 
-// "address_3=192.168.1.3"; "address_1" is a prefix of "address_10", so all after '_' counts.
+// Reads a line like "address_3=192.168.1.3". "address_1" is a prefix of "address_10", so the whole
+// text after '_' is the number.
 std::optional<AddressLine> address_line(std::string_view line) {
   std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
@@ -77,7 +78,7 @@ Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::s
                   "remove one of the two lines");
     }
   }
-  v4.merge(v6);  // IPv4 wins where a device has both
+  v4.merge(v6);  // IPv4 wins if a device has both
   return v4;
 }
 
@@ -113,7 +114,7 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
     if (!rest.ends_with(')')) return refuse(show(text) + ", where [ has no )");
     rest = rest.substr(1, rest.size() - 2);
     auto first = device_number(trimmed(take_part(rest, ',')));
-    auto end = decimal(trimmed(rest));  // 64 is an end, though no device
+    auto end = decimal(trimmed(rest));  // 64 is a valid end, but no device
     if (!first || !end || *end > kMaxDevice + 1 || !add_range(first, static_cast<int>(*end) - 1)) {
       return refuse(show(text));
     }

@@ -13,10 +13,10 @@ struct RankTable::Impl {
   std::string where;
   std::string_view text;
   TableFormat format = TableFormat::kUnknown;
-  // What could be scanned, with the tree of its super_pod_list; or the tree of all.
+  // A scanned table with the tree of its super_pod_list, or the tree of the whole text.
   std::optional<ranktable::Table> scanned = {};
   std::optional<json::Document> document = {};
-  // A scanned one has been checked, and has its ranks in this order.
+  // Order in which the scanned table was checked and ranked.
   std::optional<RankOrder> ranked = {};
   std::vector<Finding> warnings = {};
 
@@ -35,7 +35,7 @@ namespace {
 
 constexpr std::string_view kConverting = "converting the rank table";
 
-// A version given as a number is wrong, but tells the format all the same.
+// Returns the format. A version given as a number is an error, but still shows the format.
 TableFormat detect(const json::Value& root) {
   if (root.find("server_group_list")) return TableFormat::kServerGroups;
   std::optional<json::Value> version = root.find("version");
@@ -119,15 +119,15 @@ void check_status(const json::Value& root, TableFormat format, bool ready, Repor
 }
 
 struct Analysis {
-  std::unique_ptr<Table> read;  // by its tree
-  Table* table = nullptr;       // that one, or the scanned one
+  std::unique_ptr<Table> read;  // the table read by its tree
+  Table* table = nullptr;       // `read`, or the scanned table
   std::vector<ranktable::RankListRow> rank_list;
 };
 
 Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report& report) {
   Analysis analysis;
   check_status(root, format, ready, report);
-  // What is not complete yet need not have its lists yet.
+  // A table that is not complete may lack its lists.
   if (!ready) return analysis;
   check_format(root, format, report);
   switch (format) {
@@ -256,12 +256,12 @@ std::string RankTable::not_ready_reason() const {
 
 struct RankTable::Ranked {
   Analysis analysis;
-  std::vector<Node> nodes;  // of version 2.0
+  std::vector<Node> nodes;  // nodes of version 2.0
 };
 
 namespace {
 
-// A scanned table has its numbers where it stands, each time anew.
+// A scanned table already has its numbers. Each call checks it again.
 Analysis analyze(RankTable::Impl& impl, bool ready, Report& report) {
   if (!impl.scanned) return analyze(*impl.root(), impl.format, ready, report);
   ranktable::check_table(impl.root(), *impl.scanned, report);
@@ -310,7 +310,8 @@ void RankTable::write(const Ranked& ranked, const json::Sink& sink) const {
 std::vector<Finding> RankTable::check() const {
   Report report;
   Analysis analysis = analyze(*impl_, not_ready_reason().empty(), report);
-  // Its warnings are the check's, too; hosts that cannot be told apart are no fault of the table.
+  // The warnings of rank_list_nodes() belong to the check. Hosts that cannot be distinguished are
+  // not the table's fault.
   if (impl_->format == TableFormat::kRankList && !report.refused()) {
     auto nodes = ranktable::rank_list_nodes(std::move(analysis.rank_list), report);
     if (!nodes) {
@@ -374,9 +375,9 @@ Status RankTable::write(RankOrder order, const json::Sink& sink) const {
 
 LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
   LazyText text([table, order](const LazyText::Sink& sink) {
-    std::ignore = table->write(order, sink);  // it was converted in this order before
+    std::ignore = table->write(order, sink);  // cannot fail: it was converted in this order before
   });
-  // Its text is the one that was read, which need not stay.
+  // The text of version 2.0 is the input, which may be freed earlier.
   if (table->format() == TableFormat::kRankList) return text.text();
   return text;
 }

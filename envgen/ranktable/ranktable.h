@@ -1,7 +1,8 @@
 #pragma once
-// HCCL rank tables: recognise, wait for, check by HCCL's own rules, convert to template 1.
+// HCCL rank tables: recognise them, wait for them, check them by HCCL's own rules, convert them to
+// template 1.
 //
-// Formats, as HCCL tells them apart:
+// Formats, as HCCL distinguishes them:
 //   no "version", "group_list"            template 2 (ModelArts' jobstart_hccl.json)
 //   the same with "deploy_mode"           lab (the oldest; rank_id on the instance)
 //   "version" "1.0" / "1.2"               template 1 / template 1 with super pods (A3)
@@ -41,8 +42,8 @@ std::string_view format_name(TableFormat format);  // "template 1 (version 1.0)"
 struct Finding {
   enum class Severity : unsigned char {
     kRefused,   // HCCL refuses the table, or readers of it would disagree
-    kRepaired,  // HCCL refuses it, convert() mends it (an integer for a string)
-    kWarning,   // HCCL accepts it, a user should know
+    kRepaired,  // HCCL refuses it, convert() repairs it (an integer instead of a string)
+    kWarning,   // HCCL accepts it, but the user should know
   };
   Severity severity = Severity::kRefused;
   std::string rule;   // stable identifier: "rank-id-gap"
@@ -52,26 +53,26 @@ struct Finding {
 
   bool operator==(const Finding&) const = default;
 };
-// "refused [rank-id-gap]: <place>: <found>; <fix>"
+// Returns "refused [rank-id-gap]: <place>: <found>; <fix>".
 std::string to_line(const Finding& finding);
 
-// How template 2's pods are numbered; the other formats state their ranks.
+// The order of template 2's pods; the other formats state their ranks.
 enum class RankOrder : unsigned char {
   kPodIndex,  // the number after the last '-' of pod_name: what ModelArts' launcher does
-  kServerId,  // lexicographic server_id, then device_id: what HCCL does with a template 2
+  kServerId,  // lexicographic server_id, then device_id: as HCCL orders a template 2
 };
 
 struct ConvertedTable {
-  std::vector<Node> nodes;        // in node-rank order; one per pod, or per server without pods
+  std::vector<Node> nodes;        // in node-rank order: one per pod, or per server without pods
   std::string text;               // template 1 as JSON text (2.0: the input unchanged)
-  std::vector<Finding> warnings;  // what was repaired or should be known
-  std::uint64_t device_addresses = 0;  // a digest of them in rank order; 0 where none is told
+  std::vector<Finding> warnings;  // repairs, and warnings for the user
+  std::uint64_t device_addresses = 0;  // digest of the addresses in rank order; 0 = no addresses
 };
 
 class RankTable {
  public:
-  // `where` names the source in errors. Refuses what is no JSON object. `text` must outlive the
-  // table, which keeps no copy of it.
+  // Parses a table. `where` names the source in errors. Refuses text that is not a JSON object.
+  // `text` must outlive the table, which keeps no copy of it.
   static std::expected<RankTable, json::ParseError> parse(std::string_view text,
                                                           std::string_view where);
   RankTable(RankTable&&) noexcept;
@@ -79,24 +80,25 @@ class RankTable {
   ~RankTable();
 
   [[nodiscard]] TableFormat format() const;
-  // "" when the platform says that the table is complete; otherwise why not yet:
-  // `status is "initializing"`. A complete table may still be unusable: check() says so.
+  // Returns "" if the platform says that the table is complete, otherwise why not:
+  // `status is "initializing"`. A complete table may still be unusable, which check() reports.
   [[nodiscard]] std::string not_ready_reason() const;
-  // By HCCL's rules, with a warning where rank orders disagree. Of each rule the first ten
-  // findings stand in full; one more tells how many there were.
+  // Checks the table by HCCL's rules, and warns if rank orders disagree. Returns the first ten
+  // findings of each rule in full, and one more with their number.
   [[nodiscard]] std::vector<Finding> check() const;
-  // Refuses what cannot be repaired. Same bytes for the same input, and a fixed point:
-  // converting the result gives it again. Template 1 keeps its order of keys. Keys that HCCL does
-  // not know survive at the top, on servers (from instances) and on devices. What a conversion
-  // drops: group_list and its counts and names, pod_name, and lab's board_id, chip_info,
-  // deploy_mode and para_plane_nic_*, which template 1 has no place for. Of two instances on one
-  // server, the first one's keys win.
+  // Converts the table to template 1. Refuses a table that cannot be repaired. The same input gives
+  // the same bytes, and converting the result again gives the same result.
+  // Template 1 keeps its order of keys. Keys that HCCL does not know are kept at the top, on
+  // servers (from instances) and on devices. A conversion drops group_list with its counts and
+  // names, and pod_name. It also drops lab's board_id, chip_info, deploy_mode and para_plane_nic_*,
+  // for which template 1 has no place. If two instances are on one server, the first one's keys
+  // win.
   [[nodiscard]] Result<ConvertedTable> convert(RankOrder order) const;
-  // The same without the text, which is as large as the table.
+  // Converts without the text, which is as large as the table.
   [[nodiscard]] Result<ConvertedTable> convert_nodes(RankOrder order) const;
-  // What a conversion warns of, or why there is none.
+  // Returns the warnings of a conversion, or the error that prevents it.
   [[nodiscard]] Result<std::vector<Finding>> warnings(RankOrder order) const;
-  // The text alone, piece by piece.
+  // Writes only the converted text, in pieces.
   [[nodiscard]] Status write(RankOrder order, const json::Sink& sink) const;
 
   struct Impl;
@@ -110,11 +112,11 @@ class RankTable {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same as a text that keeps its table.
+// Returns the converted text as a lazy text that owns its table.
 LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
 
-// The limits of the MindSpore Ascend document: 1, 2, 4 or 8 devices on one machine, 8 n across
-// machines, two and four devices inside one of the groups 0-3 and 4-7.
+// Checks the limits of the MindSpore Ascend document. One machine has 1, 2, 4 or 8 devices, several
+// machines have 8 n. Two or four devices must be inside one of the groups 0-3 and 4-7.
 std::vector<Finding> check_device_groups(const std::vector<Node>& nodes);
 
 }  // namespace envgen

@@ -1,4 +1,4 @@
-// What HCCL's rules say about the addresses of devices and of their hosts.
+// HCCL's rules for the addresses of devices and of their hosts.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace envgen::ranktable {
 namespace {
 
-// The addresses of nearly all devices, which cost less as numbers.
+// An IPv4 address as a number, which is cheaper than a text. Nearly all devices have one.
 struct Numbered {
   std::uint32_t number;
   std::uint32_t index;
@@ -20,7 +20,7 @@ struct Numbered {
   auto operator<=>(const Numbered&) const = default;
 };
 
-// Sorted: whoever writes the table could choose numbers that meet in a table of places.
+// Sorts the numbers. The author of a table could choose numbers that collide in a hash table.
 void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
   std::ranges::sort(items);
   std::size_t first = 0;
@@ -33,11 +33,11 @@ void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
   }
 }
 
-// A bit for each address of the networks that have been met: to sort 800,000 takes longer than all
-// else that is checked.
+// A bit for each address of the networks seen so far. To sort 800,000 addresses would take longer
+// than all other checks.
 class SeenAddresses {
  public:
-  // False for one that has been here before, and where the networks are too many to tell.
+  // Returns false for an address that was added before, and if there are too many networks.
   bool add(std::uint32_t address) {
     std::uint16_t& page = pages_of_[address >> kBits];
     if (page == 0) {
@@ -55,15 +55,16 @@ class SeenAddresses {
 
  private:
   static constexpr unsigned kBits = 16;
-  static constexpr std::size_t kMaxPages = 1024;  // of 8 kB
+  static constexpr std::size_t kMaxPages = 1024;  // each has 8 kB
   using Page = std::array<std::uint64_t, (1U << kBits) / 64>;
   std::vector<std::uint16_t> pages_of_ = std::vector<std::uint16_t>(1U << (32 - kBits));
   std::vector<std::unique_ptr<Page>> pages_;
 };
 
-// Whether no two rows have one address, in a large table of plain ones.
+// Returns true if a large table has only plain addresses, all different. False means that the full
+// checks must run.
 bool differ_at_a_look(const Table& table) {
-  constexpr std::size_t kFewRows = 4096;  // sorted in less time than a page takes to be touched
+  constexpr std::size_t kFewRows = 4096;  // sorting these is faster than touching one page
   if (table.rows.size() < kFewRows) return false;
   SeenAddresses seen;
   return std::ranges::all_of(table.rows, [&seen](const Row& row) {
@@ -71,7 +72,7 @@ bool differ_at_a_look(const Table& table) {
   });
 }
 
-// What is between the commas; as in HCCL a comma at the end adds nothing.
+// Visits the parts between the commas. As in HCCL, a comma at the end adds nothing.
 template <class F>
 std::size_t each_address(std::string_view list, const F& visit) {
   std::size_t count = 0;
@@ -82,8 +83,8 @@ std::size_t each_address(std::string_view list, const F& visit) {
   return count;
 }
 
-// A device without an address: HCCL needs none inside one server or one super pod, nor where the
-// host's network is used.
+// Reports a device without an address. HCCL needs no address inside one server or one super pod,
+// nor with the hosts' network.
 void check_missing_address(const Table& table, const Row& row, Report& report) {
   const Owner& owner = table.owners[row.owner];
   bool needed = table.servers > 1 && owner.host_ip.empty() && table.super_pods != 1;
@@ -141,10 +142,10 @@ void check_address_count(const Table& table, const Row& row, std::size_t count,
   });
 }
 
-// What has been told of the addresses so far.
+// The addresses read so far.
 struct Addresses {
   std::vector<Numbered> numbers;
-  std::vector<Named> names;  // those that are no plain IPv4 addresses
+  std::vector<Named> names;  // addresses that are not plain IPv4
   IpFamily family = IpFamily::kNone;
 };
 
@@ -183,7 +184,7 @@ void check_addresses(const Table& table, Report& report) {
       if (all.family == IpFamily::kNone) all.family = IpFamily::kIpv4;
       if (all.family != IpFamily::kIpv4) check_family(table, row, table.ip(row), false, report);
     }
-    count = std::max<std::size_t>(count, 1);  // HCCL keeps an invalid one for a device without
+    count = std::max<std::size_t>(count, 1);  // HCCL treats an invalid address as none
     if (i == 0) expected = count;
     check_address_count(table, row, count, expected, report);
   }
@@ -202,8 +203,9 @@ void check_addresses(const Table& table, Report& report) {
 
 namespace {
 
-// HCCL uses the hosts' network when the first device has no address and its server a host_ip,
-// and then wants a host_ip of every server. Conversion may put any server first.
+// Returns whether HCCL uses the hosts' network. It does if the first device has no address and its
+// server has a host_ip, and then requires a host_ip of every server. Conversion may put any server
+// first.
 bool uses_host_network(const Table& table) {
   if (table.servers < 2) return false;
   auto by_host = [&table](const Row& row) {

@@ -1,5 +1,5 @@
-// What HCCL's rules say about several fields of a rank table together. Everything here sorts or
-// hashes: nothing is quadratic in the number of devices.
+// HCCL's rules for several fields of a rank table together. All checks sort or hash, so none is
+// quadratic in the number of devices.
 
 #include <algorithm>
 #include <compare>
@@ -13,7 +13,8 @@
 namespace envgen::ranktable {
 namespace {
 
-// Template 1 lists a server once; a name that returns there is refused, and another server.
+// Numbers the servers. Template 1 lists a server once; a repeated name is refused there, and
+// numbered as another server.
 void number_servers(Table& table) {
   if (table.is_template1()) {
     table.servers = 0;
@@ -92,7 +93,8 @@ void check_devices(const Table& table, Report& report) {
   });
 }
 
-// Ranks must be 0 .. N - 1. Returns the rows in rank order, empty when they are not.
+// Checks that the ranks are 0 .. N - 1. Returns the rows in rank order, or an empty list if they
+// are not.
 std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
   auto count = static_cast<std::uint32_t>(table.rows.size());
   std::string_view field = "rank_id";
@@ -134,7 +136,8 @@ std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
   return by_rank;
 }
 
-// Servers in the order of their lowest rank, each once; reports ranks that return to a server.
+// Returns the servers in the order of their lowest rank, each once. Reports ranks that return to an
+// earlier server.
 std::vector<std::uint32_t> check_interleaving(const Table& table,
                                               const std::vector<std::uint32_t>& by_rank,
                                               Report& report) {
@@ -250,7 +253,7 @@ void read_super_pod_servers(const Field& field, std::uint32_t pod, const ServerN
   }
 }
 
-// Which super pod each server is in.
+// Returns the super pod of each server.
 std::vector<std::uint32_t> read_super_pods(const Value& list, const Table& table, Report& report) {
   ServerNumbers servers;
   for (const Owner& owner : table.owners) servers.try_emplace(owner.server_id, owner.server);
@@ -312,7 +315,7 @@ void check_super_device_ids(const Table& table, const std::vector<std::uint32_t>
   }
 }
 
-// Returns the super pod of each server, empty without a list.
+// Returns the super pod of each server, or an empty list without a super_pod_list.
 std::vector<std::uint32_t> check_super_pods(const std::optional<Value>& list, Table& table,
                                             Report& report) {
   if (!list) {
@@ -373,7 +376,7 @@ void check_table(const std::optional<Value>& super_pods, Table& table, Report& r
   check_hosts(table, report);
   check_devices(table, report);
   if (table.format == TableFormat::kTemplate2) {
-    // Findings so far are about fields that an order needs.
+    // A refusal concerns a field that an order needs.
     if (!report.refused()) check_pod_order(table, report);
     return;
   }

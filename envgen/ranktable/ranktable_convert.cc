@@ -1,4 +1,4 @@
-// Writing template 1, and the nodes it means.
+// Writes template 1, and makes the nodes of a table.
 
 #include <algorithm>
 #include <charconv>
@@ -22,7 +22,7 @@ bool contains(const std::array<std::string_view, N>& keys, std::string_view key)
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// A member as template 1 wants it: a number becomes a string where HCCL reads a string.
+// Writes a member as template 1 requires it: a number becomes a string if HCCL reads a string.
 template <std::size_t N>
 void write_member(json::Writer& writer, const Value& member,
                   const std::array<std::string_view, N>& strings) {
@@ -102,8 +102,8 @@ std::vector<std::uint32_t> rows_by_rank(const Table& table) {
 }
 
 struct Server {
-  std::vector<std::uint32_t> owners;  // in the order of their lowest rank
-  std::vector<std::uint32_t> rows;    // in rank order
+  std::vector<std::uint32_t> owners;  // sorted by their lowest rank
+  std::vector<std::uint32_t> rows;    // sorted by rank
 };
 
 std::vector<Server> servers_by_rank(const Table& table) {
@@ -124,11 +124,11 @@ std::vector<Server> servers_by_rank(const Table& table) {
   return servers;
 }
 
-// A device's text where all have the same keys: only their values differ.
+// The text of a device in a table whose devices all have the same keys. Only the values differ.
 class DeviceText {
  public:
   explicit DeviceText(std::span<const std::string_view> keys) {
-    constexpr int kDepth = 4;  // the root, server_list, a server, its devices
+    constexpr int kDepth = 4;  // levels: root, server_list, server, its devices
     constexpr std::string_view kValue = "?";
     json::Writer sample;
     for (int level = 0; level < kDepth; ++level) sample.begin_array();
@@ -136,7 +136,7 @@ class DeviceText {
     for (std::string_view key : keys) sample.key(key).string(kValue);
     sample.end_object();
     end_ = std::move(sample).take();
-    end_.pop_back();  // the last line's end
+    end_.pop_back();  // the end of the last line
     end_.erase(0, end_.find('{'));
     for (std::string_view key : keys) {
       const std::size_t value = end_.find(kValue);
@@ -163,7 +163,7 @@ class DeviceText {
   }
 
  private:
-  using Member = std::uint32_t (*)(const Row&);  // nullptr: the address
+  using Member = std::uint32_t (*)(const Row&);  // nullptr for the address
 
   static Member member_of(std::string_view key) {
     if (key == kDeviceIp) return nullptr;
@@ -181,7 +181,8 @@ class DeviceText {
   std::string text_;
 };
 
-// A rank_id in a template 2 has no meaning there, and another one here.
+// Writes a device. A rank_id in a template 2 has no meaning there, but is a key of template 1, so
+// the old value is dropped.
 void write_new_device(json::Writer& writer, const Table& table, std::uint32_t index) {
   const Row& row = table.rows[index];
   writer.begin_object();
@@ -199,7 +200,7 @@ bool is_instance_key(std::string_view key, TableFormat format) {
   return contains(kOwn, key) || (key == "rank_id" && format == TableFormat::kLab);
 }
 
-// Of a scanned table, whose devices have no keys but these.
+// The texts of a scanned table's devices, which have no other keys.
 struct NewDevices {
   DeviceText full{kNewDevice};
   DeviceText without_ip{std::array{kDeviceId, kRankId}};
@@ -258,8 +259,8 @@ Device make_device(const Row& row) {
   return {.physical_id = static_cast<int>(row.device_id), .rank = static_cast<int>(row.rank)};
 }
 
-// The position of each owner's node, in the order of their lowest ranks. In a lab table an
-// instance is one device, so there a node is a server.
+// Returns the position of each owner's node, in the order of their lowest ranks. In a lab table an
+// instance is one device, so a node is a server there.
 std::vector<std::uint32_t> node_positions(const Table& table, std::vector<Node>& nodes) {
   bool by_server = table.format == TableFormat::kLab;
   std::vector<std::uint32_t> position(by_server ? table.servers : table.owners.size(), kNone);
@@ -275,8 +276,8 @@ std::vector<std::uint32_t> node_positions(const Table& table, std::vector<Node>&
 
 }  // namespace
 
-// Devices of template 1 keep their listed order, which is what a logical device id counts; in the
-// other formats it is the rank order.
+// Devices of template 1 keep their listed order, which a logical device id counts. In the other
+// formats the rank order decides.
 std::vector<Node> make_nodes(const Table& table) {
   std::vector<Node> nodes;
   nodes.reserve(table.format == TableFormat::kLab ? table.servers : table.owners.size());
@@ -296,7 +297,7 @@ std::vector<Node> make_nodes(const Table& table) {
 }
 
 std::uint64_t address_digest(const Table& table) {
-  std::string all;  // the numbers of those that are one, and texts behind their size
+  std::string all;  // numbers of plain addresses; other texts with their size before them
   all.reserve(table.rows.size() * sizeof(Row::ip));
   const auto add = [&all](std::uint32_t number) {
     all.append(reinterpret_cast<const char*>(&number), sizeof number);

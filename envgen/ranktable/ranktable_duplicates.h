@@ -1,5 +1,5 @@
 #pragma once
-// What is named twice in a rank table; for ranktable*.cc only.
+// Search for duplicate names in a rank table; for ranktable*.cc only.
 
 #include <algorithm>
 #include <bit>
@@ -16,13 +16,13 @@ namespace envgen::ranktable {
 
 struct Named {
   std::string_view text;
-  std::uint32_t index;  // of the row, owner or whatever is named
+  std::uint32_t index;  // index of the named row, owner or other item
   std::uint32_t hash = 0;
 };
 
 inline bool same(const Named& a, const Named& b) { return a.hash == b.hash && a.text == b.text; }
 
-// Calls found(item, first) for each that equals an earlier one. A table of places, by hash:
+// Calls found(item, first) for each item that equals an earlier one. It uses a hash table, because
 // sorting addresses of one network means comparing long prefixes.
 template <class F>
 void find_duplicates(std::vector<Named>& items, const F& found) {
@@ -43,7 +43,7 @@ void find_duplicates(std::vector<Named>& items, const F& found) {
   }
 }
 
-using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, of the first
+using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, first index
 
 inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
   find_duplicates(items, [&](const Named& item, const Named& first) {
@@ -51,7 +51,7 @@ inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
   });
 }
 
-// In order of index.
+// Reports the duplicates in order of index.
 template <class F>
 void report_duplicates(Duplicates duplicates, const F& report) {
   envgen::stable_sort(duplicates, std::less());

@@ -13,7 +13,7 @@ std::optional<std::uint32_t> pod_index(std::string_view pod_name) {
   if (dash == std::string_view::npos) return std::nullopt;
   std::string_view digits = pod_name.substr(dash + 1);
   if (digits.empty()) return std::nullopt;
-  // int() of the launcher takes leading zeros.
+  // The launcher's int() accepts leading zeros.
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
   return decimal(digits);
 }
@@ -63,7 +63,7 @@ std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& 
   return rows;
 }
 
-// Their first bytes as a number decide nearly always.
+// Compares the first bytes as a number, which decides nearly always.
 std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts) {
   struct Start {
     std::uint64_t bytes;
@@ -88,13 +88,14 @@ std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts) {
 }
 
 std::vector<std::uint32_t> server_id_order(const Table& table) {
-  // Servers first, so that addresses are compared once a server and not once a device.
+  // Servers are sorted first, so that addresses are compared once per server and not once per
+  // device.
   std::vector<std::string_view> names(table.servers);
   for (const Owner& owner : table.owners) names[owner.server] = owner.server_id;
   std::vector<std::uint32_t> servers = by_text(names);
   std::vector<std::uint32_t> place(table.servers);
   for (std::uint32_t i = 0; i < servers.size(); ++i) place[servers[i]] = i;
-  // Then each row into its server's part, and the few rows of a server by device.
+  // Next, each row moves into its server's part, and the few rows of a server are sorted by device.
   auto place_of = [&](const Row& row) { return place[table.owners[row.owner].server]; };
   std::vector<std::uint32_t> ends(table.servers + 1);
   for (const Row& row : table.rows) ++ends[place_of(row) + 1];

@@ -1,4 +1,4 @@
-// Rank tables of version 2.0: one flat rank_list, and integers where 1.x has strings.
+// Rank tables of version 2.0: one flat rank_list, and integers in places where 1.x has strings.
 
 #include <algorithm>
 #include <unordered_map>
@@ -53,7 +53,7 @@ std::optional<std::uint32_t> read_integer(const Field& field, Need need, const R
   return std::nullopt;
 }
 
-// Nothing is repaired in 2.0, because a conversion gives the text as it is.
+// Reads a string and repairs nothing, because a conversion of 2.0 returns the text unchanged.
 std::optional<std::string_view> read_word(const Field& field, Need need, Report& report) {
   if (field.value && !field.value->is(Type::kString)) {
     report.add(Severity::kRefused, "not-a-string", [&] {
@@ -113,7 +113,8 @@ void check_address(const Value& entry, const FieldPath& place, Report& report) {
   }
 }
 
-// HCCL wants as many addresses of every rank of one network instance.
+// A check that all ranks of a network instance have the same number of addresses, which HCCL
+// requires.
 class AddressCounts {
  public:
   void add(std::uint32_t layer, std::string_view instance, std::size_t count,
@@ -259,9 +260,10 @@ Node make_node(const RankListRow& row) {
           .devices = {}};
 }
 
-// A network instance of layer 0 is a host, or a rack of several. A host has each device once, so
-// where one returns there are several hosts, and a new one begins where ids stop rising. That
-// guess is only taken when it finds hosts of one size. Returns how many hosts were found.
+// Splits a network instance of layer 0 into hosts: it is one host, or a rack of several. A host has
+// each device once, so a repeated device shows several hosts. A new host begins at a rank whose ids
+// do not rise. This guess is accepted only if all hosts have the same size. Returns the number of
+// hosts.
 std::expected<std::size_t, Details> split_instance(const std::vector<RankListRow>& rows,
                                                    const std::vector<std::uint32_t>& members,
                                                    std::vector<std::uint32_t>& host_of,

@@ -1,4 +1,4 @@
-// Reading a rank table's fields, each by HCCL's rule for it.
+// Reads a rank table's fields, each by HCCL's rule for it.
 
 #include <arpa/inet.h>
 
@@ -48,7 +48,7 @@ void check_count(const Field& field, Need need, std::size_t actual, std::string_
   });
 }
 
-// A name that HCCL keeps in one of its pools: at most 64 bytes.
+// Reads a name that HCCL keeps in one of its pools: at most 64 bytes.
 std::string_view read_name(const Field& field, Report& report) {
   auto name = read_string(field, Need::kRequired, report);
   if (!name) return "";
@@ -231,7 +231,8 @@ void check_lab_group(const Field& device_num, const Field& server_num, std::size
   });
 }
 
-// run_ascend skips a group without devices, HCCL refuses it.
+// Returns whether the group is skipped. ModelArts' run_ascend skips a group without devices, HCCL
+// refuses it.
 bool is_skipped(const std::optional<Value>& device_count, const std::optional<Value>& instances,
                 const FieldPath& place, Report& report) {
   bool zero = device_count &&
@@ -246,7 +247,7 @@ bool is_skipped(const std::optional<Value>& device_count, const std::optional<Va
   return true;
 }
 
-// Template 1 has no groups, so a group's own keys end with the conversion.
+// Warns of a group's own keys. Template 1 has no groups, so a conversion drops them.
 void note_group_keys(const Value& group, const FieldPath& place,
                      std::span<const std::string_view> known, Report& report) {
   for (Value member : group) {
@@ -363,7 +364,7 @@ std::string show(std::string_view text) {
   std::string_view shown = text.substr(0, kMaxShown);
   while (shown.size() < text.size() && !shown.empty() &&
          (static_cast<unsigned char>(text[shown.size()]) & 0xC0) == 0x80) {
-    shown.remove_suffix(1);  // not inside a character
+    shown.remove_suffix(1);  // do not cut inside a character
   }
   json::Writer writer(false);
   writer.string(shown);
@@ -405,7 +406,8 @@ std::optional<std::uint32_t> decimal(std::string_view text) {
 }
 
 std::optional<std::uint32_t> ipv4_at(const char*& at, const char* end) {
-  // Looked at only to its end, which need not be asked for where there is room for the longest.
+  // Returns the next digit, or a number above 9. With `roomy` the text is longer than any address,
+  // so its end need not be checked.
   const auto digit = [&at, end](bool roomy) -> std::uint32_t {
     return roomy || at < end ? static_cast<unsigned char>(*at) - unsigned{'0'} : 10U;
   };

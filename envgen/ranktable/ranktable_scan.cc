@@ -1,7 +1,7 @@
-// Reading a rank table as it comes, without a tree of its values: what a large job's start waits
-// for. A table is taken here only when no field of it could be complained about; whatever else is
-// left to the reader of the tree (ranktable_read.cc), whose findings and errors these then are.
-// What concerns several fields is checked behind both of them.
+// Reads a rank table in one pass, without a tree of its values, because a large job's start waits
+// for it. The scanner only accepts a table without any finding about a single field. It leaves
+// every other text to the reader of the tree (ranktable_read.cc), which reports findings and
+// errors. Rules about several fields are checked after both.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMaxDeviceId = 15;
 constexpr std::uint32_t kMaxDeviceIdTemplate2 = 7;
 constexpr std::size_t kMaxNameBytes = 64;
 
-// What stands in a string for itself.
+// The characters that need no decoding in a string.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (std::size_t c = 0x20; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
@@ -32,8 +32,8 @@ Word word_at(const char* at) {
   return word;
 }
 
-// Of a dozen bytes, for which memcmp takes as long to be called as this does. The last word may
-// overlap the one before.
+// Compares about a dozen bytes. The call of memcmp alone would take as long. The last word may
+// overlap the word before it.
 bool same_bytes(const char* a, const char* b, std::size_t size) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   if (size < kWord) {
@@ -49,7 +49,8 @@ bool same_bytes(const char* a, const char* b, std::size_t size) {
   return word_at<std::uint64_t>(a + last) == word_at<std::uint64_t>(b + last);
 }
 
-// Over strict JSON. Each function is false where the text is not what it reads.
+// A cursor over strict JSON. Each function returns false if the text does not have the expected
+// form.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -57,7 +58,7 @@ class Cursor {
   [[nodiscard]] const char* place() const { return at_; }
   void go_to(const char* place) { at_ = place; }
 
-  char next() {  // behind blanks; NUL at the end
+  char next() {  // next character after blanks; NUL at the end
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
     return at_ < end_ ? *at_ : '\0';
   }
@@ -78,7 +79,7 @@ class Cursor {
     while (at_ < end_ && kPlain[static_cast<unsigned char>(*at_)]) ++at_;
     return {start, at_};
   }
-  // An address that is all of a string; else nothing is taken.
+  // Reads an address that is the whole string; otherwise the position is unchanged.
   bool ipv4(std::uint32_t& number) {
     const char* at = at_;
     const auto found = ipv4_at(at, end_);
@@ -87,7 +88,7 @@ class Cursor {
     number = *found;
     return true;
   }
-  // Digits, as decimal() takes them.
+  // Reads digits, with the rules of decimal().
   bool decimal(std::uint32_t& number) {
     constexpr std::ptrdiff_t kMaxDigits = 10;
     const char* start = at_;
@@ -113,14 +114,14 @@ class Cursor {
     return eat('}');
   }
   template <class F>
-  bool array(const F& element) {  // not of an empty one
+  bool array(const F& element) {  // fails for an empty array
     if (!eat('[')) return false;
     do {
       if (!element()) return false;
     } while (eat(','));
     return eat(']');
   }
-  // An array of anything: where it ends, if it is JSON.
+  // Skips an array of any values and returns its text, which need not be valid JSON.
   bool skip_array(std::string_view& text) {
     constexpr int kMaxDepth = 16;
     if (next() != '[') return false;
@@ -145,11 +146,11 @@ class Cursor {
   const char* end_;
 };
 
-// Which of its keys an object has had.
+// The set of an object's keys that were read.
 class Keys {
  public:
   explicit Keys(std::span<const std::string_view> names) : names_(names) {}
-  // The number of a key that is known and new.
+  // Returns the number of a known key that was not read before.
   std::optional<std::size_t> take(std::string_view key) {
     const auto found = std::ranges::find(names_, key);
     const auto which = static_cast<std::size_t>(found - names_.begin());
@@ -159,7 +160,8 @@ class Keys {
     return which;
   }
   [[nodiscard]] bool has(std::size_t which) const { return (seen_ >> which & 1U) != 0; }
-  // Of all objects of a kind: the first one's order becomes that of them all.
+  // Returns whether the keys have the given order. The first object of a kind sets the order for
+  // all its kind.
   bool in_order(std::vector<std::string_view>& order) const {
     const std::span own(order_.data(), count_);
     if (order.empty()) order.assign(own.begin(), own.end());
@@ -179,7 +181,8 @@ class Scanner {
   explicit Scanner(std::string_view text) : text_(text), in_(text) {}
 
   std::optional<Scanned> scan() {
-    // Room that is not touched costs nothing, growing does: no device and no server is shorter.
+    // Reserve for the largest number: a device's text is not shorter than a Row, a server's not
+    // shorter than an Owner. Untouched memory costs nothing, growing does.
     table().rows.reserve(text_.size() / sizeof(Row));
     table().owners.reserve(text_.size() / sizeof(Owner));
     table().store = std::make_unique<std::pmr::monotonic_buffer_resource>();
@@ -190,7 +193,7 @@ class Scanner {
  private:
   Table& table() { return scanned_.table; }
 
-  // The text may end before the table does.
+  // Copies a text, because the input may be freed before the table.
   std::string_view keep(std::string_view text) {
     if (text.empty()) return "";
     auto* bytes = static_cast<char*>(table().store->allocate(text.size(), 1));
@@ -268,7 +271,7 @@ class Scanner {
       }
     });
     if (!read || !keys.has(0) || !keys.has(3)) return false;
-    constexpr std::size_t kMaxGroups = 64;  // whose names are compared with each other
+    constexpr std::size_t kMaxGroups = 64;  // limit because names are compared with each other
     const bool again = std::ranges::find(groups_, name) != groups_.end();
     if (again || groups_.size() == kMaxGroups) return false;
     groups_.push_back(name);
@@ -340,7 +343,7 @@ class Scanner {
 
   enum Field : std::size_t { kDeviceId, kDeviceIp, kRankId, kSuperDeviceId, kFields };
 
-  // At a string's content; behind it afterwards.
+  // Reads a field's value. The cursor is at a string's content before, and at its end afterwards.
   bool take(Row& row, Field field) {
     if (field == kDeviceIp) {
       row.ip_kind = IpKind::kNumber;
@@ -360,7 +363,7 @@ class Scanner {
   bool device(Row& row) {
     static constexpr std::array<std::string_view, kFields> kNames = {"device_id", "device_ip",
                                                                      "rank_id", "super_device_id"};
-    // In a template 2 a rank_id means nothing, and other keys would have to be kept.
+    // Template 2 has no rank_id, and other keys would have to be kept.
     const bool template2 = table().format == TableFormat::kTemplate2;
     Keys keys({kNames.data(), static_cast<std::size_t>(template2 ? kRankId : kFields)});
     const char* mark = in_.place();
@@ -378,7 +381,8 @@ class Scanner {
     return template2 || (keys.has(kRankId) && keys.in_order(table().keys.device));
   }
 
-  // Nearly all devices have the bytes of the one before, but for the values.
+  // Reads a device with the bytes of the previous one, except for the values. Nearly all devices
+  // are like that.
   bool device_as_before(Row& row) {
     for (const Shape::Part& part : shape_.fields) {
       if (!in_.eat(part.before) || !take(row, part.field)) return false;
@@ -395,7 +399,7 @@ class Scanner {
 
   struct Shape {
     struct Part {
-      std::string_view before;  // up to the value
+      std::string_view before;  // text before the value
       Field field;
     };
     std::vector<Part> fields;

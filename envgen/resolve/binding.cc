@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::string_view kThreads = "OMP_NUM_THREADS";
 
-// The binding option of the launcher that `process` is, or is there for; "" for a rank, and for a
-// command that is all of its node.
+// Returns the binding option of the launcher that `process` is, or that it serves. Returns "" for a
+// rank, and for a command that is the whole node.
 std::string_view launcher_option(const Plan& plan, const Process& process) {
   if (base_name(process.argv[0]) == "msrun") return "msrun --bind_core";
   const std::string_view framework = ParsedCommand(process.argv).framework();
   const FrameworkLauncher& own = launcher_of(plan.framework);
-  // Its nodes without a launcher serve one.
+  // A process without a launcher and without a rank is a worker of the ssh launcher.
   if (framework.empty() && own.needs_ssh_peers && process.rank < 0) return own.bind_option;
   return launcher_of(framework).bind_option;
 }
@@ -33,8 +33,8 @@ std::string_view launcher_option(const Plan& plan, const Process& process) {
 struct Share {
   Process* process = nullptr;
   CpuList cpus;
-  std::string reason;  // of these, or why there are none
-  bool known = false;  // where its device is
+  std::string reason;  // source of `cpus`, or why they are empty
+  bool known = false;  // the place of its device is known
 };
 
 std::vector<Process*> bound_processes(Plan& plan) {
@@ -46,7 +46,7 @@ std::vector<Process*> bound_processes(Plan& plan) {
   return list;
 }
 
-// A command that is no rank drives all devices of its node.
+// Joins the CPUs of all devices, which a command that is no rank uses.
 Locality of_all(const std::vector<Locality>& places) {
   Locality all;
   for (const Locality& place : places) {
@@ -67,7 +67,7 @@ std::vector<Share> shares_of(const std::vector<Process*>& processes,
   shares.reserve(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     std::size_t at = i;
-    // One task of several on this node: it may see all devices, or its own.
+    // A task among several on this node may see all devices, or only its own.
     if (resolved.platform.own_rank) at = static_cast<std::size_t>(resolved.platform.local_rank);
     if (resolved.platform.own_rank && places.size() == 1) at = 0;
     Locality place;
@@ -92,8 +92,8 @@ std::vector<Share> shares_of(const std::vector<Process*>& processes,
   return shares;
 }
 
-// Physical cores: the CPUs of each that are in `cpus`, ordered by the first of them. Where the
-// kernel does not tell, each CPU is one.
+// Returns the physical cores: each with its CPUs that are in `cpus`, ordered by the first one. If
+// the kernel has no data, each CPU is a core.
 std::vector<CpuList> cores_of(Inputs& inputs, const CpuList& cpus) {
   std::vector<CpuList> cores;
   std::vector<bool> taken(cpus.empty() ? 0 : static_cast<std::size_t>(cpus.back()) + 1);
@@ -112,7 +112,8 @@ std::vector<CpuList> cores_of(Inputs& inputs, const CpuList& cpus) {
   return cores;
 }
 
-// As a default: what the user or the platform has set stays. The launcher's own guess does not.
+// Sets the number as a default: it replaces the launcher's own guess, but no value of the user or
+// the platform.
 void set_threads(Process& process, std::size_t threads) {
   const std::string value = std::to_string(std::max<std::size_t>(threads, 1));
   for (EnvEdit& edit : process.env) {
@@ -128,7 +129,7 @@ void bind_to(Share& share, const CpuList& cpus, std::string reason) {
   share.process->cpus_reason = std::move(reason);
 }
 
-// The ranks of `group` have the same CPUs.
+// Binds the ranks of `group`, which have the same CPUs.
 void bind_group(Inputs& inputs, Bind bind, const std::vector<Share*>& group) {
   const std::vector<CpuList> cores = cores_of(inputs, group[0]->cpus);
   const std::size_t ranks = group.size();
@@ -168,7 +169,7 @@ void bind_all(Inputs& inputs, Bind bind, std::vector<Share>& shares) {
   }
 }
 
-// A warning for each reason.
+// Adds a warning for each reason.
 void warn_of_unbound(const std::vector<Share>& shares, const std::string& option, Plan& plan) {
   std::vector<std::string_view> told;
   for (const Share& share : shares) {
@@ -182,7 +183,7 @@ void warn_of_unbound(const std::vector<Share>& shares, const std::string& option
   }
 }
 
-// Somebody's place is not known: what is usable belongs to all of them alike.
+// Divides the usable CPUs among all ranks if the place of one device is not known.
 void share_evenly(std::vector<Share>& shares, const CpuList& usable, Plan& plan) {
   const auto unknown = std::ranges::find(shares, false, &Share::known);
   if (unknown == shares.end()) return;

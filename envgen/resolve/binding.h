@@ -1,10 +1,10 @@
 #pragma once
-// --bind: the CPUs of each rank that trainit starts by itself, those near its device.
+// --bind: binds each rank that trainit itself starts to the CPUs near its device.
 //
-// numa: all of the device's NUMA node; core: its cores divided among the ranks that share them, by
-// whole physical cores. Always within what this process may use, which is the cgroup's cpuset. A
-// rank that cannot be bound for a reason stays as it is, and a warning says why. Where a device's
-// place is not known, `core` divides all usable cores evenly.
+// `numa` gives a rank all CPUs of the device's NUMA node. `core` divides the node's cores among the
+// ranks that share it, by whole physical cores. A rank only gets CPUs that this process may use:
+// the cgroup's cpuset. A rank that cannot be bound is unchanged, and a warning gives the reason. If
+// the place of a device is not known, `core` divides all usable cores evenly.
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
@@ -12,8 +12,9 @@
 
 namespace envgen {
 
-// Fills Process::cpus and cpus_reason, and gives each bound rank an OMP_NUM_THREADS where the user
-// has none: its physical cores, shared with those who have the same. Behind the launcher.
+// Fills Process::cpus and cpus_reason. Gives each bound rank an OMP_NUM_THREADS if the user set
+// none: its physical cores, shared with the ranks that have the same ones. Must run after the
+// launcher.
 void plan_binding(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 }  // namespace envgen

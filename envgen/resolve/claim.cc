@@ -29,7 +29,7 @@ void add(ContentHash& hash, std::string_view text) {
 }
 void add(ContentHash& hash, std::uint64_t number) { add(hash, std::to_string(number)); }
 
-// Whatever the order of the variables.
+// Returns a digest that does not depend on the order of the variables.
 std::uint64_t environment_digest(const Environ& env) {
   std::uint64_t digest = 0;
   for (const std::string& entry : env.entries()) {

@@ -23,12 +23,12 @@ constexpr auto kEvents = std::to_array(
 
 std::string directory_name(HookEvent event) { return std::string(name_of(event)) + ".d"; }
 
-// By file name: the path of each hook.
+// File name -> path of the hook.
 using Found = std::map<std::string, std::string>;
 
 struct Root {
   std::string path;
-  const PathState* state = nullptr;  // a directory's
+  const PathState* state = nullptr;  // state of a directory
 };
 
 void warn_of_odd_directories(const Root& root, Plan& plan) {
@@ -44,7 +44,8 @@ void warn_of_odd_directories(const Root& root, Plan& plan) {
   }
 }
 
-// nullptr where it is no directory; `told`: somebody named it, so that its absence is news.
+// Returns the state of a directory, else nullptr. With `told`, the user named the directory, so a
+// missing one gets a warning.
 const PathState* look_into(Inputs& inputs, const std::string& path, bool told, Plan& plan) {
   const PathState* state = inputs.content(path);
   if (state == nullptr || state->kind == PathState::Kind::kDirectory) return state;
@@ -57,7 +58,7 @@ const PathState* look_into(Inputs& inputs, const std::string& path, bool told, P
   return nullptr;
 }
 
-// One entry of an event's directory. It stands for its name, whether it can run or not.
+// Adds an entry of an event's directory. Even one that cannot run replaces a hook of the same name.
 void add_entry(Inputs& inputs, const std::string& name, const std::string& path, Found& found,
                Plan& plan) {
   const PathState* state = inputs.kind(path);
@@ -88,7 +89,7 @@ void add_directory(Inputs& inputs, const Root& root, HookEvent event, Found& fou
   }
 }
 
-// "" without one, and while it is not known yet.
+// Returns the script's path. Returns "" if none is requested, or while the snapshot lacks the path.
 Result<std::string> lifecycle_script(Inputs& inputs) {
   const std::string& named = inputs.request().lifecycle_script;
   if (named.empty()) return std::string();
@@ -108,7 +109,7 @@ Result<std::string> lifecycle_script(Inputs& inputs) {
               "name a script with a run bit (chmod +x), which is called with the event's name");
 }
 
-// Of one hook, as if nobody waited for its end.
+// Returns the time limit of a hook, without the limits of a stop.
 std::int64_t time_of(HookEvent event, const Request& request, const Policy& policy) {
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (asked) return *asked;
@@ -143,7 +144,7 @@ void add_group(const Request& request, HookGroup group, Plan& plan) {
   plan.hooks.push_back(std::move(group));
 }
 
-// Every node's host by commas; "" where one is not known.
+// Returns every node's host, separated by commas; "" if a host is not known.
 std::string hosts_of(const Cluster& cluster) {
   std::string list;
   for (const Node& node : cluster.nodes) {
@@ -202,7 +203,7 @@ Status find_hooks(Inputs& inputs, Plan& plan) {
 }
 
 void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  // The health monitor's checks go by it too.
+  // The health monitor's checks use these variables too.
   if (plan.hooks.empty() && plan.observe.health_checks.empty()) return;
   const Cluster& cluster = resolved.cluster;
   auto set = [&plan](const char* name, std::string value) {

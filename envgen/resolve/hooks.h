@@ -1,10 +1,10 @@
 #pragma once
-// Hooks: the programs that an image or a job wants to run at phases of the job.
+// Hooks: the programs of an image or a job that run at phases of the job.
 //
-// <event>.d below /etc/trainit/hooks and below --hooks-dir, by file name over both; a file of
-// --hooks-dir replaces the image's one of the same name, and a link to /dev/null takes it away.
-// Names that run-parts and editors pass over are passed over. The lifecycle script is called last,
-// for each phase event of the job, with the event's name.
+// Hooks are in <event>.d below /etc/trainit/hooks and below --hooks-dir, and run in the order of
+// their file names over both. A file of --hooks-dir replaces the image's file of the same name; a
+// link to /dev/null disables it. Names that run-parts and editors ignore are ignored here too. The
+// lifecycle script is called last, at each phase event of the job, with the event's name.
 
 #include <cstdint>
 #include <string_view>
@@ -17,16 +17,18 @@ namespace envgen {
 
 inline constexpr const char* kHooksDirectory = "/etc/trainit/hooks";
 
-inline constexpr std::size_t kMaxHooks = 256;  // of one event
+inline constexpr std::size_t kMaxHooks = 256;  // for one event
 
-// Fills plan.hooks; warns of files that look like hooks and will not run. One look where there is
-// no directory.
+// Fills plan.hooks. Warns of files that look like hooks and will not run. Without a hooks directory
+// this costs one look at a path.
 Status find_hooks(Inputs& inputs, Plan& plan);
 
-// The plan's facts as variables: plan.hook_env. For a plan with hooks, after its launcher.
+// Fills plan.hook_env with the plan's facts as variables. Requires a plan with hooks, after its
+// launcher.
 void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
-// Beside a hook, not one: ".x", "x~", "x.bak", "README.md", "x.dpkg-old", "x.rpmsave".
+// Returns whether a file beside hooks is no hook: ".x", "x~", "x.bak", "README.md", "x.dpkg-old",
+// "x.rpmsave".
 bool is_passed_over(std::string_view name);
 
 }  // namespace envgen

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// "algo-#" of "algo-12".
+// Replaces numbers: "algo-12" becomes "algo-#".
 std::string without_numbers(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -24,17 +24,18 @@ std::string without_numbers(std::string_view name) {
   return result;
 }
 
-// Whether two names differ in numbers alone.
+// Returns whether two names differ only in numbers.
 bool are_siblings(std::string_view one, std::string_view other) {
   return one != other && without_numbers(one) == without_numbers(other);
 }
 
-// "" of an address.
+// Returns the name in a host; "" for an address.
 std::string_view name_of(std::string_view host) {
   return is_address(host) ? std::string_view() : label_of(host);
 }
 
-// An IPv4 address: others may be written in several ways.
+// Returns whether the host is an IPv4 address that is not loopback. Other addresses may be written
+// in several forms.
 bool is_ipv4(std::string_view host) {
   return !host.empty() && is_address(host) && !host.contains(':') && !is_loopback(host);
 }
@@ -55,8 +56,9 @@ std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std:
       found, "correct the number of this node, the master or the host's name");
 }
 
-// A list that has this machine's address at another place than its own contradicts it. The master's
-// address is no proof: two nodes may be on one host, and an address may lead here from elsewhere.
+// Returns an error if the list has this machine's address for another node, but not for this one.
+// The master's address is no proof: two nodes may be on one host, and an address may be forwarded
+// to this machine.
 Result<std::string> check_addresses(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   const int rank = resolved.local_node.node_rank;
@@ -109,7 +111,7 @@ Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& 
 }
 
 Result<std::string> check_replica_name(Inputs& inputs) {
-  constexpr std::size_t kMaxDigits = 2;  // more are a hash, or a date
+  constexpr std::size_t kMaxDigits = 2;  // a longer number is a hash, or a date
   static constexpr auto kRoles = words("worker", "replica", "rank", "trainer");
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
   const std::string_view name = name_of(inputs.facts().host_name);
@@ -119,7 +121,7 @@ Result<std::string> check_replica_name(Inputs& inputs) {
   const auto number = parse_count<int>(digits);
   if (!number || digits.size() > kMaxDigits) return std::string();
   const PathState* hosts = inputs.content(kHostsFile);
-  // The kubelet's header says that the name is the machine's.
+  // The kubelet's header shows that the name is the machine's.
   if (hosts != nullptr && hosts->content.contains("(host network)")) return std::string();
   const std::string text = "the pod's name " + std::string(name) + " looks like ";
   if (*number == 0) return lone_warning(text + "the first of several replicas");

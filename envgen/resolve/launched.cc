@@ -13,7 +13,8 @@
 namespace envgen {
 namespace {
 
-// A variable of a launcher: its name up to the words that say what it is, and its value.
+// A variable of a launcher: its name, the part before the words that state its meaning, and its
+// value.
 struct Given {
   std::string_view name;
   std::string_view launcher;  // "OMPI_COMM_WORLD"
@@ -26,16 +27,16 @@ constexpr std::array<std::string_view, 4> kLocalSize = {"LOCAL_SIZE", "LOCAL_WOR
                                                         "LOCALNRANKS", "LOCAL_NRANKS"};
 constexpr std::array<std::string_view, 3> kJobRank = {"RANK", "RANKID", "PROCID"};
 constexpr std::array<std::string_view, 2> kJobSize = {"SIZE", "STEP_NUM_TASKS"};
-// Launchers whose processes may have no number on their node. Other names that end so may count
-// anything (LORA_RANK).
+// Launchers whose processes may have no number on their node. For other launchers, names with these
+// endings may count anything (LORA_RANK).
 constexpr std::array<std::string_view, 6> kProcessLaunchers = {
     "OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "JSM_NAMESPACE", "HOROVOD", "SLURM"};
-// Process numbers without a size of the same name.
+// Process numbers without a matching size.
 constexpr std::array<std::string_view, 3> kProcessRank = {"PMIX_RANK", "PALS_RANKID",
                                                           "FLUX_TASK_RANK"};
 
-// The variables of such a shape. A value that is no number ("0,1,2,3" of the Ascend operator) is
-// none of a process.
+// Returns the variables whose names end with a shape. A value that is no number ("0,1,2,3" of the
+// Ascend operator) does not belong to a single process.
 std::vector<Given> given_as(const Environ& env, std::span<const std::string_view> shapes) {
   std::vector<Given> all;
   for (const std::string& entry : env.entries()) {
@@ -48,7 +49,7 @@ std::vector<Given> given_as(const Environ& env, std::span<const std::string_view
     const auto shape = std::ranges::find_if(shapes, fits);
     if (shape == shapes.end()) continue;
     const std::size_t before = name.size() - shape->size();
-    if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;  // means anything
+    if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;  // too general
     const auto number = parse_count<int>(trimmed(value));
     if (number) all.push_back({name, name.substr(0, before == 0 ? 0 : before - 1), *number});
   }
@@ -86,7 +87,8 @@ Status check_launched_once(const Inputs& inputs, int node_count, int node_rank) 
   const std::vector<Given> local_sizes = given_as(env, kLocalSize);
   const std::vector<Given> ranks = given_as(env, kJobRank);
   const std::vector<Given> sizes = given_as(env, kJobSize);
-  // One process for each node, of which several may be on one host.
+  // Returns whether the rank numbers the nodes: one process for each, several of which may be on
+  // one host.
   const auto is_node = [&](const Given& rank) {
     const auto size = of_same_launcher(sizes, rank);
     return size && size->value == node_count && rank.value == node_rank;

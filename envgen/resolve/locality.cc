@@ -19,7 +19,7 @@ constexpr std::string_view kDev = "/dev/";
 constexpr const char* kGpuDirectory = "/proc/driver/nvidia/gpus";
 constexpr const char* kPciDirectory = "/sys/bus/pci/devices/";
 constexpr const char* kNodePrefix = "/sys/devices/system/node/node";
-// Where NCCL looks by itself.
+// NCCL's default path.
 constexpr const char* kOwnTopologyFile = "/var/run/nvidia-topologyd/virtualTopology.xml";
 
 struct Topology {
@@ -30,16 +30,16 @@ struct Topology {
 struct Gpu {
   std::string bus_id;
   std::string uuid = {};  // "" = not known
-  int minor = -1;         // of /dev/nvidia<N>; -1 = not known
+  int minor = -1;         // number N of /dev/nvidia<N>; -1 = not known
 };
 
-// The bytes of a file, "" without it.
+// Returns the bytes of a file; "" without it.
 std::string_view content_of(Inputs& inputs, const std::string& path) {
   const PathState* state = inputs.content(path);
   return state == nullptr ? std::string_view() : std::string_view(state->content);
 }
 
-// "Device Minor: \t 3\n" -> "3"
+// Returns a field's value: "Device Minor: \t 3\n" -> "3".
 std::string_view field(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};
@@ -47,8 +47,8 @@ std::string_view field(std::string_view text, std::string_view name) {
   return trimmed(text.substr(0, text.find('\n')));
 }
 
-// What a list such as CUDA_VISIBLE_DEVICES picks out of `count` devices; -1 for one that cannot be
-// told. It ends at the first item that is none, as CUDA's does.
+// Returns the devices that a list such as CUDA_VISIBLE_DEVICES picks, as indices in `devices`; -1
+// for one that cannot be identified. As in CUDA, the list ends at the first invalid item.
 std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<Gpu>& devices) {
   const auto count = static_cast<int>(devices.size());
   std::vector<int> places;
@@ -67,7 +67,7 @@ std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<
     if (item.empty()) break;
     const auto same = std::ranges::find_if(
         devices, [item](const Gpu& one) { return one.uuid.starts_with(item); });
-    // A part of a device (MIG) does not tell of which, but where there is only one.
+    // A part of a device (MIG) does not show its device, unless there is only one.
     const bool only = item.starts_with("MIG-") && count == 1;
     const bool found = same != devices.end();
     places.push_back(only ? 0 : found ? static_cast<int>(same - devices.begin()) : -1);
@@ -75,8 +75,8 @@ std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<
   return places;
 }
 
-// By their PCI addresses, CUDA's order of like GPUs. Without those of other containers, which have
-// no device file here.
+// Returns the driver's GPUs, sorted by PCI address, which is CUDA's order of equal GPUs. GPUs of
+// other containers, which have no device file here, are left out.
 std::vector<Gpu> gpus_of_driver(Inputs& inputs, const std::vector<int>& minors) {
   std::vector<Gpu> gpus;
   const PathState* listing = inputs.content(kGpuDirectory);
@@ -94,8 +94,8 @@ std::vector<Gpu> gpus_of_driver(Inputs& inputs, const std::vector<int>& minors) 
   return gpus;
 }
 
-// Those of the topology file are the container's where their numbers agree, or nothing is known of
-// the container's.
+// Returns the GPUs of the topology file. If the container's number of GPUs is known and different,
+// the file describes other GPUs, and the result is empty.
 std::vector<Gpu> gpus_of_topology(const Topology& topology, const std::vector<int>& minors) {
   std::vector<Gpu> gpus;
   for (const TopologyNode& node : topology.nodes) {
@@ -112,7 +112,7 @@ Result<Topology> read_topology(Inputs& inputs, const Environ& env) {
   topology.path =
       named.empty() ? std::string(kOwnTopologyFile) : join_path(inputs.facts().cwd, named);
   const PathState* state = inputs.content(topology.path);
-  // NCCL goes on without a file that is not there.
+  // NCCL continues if the file does not exist.
   if (state == nullptr || state->kind != PathState::Kind::kFile) return topology;
   TRY_ASSIGN(topology.nodes, parse_nccl_topology(state->content, topology.path));
   return topology;
@@ -182,8 +182,8 @@ Result<std::vector<Locality>> of_gpus(Inputs& inputs, const Environ& env,
   return list;
 }
 
-// Of /dev's files of a kind; nothing where their number or order is not the driver's, so that an
-// index says nothing.
+// Returns the devices of a kind in /dev, in the driver's order. If that order is not known or the
+// number differs, returns them without UUIDs and addresses.
 std::vector<Gpu> numbered(Inputs& inputs, std::string_view prefix, const std::vector<int>& minors) {
   if (prefix == "nvidia") {
     std::vector<Gpu> gpus = gpus_of_driver(inputs, minors);
@@ -210,7 +210,7 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
   const PathState* dev = npus.empty() ? inputs.content("/dev") : nullptr;
   if (dev == nullptr) return devices;
   for (const DeviceKind& kind : device_kinds()) {
-    // A display's render node is nothing to wait for.
+    // A wait for a display's render node is not useful.
     if (kind.holds == DeviceKind::Holds::kAnything) continue;
     const auto files = device_files(inputs, *dev, kind.prefix);
     if (!files) return devices;
@@ -221,7 +221,7 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
     }
     if (minors.empty()) continue;
     const std::vector<Gpu> all = numbered(inputs, kind.prefix, minors);
-    // The variable of a kind that holds parts has their numbers.
+    // The variable of a kind with parts contains numbers of parts.
     const bool picks = kind.holds == DeviceKind::Holds::kDevice;
     std::vector<int> places = chosen(picks ? env.get(kind.process_variable) : std::nullopt, all);
     if (std::ranges::find(places, -1) != places.end()) places = chosen(std::nullopt, all);

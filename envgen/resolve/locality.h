@@ -1,9 +1,8 @@
 #pragma once
-// Locality: which devices of this container are its ranks', and which CPUs are near them. Of GPUs
-// NCCL's topology file says it, else the kernel (/sys/bus/pci/devices/<id>); their PCI addresses
-// are the driver's
-// (/proc/driver/nvidia/gpus), else the topology file's. Of Ascend NPUs `npu-smi info -t topo` says
-// it.
+// Locality: the devices that this container's ranks use, and the CPUs near them. The sources:
+// - GPUs: NCCL's topology file, else the kernel (/sys/bus/pci/devices/<id>). Their PCI addresses
+//   come from the driver (/proc/driver/nvidia/gpus), else from the topology file.
+// - Ascend NPUs: `npu-smi info -t topo`.
 
 #include <string>
 #include <vector>
@@ -17,18 +16,21 @@ namespace envgen {
 
 struct Locality {
   CpuList cpus;  // empty: not known
-  // Who says so: "NUMA node 0 of GPU 0000:10:1c.0 (sysfs)". For empty `cpus`: why nobody does.
+  // Source of `cpus`: "NUMA node 0 of GPU 0000:10:1c.0 (sysfs)". If `cpus` is empty: why they are
+  // not known.
   std::string reason;
 };
 
-// Of the NPUs with these physical ids, in their order; without any of all devices that processes
-// with this environment see, in CUDA's order or CANN's. An error: a source that must not be
-// believed. Provisional as long as the snapshot lacks paths.
+// Returns the localities of the NPUs with these physical ids, in their order. If `npus` is empty,
+// returns those of all devices that processes with this environment see, in CUDA's order or CANN's.
+// Error: a source that must not be believed. The result is provisional while the snapshot lacks
+// paths.
 Result<std::vector<Locality>> find_localities(Inputs& inputs, const Environ& env,
                                               const std::vector<int>& npus);
 
-// The device files of the same devices: those that a variable (CUDA_VISIBLE_DEVICES and its like)
-// picks, all of /dev where it names one that cannot be told. Provisional as above.
+// Returns the device files of the same devices: those that a variable such as CUDA_VISIBLE_DEVICES
+// picks. If it names a device that cannot be identified, returns all of /dev. The result is
+// provisional while the snapshot lacks paths.
 std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
                                              const std::vector<int>& npus);
 

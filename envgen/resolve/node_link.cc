@@ -9,14 +9,16 @@
 namespace envgen {
 namespace {
 
-// No master of another job on the same host has one of these ports: frameworks' defaults are others
-// (1234 JAX, 2222 TensorFlow and the Ascend operator, 6379 Ray, 8118 MindSpore, 29500 PyTorch), and
-// ports that are drawn or made of a job's id begin at 5000. A prime number of them: the ports of
-// masters in a row, or at round distances, have different ones.
+// The range of ports for links. No master of another job on the same host uses one of them. The
+// defaults of frameworks are outside (1234 JAX, 2222 TensorFlow and the Ascend operator, 6379 Ray,
+// 8118 MindSpore, 29500 PyTorch). Ports that are random or made from a job's id begin at 5000. The
+// number of ports is a prime, so masters with consecutive ports, or with ports at round distances,
+// get different link ports.
 constexpr int kFirstPort = 3400;
 constexpr int kPorts = 599;
 
-// The link's port: it follows from the master's, unless a node of the job has that one for itself.
+// Returns the link's port, derived from the master's. A port that a node of the job uses itself is
+// skipped.
 int link_port(int master_port, const Cluster& cluster) {
   const auto port_at = [&](int i) { return kFirstPort + (master_port + i) % kPorts; };
   const auto taken = [&](int candidate) {
@@ -28,7 +30,8 @@ int link_port(int master_port, const Cluster& cluster) {
   return port_at(i);
 }
 
-// Its processes depend on one another: a collective that one has left never ends on the others.
+// Returns whether the processes depend on each other: a collective that one has left never ends on
+// the others.
 bool depends(const ResolvedCluster& resolved, const Plan& plan) {
   const FrameworkLauncher& launcher = launcher_of(plan.framework);
   if (launcher.only_starts) return false;
@@ -55,8 +58,10 @@ void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
                 .stops = stops || together,
                 .timeout_ms = request.link_timeout_ms,
                 .secret_file = request.job_secret.empty() ? request.ssh_key : request.job_secret};
-  // Somebody else answers the loss of a node: an agent that was started for a range of nodes, a
-  // launcher that is started again, or the list of nodes, which is about to change.
+  // In three cases another part handles the loss of a node:
+  // - An agent was started for a range of nodes.
+  // - A launcher is started again.
+  // - The list of nodes is about to change.
   const bool alone = plan.policy.max_restarts > 0 && !together;
   const bool listed = plan.policy.elastic && plan.policy.max_restarts == 0;
   link.loss_counts = link.stops && !plan.elastic_launcher && !alone && !listed;

@@ -1,6 +1,6 @@
 #pragma once
-// The link of a job's nodes: where each keeps a connection to node 0, and what follows on the
-// others when one of them fails.
+// The link of a job's nodes: the address at which each node connects to node 0, and the effect of
+// one node's failure on the others.
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
@@ -8,8 +8,8 @@
 
 namespace envgen {
 
-// Fills in plan.link where the job has several nodes and node 0's address is known. After
-// plan_restart_policy(), which says whether the nodes restart together.
+// Fills plan.link if the job has several nodes and node 0's address is known. Must run after
+// plan_restart_policy(), which decides whether the nodes restart together.
 void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 }  // namespace envgen

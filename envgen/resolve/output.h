@@ -1,5 +1,5 @@
 #pragma once
-// The output of a node's processes: which of them write through its tee, and how it is shown.
+// The output of a node's processes: which of them write through its tee, and how lines are shown.
 
 #include "envgen/plan/plan.h"
 #include "envgen/plan/request.h"
@@ -7,12 +7,12 @@
 namespace envgen {
 
 // Decides Process::tee, echo and prefix of plan.processes, whose files the launcher has named:
-//   --output tee        each has its file and is copied to our stdout and stderr
-//   --log-max-size      what has a file goes through the tee, which begins it anew at that size
-//   --log-prefix 1      what goes to our stdout goes through the tee, each line behind "[rank 3] ";
-//                       by default with --output tee where more than one process shares it
-//   --perf-threshold    what goes to our stdout goes through the tee, which reads it too
-// Services, hooks and post-stop processes never do.
+//   --output tee        each has its file, and its output is copied to trainit's stdout and stderr
+//   --log-max-size      output to a file goes through the tee, which begins a new file at that size
+//   --log-prefix 1      output to trainit's stdout goes through the tee, each line after the prefix
+//                       "[rank 3] "; the default with --output tee if several processes share it
+//   --perf-threshold    output to trainit's stdout goes through the tee, which reads it too
+// Services, hooks and post-stop processes never use the tee.
 void plan_output(const Request& request, Plan& plan);
 
 }  // namespace envgen

@@ -15,10 +15,10 @@ namespace {
 
 struct TypedRanks {
   int ranks = 0;         // 0: not a number
-  bool of_node = false;  // else of the job
+  bool of_node = false;  // ranks of a node; false = of the job
 };
 
-// A launcher's flag for the ranks of a node or of the job; nothing without one.
+// Returns a launcher's flag for the ranks of a node or of the job; nothing without such a flag.
 std::optional<TypedRanks> typed_ranks(const ParsedCommand& command) {
   if (!command.launcher() || command.framework() == "single") return std::nullopt;
   for (const bool of_node : {true, false}) {
@@ -36,8 +36,8 @@ bool starts_ranks(const Plan& plan) {
                              [](const Process& process) { return process.rank >= 0; });
 }
 
-// Whether the plan tells a launcher how many ranks a node has, by a flag or a variable that the
-// user has not set.
+// Returns whether the plan gives a launcher the number of ranks of a node. It does so by a flag, or
+// by a variable that the user has not set.
 bool tells_ranks(const Inputs& inputs, const Plan& plan) {
   const auto told_by = [&inputs](const EnvEdit& edit) {
     return edit.kind != EnvEdit::Kind::kUnset && edit.name.ends_with("NPROC_PER_NODE") &&
@@ -49,7 +49,8 @@ bool tells_ranks(const Inputs& inputs, const Plan& plan) {
   });
 }
 
-// The highest LOCAL_RANK of this node's ranks, as far as it is known here; -1 where none runs.
+// Returns the highest LOCAL_RANK of this node's ranks, as far as it is known here; -1 if no rank
+// runs.
 int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
                     const ResolvedCluster& resolved, const Plan& plan) {
   if (resolved.platform.own_rank) return resolved.platform.local_rank;
@@ -69,8 +70,8 @@ int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
   return (at < nodes.size() ? nodes[at].slots : plan.world_size) - 1;
 }
 
-// The devices of a rank table are its ranks', whatever else is in /dev. A command that is only
-// started does not have it looked at.
+// Counts the devices that ranks see. Devices of a rank table belong to its ranks, whatever is in
+// /dev. A command that is only started does not cause a look at /dev.
 DeviceCount devices_seen(Inputs& inputs, const FrameworkLauncher& launcher, const Plan& plan) {
   const bool of_table = std::ranges::any_of(
       plan.processes, [](const Process& process) { return process.device >= 0; });
@@ -81,8 +82,8 @@ DeviceCount devices_seen(Inputs& inputs, const FrameworkLauncher& launcher, cons
   return devices_listed(inputs);
 }
 
-// CANN takes the ids in ascending order, each once, and else shows no device at all
-// ("it must be configured in ascending order", EE1001).
+// Warns of an order that CANN refuses. CANN takes ids in ascending order, each once, and otherwise
+// shows no device at all ("it must be configured in ascending order", EE1001).
 void warn_of_order(const Inputs& inputs, Plan& plan) {
   constexpr const char* kVariable = "ASCEND_RT_VISIBLE_DEVICES";
   const std::string_view text = inputs.variable(kVariable);

@@ -1,7 +1,7 @@
 #pragma once
-// The ranks of this node against its accelerators: whether their number was guessed although there
-// are devices that cannot be counted, and whether a rank's LOCAL_RANK is beyond what it sees.
-// Neither concerns a command that is only started.
+// Checks the ranks of this node against its accelerators. It finds a number of ranks that was
+// guessed although some devices cannot be counted, and a LOCAL_RANK beyond the devices that its
+// rank sees. Neither concerns a command that is only started.
 
 #include "base/result.h"
 #include "envgen/framework/framework.h"
@@ -11,9 +11,9 @@
 
 namespace envgen {
 
-// An error where the plan depends on the number of devices and that is a question
-// (Inputs::uncounted), a warning where they need not be accelerators. None with --slots, or where
-// the command says how many ranks it starts.
+// Returns an error if the plan depends on the number of devices, which is not known
+// (Inputs::uncounted). If the devices need not be accelerators, adds a warning instead. Returns no
+// error with --slots, or if the command gives the number of its ranks.
 Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
                      const ResolvedCluster& resolved, Plan& plan);
 

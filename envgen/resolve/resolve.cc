@@ -31,7 +31,7 @@
 namespace envgen {
 namespace {
 
-// "use one of a, b": of platforms, or of launchers.
+// Returns "use one of a, b", for platforms or for launchers.
 std::string use_one_of(const auto& names) {
   std::string list;
   for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
@@ -42,7 +42,8 @@ std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(r
 
 std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
-  // The user's launcher starts the ranks of a node; it must not be started once for each of them.
+  // A launcher in the user's command starts the ranks of a node, so it must not be started once for
+  // each rank.
   std::string by_command(resolved.platform.command.framework());
   if (const std::string& by_platform = resolved.platform.framework; !by_platform.empty()) {
     const bool each_device = launcher_of(by_platform).needs_cann;
@@ -57,7 +58,7 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   if (has_devices) return chosen_by(ChosenBy::kDevices);
   if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
   if (nodes.size() < 2) return chosen_by(ChosenBy::kNobody);
-  // Alone they choose nothing: an image may set them for whatever platform comes.
+  // These options alone choose no framework: an image may set them for any platform.
   if (request.torch_launcher) return chosen_by(ChosenBy::kTorchLauncher);
   if (request.ascend_launcher) return chosen_by(ChosenBy::kAscendLauncher);
   plan.warnings.push_back(
@@ -77,8 +78,8 @@ Result<const FrameworkLauncher*> choose_framework(const std::string& wanted, Pla
               use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
 }
 
-// The part of the grace that is kept for the hooks of a stop, together: the rest is the job's own,
-// for saving.
+// Returns the part of the grace that the hooks of a stop have together. The rest belongs to the
+// job, for saving.
 std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& plan) {
   if (!has_hooks(plan, event)) return 0;
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
@@ -87,13 +88,13 @@ std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& 
   return std::min(post_stop ? post_stop_share_ms(*asked) : *asked, plan.policy.grace_ms / 3);
 }
 
-// Before the launcher: what it plans has to fit the rest.
+// Must run before the launcher, whose plan has to fit in the rest.
 void share_grace(const Request& request, Plan& plan) {
   plan.policy.pre_stop_ms = hook_share_ms(request, HookEvent::kPreStop, plan);
   plan.policy.post_stop_ms += hook_share_ms(request, HookEvent::kPostStop, plan);
 }
 
-// Runs behind the launcher, which may keep time of the grace for itself.
+// Must run after the launcher, which may reserve a part of the grace.
 void warn_of_cut_hooks(const Request& request, Plan& plan) {
   const Budget stop = stop_budget(plan);
   for (const auto& [event, has_ms] : {std::pair{HookEvent::kPreStop, stop.notify_at},
@@ -107,8 +108,8 @@ void warn_of_cut_hooks(const Request& request, Plan& plan) {
   }
 }
 
-// --log-dir, else the platform's, else RUN_DIR/logs. An absolute path: hooks and `trainit status`
-// have another working directory.
+// Returns --log-dir, else the platform's directory, else RUN_DIR/logs. The path is absolute,
+// because hooks and `trainit status` have another working directory.
 std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& cwd = inputs.facts().cwd;
   if (!inputs.request().log_dir.empty()) return join_path(cwd, inputs.request().log_dir);
@@ -122,7 +123,7 @@ std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan
   return own;
 }
 
-// What no platform can have meant, whichever variable it comes from.
+// Refuses values that no platform can mean, whatever variable they come from.
 Status check_cluster(const Request& request, const Cluster& cluster) {
   if (!request.master_addr.empty()) {
     TRY(check_master(request.master_addr, "--master-addr"));
@@ -135,7 +136,7 @@ Status check_cluster(const Request& request, const Cluster& cluster) {
               "is there a digit too many in the number of nodes or of ranks per node?");
 }
 
-// What the user said about the nodes, and the platform's word counts.
+// Warns of the user's options about nodes that the platform's data overrides.
 void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   auto warn = [&plan](const std::string& option) {
@@ -150,7 +151,7 @@ void warn_of_unused(const Request& request, const ResolvedCluster& resolved, Pla
   if (!same) warn("--hosts");
 }
 
-// Whether the user told the launcher how many nodes there are, or it has nothing to ask.
+// Returns whether the user gave the launcher the number of nodes, or the launcher does not need it.
 bool tells_its_nodes(const Inputs& inputs, const ParsedCommand& command) {
   const Launcher& typed = *command.launcher();
   if (typed.framework == "single") return true;
@@ -162,8 +163,8 @@ bool tells_its_nodes(const Inputs& inputs, const ParsedCommand& command) {
   return find_flag(command, command.launcher_name(), kFlags).has_value();
 }
 
-// Of a job whose nodes nobody has counted. What runs once needs no count; it is told what the
-// platform said, and nothing else.
+// Checks a job whose number of nodes is not known. A command that runs once needs no number: it
+// gets the platform's own variables and nothing else.
 Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) {
   const std::optional<Error>& uncounted = resolved.platform.uncounted;
   if (!uncounted) return {};
@@ -173,7 +174,7 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   const bool launches = request.torch_launcher || request.ascend_launcher;
   const std::optional<Launcher>& typed = command.launcher();
   const bool told = !typed || tells_its_nodes(inputs, command);
-  // An operator of PyTorch has been here, and its count is lost.
+  // A PyTorch operator set this variable, but its count of nodes is missing.
   const bool torch = !inputs.variable("PET_NODE_RANK").empty();
   if (asked || launches || torch || !told) return std::unexpected(*uncounted);
   if (request.framework.empty() && !typed) {
@@ -184,7 +185,7 @@ Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) 
   return {};
 }
 
-// How many ranks there are is the framework's to say.
+// Sets the number of ranks, which the framework decides.
 void count_ranks(const Request& request, const FrameworkLauncher& launcher,
                  ResolvedCluster& resolved) {
   // The tasks that the platform has started are the ranks.
@@ -200,7 +201,7 @@ void count_ranks(const Request& request, const FrameworkLauncher& launcher,
   }
 }
 
-// Warns of scripts that start launchers, and of a number of ranks that nothing starts.
+// Warns of scripts that start launchers, and of a number of ranks that no process uses.
 void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const auto ranks = std::ranges::count_if(
       plan.processes, [](const Process& process) { return process.rank >= 0; });
@@ -222,7 +223,7 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   }
 }
 
-// Looks for signs that a job of one node is one of several.
+// Looks for signs that a job of one node is a part of a larger job.
 Status check_lone_node(Inputs& inputs, Plan& plan) {
   if (is_said_to_be_alone(inputs.request())) return {};
   TRY(check_alone(inputs));
@@ -253,13 +254,13 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   add_membership_watch(inputs.request(), inputs.files_read(), plan);
   plan.env = resolved.platform.env;
   plan.local_node = resolved.local_node;
-  // First of all: the command inside of `conda run` tells the framework.
+  // apply_conda() must be the first step: the command inside `conda run` decides the framework.
   if (auto status = apply_conda(inputs, resolved.platform, plan); !status) return status.error();
   if (auto status = check_count(inputs, resolved, plan); !status) return status.error();
   auto launcher = choose_framework(wanted_framework(inputs.request(), resolved, plan), plan);
   if (!launcher) return launcher.error();
-  // What is only started does no harm twice that its user has not typed, and neither does a
-  // launcher that knows its nodes.
+  // Two kinds of commands need no check, as it does no harm to run them on several nodes: a command
+  // that is only started, as the user typed it, and a launcher that knows its nodes.
   const ParsedCommand& command = resolved.platform.command;
   const bool told = command.launcher() && tells_its_nodes(inputs, command);
   if (resolved.platform.alone_by_default && !(*launcher)->only_starts && !told) {
@@ -347,7 +348,8 @@ Outcome outcome_of(Inputs& inputs) {
 
 namespace {
 
-// Follows an error too: the variable that it misses may be there, as a link.
+// Adds a message for each ignored link. It is added to an error too, because the missing variable
+// may exist as a link.
 void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
   for (const std::string& link : inputs.ignored_links()) {
     if (auto* error = std::get_if<Error>(&outcome)) {
@@ -374,12 +376,12 @@ Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo
 bool is_pass_through(const Environ& env, const Request& request) {
   if (!request.platform.empty() && request.platform != "local") return false;
   if (!request.framework.empty() && !launcher_of(request.framework).only_starts) return false;
-  // Users are looked up and profiles compiled in the resolver.
+  // The resolver looks up users and compiles profiles.
   if (request.sandbox != SandboxRequest{}) return false;
-  // Directories are listed, the program of a terminal is looked for, the nodes are watched.
+  // The resolver lists directories, looks for the terminal's program and watches the nodes.
   if (!request.hooks_dir.empty() || !request.lifecycle_script.empty()) return false;
   if (request.policy.elastic || has_terminal(request)) return false;
-  // A restart's start is planned anew, and has more variables than the first.
+  // A restart needs a new plan, with more variables than the first start.
   if (request.max_restarts.value_or(0) > 0) return false;
   if (request.observe != Observation{} || request.command.empty()) return false;
   if (!request.data.specs.empty()) return false;
@@ -387,10 +389,10 @@ bool is_pass_through(const Environ& env, const Request& request) {
   if (request.log_prefix.value_or(false)) return false;
   Snapshot snapshot;
   snapshot.env = env;
-  snapshot.paths[kHooksDirectory] = {};  // the caller's to look at
+  snapshot.paths[kHooksDirectory] = {};  // the caller has looked at it
   Inputs inputs(snapshot, request);
   const auto chosen = choose_platform(inputs);
-  // What locates a node parses lists, tables and JSON: that is the resolver's work.
+  // Locating a node means parsing lists, tables and JSON, which is the resolver's work.
   if (!chosen || chosen->platform->name != "local" || !inputs.wants().empty()) return false;
   Answer answer = resolve(snapshot, request);
   return answer.wants.empty() && std::holds_alternative<Planned>(answer.outcome);

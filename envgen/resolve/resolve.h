@@ -1,7 +1,7 @@
 #pragma once
-// The way from a snapshot to a plan, in two steps that can be repeated: resolve (who are the nodes,
-// which one is this) and make_plan (what to start). Pending is an answer: a rank table may not be
-// complete when the container starts.
+// The path from a snapshot to a plan, in two steps that can be repeated: a platform locates the
+// nodes and which one this is, then the processes to start are planned. `Pending` is an answer,
+// because a rank table may be incomplete when the container starts.
 
 #include <string>
 #include <variant>
@@ -20,28 +20,28 @@ struct Planned {
 };
 struct Pending {
   Plan plan;         // platform, framework, policy and the open wait; no processes
-  std::string path;  // what is waited for
-  std::string why;   // why it cannot be used yet: `status is "initializing"`
+  std::string path;  // file that is not ready
+  std::string why;   // reason why it cannot be used yet: `status is "initializing"`
 };
 struct TableMemo;
 using Outcome = std::variant<Planned, Pending, Error>;
 
 struct Answer {
   Outcome outcome;
-  // Paths the answer would have used but the snapshot does not hold. Not empty: look at them, ask
-  // again; the outcome is then provisional.
+  // Paths that the answer needs and the snapshot lacks. If not empty, the outcome is provisional:
+  // look at the paths and call resolve() again.
   std::vector<Want> wants;
 };
 
-// Pure and repeatable: the same snapshot and request give the same answer. `memo`
-// (envgen/platform/table_location.h) is for one answer after the other about one snapshot, to which
-// is only added: no rank table is read twice then.
+// Returns the same answer for the same snapshot and request. Pure. `memo`
+// (envgen/platform/table_location.h) serves consecutive calls with one snapshot, to which paths are
+// only added. With it no rank table is read twice.
 Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo = nullptr);
 
-// True when nothing outside argv and the environment decides the plan: no platform is seen, one
-// process, nothing to read. PID 1 may then plan by itself, without a resolver child. Parses no
-// format of a platform: PID 1 calls it. That there is no kHooksDirectory (envgen/resolve/hooks.h)
-// is the caller's to know.
+// Returns true if only argv and the environment decide the plan: no platform is detected, there is
+// one process, and no file to read. PID 1 may then plan without a resolver child. PID 1 calls this
+// function, so it parses no format of a platform. The caller must know that kHooksDirectory
+// (envgen/resolve/hooks.h) does not exist.
 bool is_pass_through(const Environ& env, const Request& request);
 
 }  // namespace envgen

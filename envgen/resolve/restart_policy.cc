@@ -16,34 +16,35 @@
 namespace envgen {
 namespace {
 
-constexpr int kMasterPort = 29500;  // PyTorch's, which the other launchers use as well
-// Kubernetes kills 30 s after its TERM: the grace must end before.
+constexpr int kMasterPort = 29500;  // PyTorch's default, which the other launchers use as well
+// Kubernetes sends KILL 30 s after its TERM, so the grace must end earlier.
 constexpr std::int64_t kKubernetesGraceMs = 25000;
 constexpr std::int64_t kTerminalHoldMs = 4LL * 60 * 60 * 1000;
-constexpr std::int64_t kMinDelayMs = 100;  // a start costs a resolver and a fork of everything
+constexpr std::int64_t kMinDelayMs = 100;  // a start costs a resolver and all forks
 
 std::string address_of(const Node& node) {
   for (const std::string* address : {&node.host, &node.container_ip, &node.host_ip}) {
     if (!address->empty()) return *address;
   }
-  // A host's address, or any other text.
+  // A server_id is a host's address, or any other text.
   const bool address = node.server_id.find_first_not_of("0123456789.") == std::string::npos ||
                        node.server_id.find(':') != std::string::npos;
   return address ? node.server_id : std::string();
 }
 
-// Nothing that is sent to this node's process reaches the ranks of the others.
+// Returns whether a signal to this node's process cannot reach the ranks of other nodes.
 bool hides_ranks(const ResolvedCluster& resolved, const Plan& plan) {
   return !launcher_of(plan.framework).passes_signals && resolved.cluster.nodes.size() > 1 &&
          !resolved.platform.own_rank;
 }
 
-// Or anything that only makes sense with them; restarts then are the platform's.
+// Returns whether the user asks for checkpoints, or for an option that only makes sense with them.
+// Restarts are then the platform's task.
 bool wants_checkpoints(const Request& request) {
   return request.checkpoint_signal.value_or(0) != 0 || asks_for_checkpoint(request.policy.signals);
 }
 
-// What is allowed, and hardly meant.
+// Warns of settings that are allowed but probably not intended.
 void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
   if (asks_for_checkpoint(request.policy.signals) && plan.policy.checkpoint_signal == 0 &&
       !saved_by_hooks) {
@@ -55,7 +56,7 @@ void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
     using Kind = SignalRule::Kind;
     const bool stops = rule.from == SIGTERM || rule.from == SIGINT;
     if (!stops || rule.kind == Kind::kSignal) continue;
-    // Platforms stop with TERM.
+    // Platforms stop a job with TERM.
     if (rule.kind == Kind::kForward && rule.from != SIGTERM) continue;
     plan.warnings.push_back(
         "--signal: " + signal_name(rule.from) + " stops the job no more" +
@@ -73,7 +74,7 @@ void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Pl
   const bool saved_by_hooks = has_own_hooks(plan, HookEvent::kCheckpoint);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(saved_by_hooks ? 0 : SIGUSR1);
   warn_of_signals(request, plan, saved_by_hooks);
-  // Its launcher's node asks all ranks.
+  // The node with the launcher signals all ranks.
   if (is_worker(plan)) policy.checkpoint_signal = 0;
   if (policy.checkpoint_signal == 0 || !hides_ranks(resolved, plan)) return;
   policy.checkpoint_signal = 0;
@@ -86,7 +87,7 @@ void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Pl
 
 void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   Policy& policy = plan.policy;
-  // Its launcher's node starts the ranks again, over this node's sshd.
+  // The node with the launcher starts the ranks again, over this node's sshd.
   if (is_worker(plan)) {
     policy.max_restarts = 0;
     policy.elastic = false;
@@ -117,7 +118,8 @@ void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan&
   policy.rendezvous_ms = request.restart_window_ms;
 }
 
-// On any device, not only those that the platform told: a command as it was typed uses them too.
+// Waits for all devices, not only those that the platform gave: a command as it was typed uses them
+// too.
 void plan_device_wait(Inputs& inputs, Plan& plan) {
   const std::int64_t timeout_ms = inputs.request().device_wait_ms;
   const bool restarts = plan.policy.max_restarts > 0 || plan.policy.elastic;
@@ -130,7 +132,8 @@ void plan_device_wait(Inputs& inputs, Plan& plan) {
   if (!devices.empty()) plan.device_wait = DeviceWait{std::move(devices), timeout_ms};
 }
 
-// Restarts and checkpoints exclude each other, so that only one of them can be recommended.
+// Warns of failures that a lost node causes. It recommends only restarts, as restarts and
+// checkpoints exclude each other.
 void warn_of_lost_nodes(const Request& request, Plan& plan) {
   if (!plan.policy.elastic || request.max_restarts || wants_checkpoints(request)) return;
   plan.warnings.push_back(
@@ -138,8 +141,9 @@ void warn_of_lost_nodes(const Request& request, Plan& plan) {
       "changes, and a failure ends the job: give --max-restarts too");
 }
 
-// Nobody waits for the end of a job that was not stopped: twice the hooks' own time, which their
-// worker keeps them to, for one that hangs itself.
+// Sets the time of post-stop hooks for a job that ended without a stop request, when no platform
+// waits. It is twice the hooks' own time, which their worker enforces; the second half is for a
+// worker that hangs.
 void plan_post_stop(Plan& plan) {
   Policy& policy = plan.policy;
   for (const HookGroup& group : plan.hooks) {
@@ -149,22 +153,24 @@ void plan_post_stop(Plan& plan) {
   }
 }
 
-// Only these have peers whose sshd is awaited; which one it is may be known by the plan alone.
+// Returns whether the job may wait for peers' sshd, which only ssh launchers do. The framework may
+// be known only after planning.
 bool may_wait_for_peers(const std::string& framework) {
   return framework.empty() || launcher_of(framework).needs_ssh_peers;
 }
 
-// The resolver has its own deadlines for what it waits for, and work to do after that: a large
-// table, device directories to empty, scripts to source. PID 1's is for one that hangs.
+// Returns PID 1's time-out for the resolver, which only ends a resolver that hangs. The resolver
+// has its own deadlines for its waits, and work after them: a large table, device directories to
+// empty, scripts to source.
 std::int64_t resolve_timeout_ms(const Request& request) {
   constexpr std::int64_t kMinMs = 2000;
   constexpr std::int64_t kMaxMs = 60'000;
-  constexpr std::int64_t kLongestWaitMs = 1'000'000'000;  // the machine's is no longer
+  constexpr std::int64_t kLongestWaitMs = 1'000'000'000;  // the machine's limit is no longer
   std::int64_t wait_ms = std::min(request.rank_table_timeout_ms, kLongestWaitMs);
   if (may_wait_for_peers(request.framework)) {
     wait_ms += std::min(request.peer_timeout_ms, kLongestWaitMs);
   }
-  // Its last look may take that long beside.
+  // The last look at the devices may take this additional time.
   constexpr std::int64_t kDeviceLookMs = 10'000;
   if (request.max_restarts.value_or(0) > 0 || request.policy.elastic) {
     wait_ms += std::min(request.device_wait_ms, kLongestWaitMs) + kDeviceLookMs;
@@ -200,7 +206,7 @@ RendezvousAddress rendezvous_address(const Request& request, const ResolvedClust
   if (!cluster.nodes.empty()) {
     const Node& first = cluster.nodes[0];
     if (address.address.empty()) address.address = address_of(first);
-    // A TensorFlow task has a port of its own.
+    // A TensorFlow task has its own port.
     if (address.port == 0) address.port = first.port;
   }
   address.port_given = address.port != 0;
@@ -210,7 +216,7 @@ RendezvousAddress rendezvous_address(const Request& request, const ResolvedClust
 
 Participants participants_of(const ResolvedCluster& resolved) {
   if (resolved.platform.own_rank) return {*resolved.platform.own_rank, resolved.cluster.world_size};
-  // An evaluator talks to nobody. It stands behind all others.
+  // An evaluator communicates with no other node. Its number is after all others.
   const auto count = std::ranges::count_if(
       resolved.cluster.nodes, [](const Node& node) { return node.role != "evaluator"; });
   return {resolved.local_node.node_rank, std::max(static_cast<int>(count), 1)};

@@ -18,7 +18,7 @@ namespace envgen {
 namespace {
 
 constexpr int kMaxNodes = 65536;                // a larger number counts something else
-constexpr int kMaxUnconfirmed = 256;            // largest X_NNODES that is a sign alone
+constexpr int kMaxUnconfirmed = 256;            // largest X_NNODES that needs no confirmation
 constexpr std::size_t kLongestList = 1U << 20;  // bytes
 
 struct EnvEntry {
@@ -54,7 +54,7 @@ constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "
 constexpr auto kLists =
     words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
           "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
-// Before LIST
+// Words before LIST.
 constexpr auto kListed = words("NAME", "NAMES", "SERVER", "SERVERS", "PEER", "CLUSTER");
 
 bool counts(std::string_view name, const auto& what) {
@@ -63,20 +63,21 @@ bool counts(std::string_view name, const auto& what) {
          (is_one_of(before, kCounts) && is_one_of(last, what));
 }
 
-// X_NNODES counts nothing else, but for the nodes of a graph, which are more.
+// Returns whether the name is X_NNODES or X_NHOSTS. Besides a job's nodes it can only count the
+// nodes of a graph, which are more.
 bool says_nodes(std::string_view name) {
   const std::string_view last = ending_of(name).last;
   return last == "NNODES" || last == "NHOSTS";
 }
 
-// NUM_NODES, NODE_COUNT, HOST_NUM, X_NNODES, X_WORLD_SIZE.
+// Returns whether the name counts nodes: NUM_NODES, NODE_COUNT, HOST_NUM, X_NNODES, X_WORLD_SIZE.
 bool counts_nodes(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (last == "SIZE" && before == "WORLD") return !name.ends_with("LOCAL_WORLD_SIZE");
   return says_nodes(name) || name == "NODES" || counts(name, kNodes);
 }
 
-// The first word, where it is a platform's; "" of NUM_NODES, RANK and MASTER_ADDR.
+// Returns the first word of a name if it is a platform's; "" for NUM_NODES, RANK and MASTER_ADDR.
 std::string_view family_of(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('_'));
   const bool of_all = first == name || first == "WORLD" || is_one_of(first, kCounts) ||
@@ -85,14 +86,14 @@ std::string_view family_of(std::string_view name) {
   return of_all ? std::string_view() : first;
 }
 
-// X_NODE_RANK, MACHINE_RANK: where a number above 0 says that there are others. An index may be a
-// shard's.
+// Returns whether the name is X_NODE_RANK or MACHINE_RANK, whose number above 0 proves other nodes.
+// An index may be a shard's.
 bool ranks_a_node(std::string_view name) {
   const auto [before, last] = ending_of(name);
   return last == "NODERANK" || (is_one_of(before, kNodes) && last == "RANK");
 }
 
-// A node's own number among those that are counted.
+// Returns whether the variable is a node's own number among the counted ones.
 bool numbers_one(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (before == "LOCAL") return false;
@@ -100,7 +101,7 @@ bool numbers_one(std::string_view name) {
   return is_one_of(last, kNumbers);
 }
 
-// Kubernetes' links to services: X_SERVICE_HOST, X_PORT_80_TCP_ADDR.
+// Returns whether the name is a Kubernetes link to a Service: X_SERVICE_HOST, X_PORT_80_TCP_ADDR.
 bool links_a_service(std::string_view name) {
   static constexpr auto kProtocols = words("TCP", "UDP", "SCTP");
   const auto [before, last] = ending_of(name);
@@ -108,7 +109,7 @@ bool links_a_service(std::string_view name) {
   return last == "ADDR" && is_one_of(before, kProtocols) && name.contains("_PORT_");
 }
 
-// MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME.
+// Returns whether the name is a leader's address: MASTER_ADDR, CHIEF_IP, X_MAIN_NODE_HOSTNAME.
 bool names_a_leader(std::string_view name) {
   if (!is_one_of(ending_of(name).last, kAddresses) || links_a_service(name)) return false;
   while (!name.empty()) {
@@ -117,20 +118,23 @@ bool names_a_leader(std::string_view name) {
   return false;
 }
 
-// "X_WORKER_" of X_WORKER_0_HOST, the address of the first of several; "" of any other name.
+// Returns "X_WORKER_" for X_WORKER_0_HOST, the address of the first of several; "" for any other
+// name.
 std::string_view numbered_stem(std::string_view name, std::string_view number = "0") {
   const auto [before, last] = ending_of(name);
   if (before != number || !is_one_of(last, kAddresses)) return "";
   return name.substr(0, name.size() - last.size() - 1 - before.size());
 }
 
-// NODE_LIST, X_HOSTS, WORKER_ADDRS. Proxies and clients list servers.
+// Returns whether the name lists nodes: NODE_LIST, X_HOSTS, WORKER_ADDRS. Lists of servers for
+// proxies and clients are excluded.
 bool lists_nodes(std::string_view name) {
   return is_one_of(ending_of(name).last, kLists) && !name.contains("PROXY") &&
          !name.contains("ALLOWED");
 }
 
-// Lists of something else can have a word in them by which this host is called.
+// Returns whether the list may be of something else. Such a list can contain a word that is also
+// this host's name.
 bool lists_anything(std::string_view name) {
   const auto [before, last] = ending_of(name);
   return last == "LIST" && !is_one_of(before, kNodes) && !is_one_of(before, kWorkers) &&
@@ -138,8 +142,9 @@ bool lists_anything(std::string_view name) {
          !is_one_of(before, kLists) && !is_one_of(before, kListed);
 }
 
-// OAR_NODEFILE, BATCH_HOSTS_FILE, PJM_O_NODEINF, whose value is a path. Those of ssh list all that
-// a user has met.
+// Returns whether the value is the path of a file of hosts: OAR_NODEFILE, BATCH_HOSTS_FILE,
+// PJM_O_NODEINF. The known-hosts files of ssh are excluded, as they list all hosts that a user has
+// visited.
 bool names_host_file(const EnvEntry& one) {
   static constexpr auto kFiles = words("FILE", "LIST", "INF");
   const auto [before, last] = ending_of(one.name);
@@ -156,16 +161,16 @@ std::optional<int> number_in(std::string_view value) {
   return number && *number < kMaxNodes ? number : std::nullopt;
 }
 
-// Whether another variable confirms what a name and a number may mean: NUM_NODES is a graph's, too,
-// and NUM_WORKERS a data loader's. Replicas without a leader may be jobs of their own.
+// Returns whether another variable confirms the meaning of a name and a number. NUM_NODES may be a
+// graph's and NUM_WORKERS a data loader's. Replicas without a leader may be jobs of their own.
 bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>& all) {
   const bool nodes = counts_nodes(count.name);
   const Ending ending = ending_of(count.name);
-  // X_WORKER_NUM is a platform's, NUM_WORKERS a library's.
+  // X_WORKER_NUM belongs to a platform, NUM_WORKERS to a library.
   const bool workers = is_one_of(ending.before, kWorkers) && is_one_of(ending.last, kCounts);
   const bool group = ending.before == "GROUP" && ending.last == "SIZE";
   const std::string_view family = family_of(count.name);
-  // X_NUM counts the hosts whose first is X_WORKER_0_HOST.
+  // X_NUM counts the hosts if the first one is X_WORKER_0_HOST.
   const bool bare = !family.empty() && ending.before == family && is_one_of(ending.last, kCounts);
   if (!nodes && !workers && !group && !bare && !counts(count.name, kReplicas)) return false;
   return std::ranges::any_of(all, [&](const EnvEntry& other) {
@@ -182,7 +187,7 @@ bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>
   });
 }
 
-// The host of one item of a list: "a", "a:8", "\"a\"", "[a]:9000".
+// Returns the host in an item of a list: "a", "a:8", "\"a\"", "[a]:9000".
 std::string_view host_of_item(std::string_view item) {
   constexpr std::string_view kAround = "\"'[]() \t";
   const std::size_t first = item.find_first_not_of(kAround);
@@ -194,13 +199,13 @@ std::string_view host_of_item(std::string_view item) {
 
 // The machines of a list of hosts.
 struct Listed {
-  bool own = false;      // has this machine
-  bool another = false;  // has another one
-  bool several = false;  // has two others, or more
+  bool own = false;      // the list has this machine
+  bool another = false;  // the list has another machine
+  bool several = false;  // the list has two other machines, or more
 };
 
-// A word that could be anything is no name of a machine, unless the list is `sure`: a host called
-// "train", and TAGS=train,eval. A list with such a word has no hosts.
+// Reads a list of hosts. A list with a word that could be anything has no hosts, unless the list is
+// `sure`. For example, a host may be called "train", but TAGS=train,eval is no list of hosts.
 Listed hosts_in(std::string_view value, bool sure, const Inputs& inputs) {
   constexpr std::string_view kOfNumbers = "0123456789";
   constexpr std::string_view kOfHosts =
@@ -211,7 +216,7 @@ Listed hosts_in(std::string_view value, bool sure, const Inputs& inputs) {
     const std::size_t end = value.find_first_of(", ;\t\n");
     const std::string_view host = host_of_item(value.substr(0, end));
     value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
-    // The slots of a host, between hosts
+    // A number between hosts is the slots of a host.
     if (host.find_first_not_of(kOfNumbers) == std::string_view::npos) continue;
     if (host.find_first_not_of(kOfHosts) != std::string_view::npos || host.starts_with('.')) {
       return {};
@@ -240,7 +245,7 @@ bool lists_this_host(std::string_view value, const Inputs& inputs) {
   return listed.own && listed.another;
 }
 
-// The hosts of X_WORKER_0_HOST, X_WORKER_1_HOST, ...: "a,b".
+// Returns the hosts of X_WORKER_0_HOST, X_WORKER_1_HOST, ...: "a,b".
 std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& all) {
   const std::string_view stem = numbered_stem(first.name);
   std::string list(first.value);
@@ -256,7 +261,7 @@ std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& a
 // The texts "host:port" and "host:port,port" of a JSON object, as lists of hosts.
 struct ObjectHosts {
   std::string all;
-  std::string listed;  // hosts in the arrays below one key, this one among others; or ""
+  std::string listed;  // hosts in the arrays below one key, if this machine is among them; else ""
 };
 ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   ObjectHosts hosts;
@@ -281,7 +286,7 @@ ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   return hosts;
 }
 
-// The first word of each line: the host, before its slots.
+// Returns the first word of each line: the host, before its slots.
 std::string hosts_of_lines(std::string_view text) {
   std::string hosts;
   while (!text.empty() && hosts.size() <= kLongestList) {
@@ -292,8 +297,9 @@ std::string hosts_of_lines(std::string_view text) {
   return hosts;
 }
 
-// A batch system's file of hosts: an error if this machine is in it beside others. A text to warn
-// with if only others are, or if the file cannot be read here. A large file is of data.
+// Checks a batch system's file of hosts. Returns an error if this machine is in it with other
+// hosts. Returns a warning if only other hosts are in it, or if the file cannot be read here. A
+// large file is taken for data.
 Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
   const std::string path(one.value);
   const PathState* file = inputs.kind(path);
@@ -319,13 +325,14 @@ Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
                       ", which lists several hosts, and this machine is none of them");
 }
 
-// "job" of "job-worker-0" and "job-0.svc"; "" of an address.
+// Returns "job" for "job-worker-0" and "job-0.svc"; "" for an address.
 std::string_view first_word_of(std::string_view host) {
   return is_address(host) ? std::string_view() : host.substr(0, host.find_first_of("-.:"));
 }
 
-// Whether a count of replicas may be a service's that this is a client of (DB_INSTANCE_COUNT beside
-// DB_MASTER_HOST): a replica is the leader, is called like it, or has a number.
+// Returns whether a count of replicas may belong to a service of which this machine is a client
+// (DB_INSTANCE_COUNT beside DB_MASTER_HOST). A replica is the leader, has a name like the leader's,
+// or has a number.
 bool may_be_client(const EnvEntry& count, const std::vector<EnvEntry>& all, const Inputs& inputs) {
   const std::string_view family = family_of(count.name);
   if (family.empty() || !counts(count.name, kReplicas)) return false;
@@ -339,9 +346,10 @@ bool may_be_client(const EnvEntry& count, const std::vector<EnvEntry>& all, cons
   });
 }
 
-// Whether the first of a platform's nodes is another machine: a number above 0 of this one, which
-// is of what a node is (X_NODE_INDEX, X_ROLE_INDEX, X_RANK), beside X_LEADER_ADDR, or the
-// platform's (X_ID) beside X_WORKER_0_HOST.
+// Returns whether the first of a platform's nodes is another machine. The sign is a number of this
+// machine above 0, in one of two combinations:
+// - A node's number (X_NODE_INDEX, X_ROLE_INDEX, X_RANK) beside X_LEADER_ADDR.
+// - The platform's number (X_ID) beside X_WORKER_0_HOST.
 bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, const Inputs& inputs) {
   static constexpr auto kParts = words("ROLE", "TASK");
   const Ending of = ending_of(own.name);
@@ -360,7 +368,8 @@ bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, cons
   });
 }
 
-// X_RANK above X_LOCAL_RANK, X_SIZE above X_LOCAL_SIZE: there are processes on another node.
+// Returns whether X_RANK is above X_LOCAL_RANK, or X_SIZE above X_LOCAL_SIZE: another node then has
+// processes.
 bool exceeds_local(const EnvEntry& one, int number, const std::vector<EnvEntry>& all) {
   static constexpr auto kOfProcesses = words("RANK", "RANKID", "SIZE");
   const std::string_view last = ending_of(one.name).last;
@@ -376,7 +385,7 @@ bool exceeds_local(const EnvEntry& one, int number, const std::vector<EnvEntry>&
          number_in(local->value);
 }
 
-// A count of one says so.
+// Returns whether a variable of the family counts one node.
 bool is_one_node(std::string_view family, const std::vector<EnvEntry>& all) {
   return std::ranges::any_of(all, [family](const EnvEntry& other) {
     return counts_nodes(other.name) && family_of(other.name) == family &&

@@ -1,5 +1,5 @@
 #pragma once
-// --terminal: a service beside the job, on every node, through which a person looks into it.
+// --terminal: a service beside the job, on every node, through which a person can inspect it.
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
@@ -9,8 +9,9 @@ namespace envgen {
 
 bool has_terminal(const Request& request);
 
-// "1" is an sshd as the MPI workers have it, unless the plan has one; an image without one gets a
-// warning. Another text is a command. After the launcher.
+// Adds the service to the plan. "1" means an sshd as on MPI workers, unless the plan has one
+// already; without an sshd in the image a warning is added. Any other text is a command. Must run
+// after the launcher.
 void add_terminal(Inputs& inputs, const PlatformFacts& platform, Plan& plan);
 
 }  // namespace envgen

@@ -12,8 +12,9 @@
 namespace envgen {
 namespace {
 
-// What is another one at each start, and no module goes by while it is imported: how often the job
-// has started, where the ranks meet, what a socket activation passed to the first start.
+// Variables that differ at each start and that no module reads during its import. They hold the
+// number of starts, the rendezvous of the ranks, and what a socket activation passed to the first
+// start.
 constexpr auto kFree = words("TRAINIT_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT",
                              "JAX_COORDINATOR_PORT", "JAX_COORDINATOR_ADDRESS", "LISTEN_FDS",
                              "LISTEN_PID", "LISTEN_FDNAMES");
@@ -29,11 +30,11 @@ bool is_free(std::string_view name, const std::vector<std::string>& free) {
 
 std::string_view name_of_entry(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-// Options with which Python loads no sitecustomize, or none from PYTHONPATH, or reads its program
-// in another way.
+// Options with which Python does not load sitecustomize, ignores PYTHONPATH, or reads its program
+// differently.
 constexpr std::string_view kHindering = "EIShVix?";
 
-// Why it cannot be warm; "" = it can.
+// Returns why the process cannot have a spare; "" = it can.
 std::string find_cold_reason(const Process& process, WarmProcess& warm) {
   const ParsedCommand command(process.argv);
   if (command.launcher()) {
@@ -114,7 +115,7 @@ Environ warm_environment(const Environ& env, const WarmPlan& warm, int channel) 
 
 std::vector<std::string> warm_command(const std::vector<std::string>& argv,
                                       const WarmProcess& process) {
-  // What is no use to an older Python, or behind a wrapper that drops PYTHONPATH, ends here.
+  // An older Python exits here, as does one whose wrapper drops PYTHONPATH.
   constexpr std::string_view kProbe =
       "import os, sys\n"
       "getattr(sys, '_trainit_warm', None) or sys.exit(3)\n"

@@ -31,12 +31,13 @@ void plan_health(Plan& plan) {
   }
 }
 
-// Where ranks may wait for one another, or somebody wants to know why one stands still.
+// Returns whether ranks may wait for each other, or the user asks why a rank stalls.
 bool may_hang(const Plan& plan) {
   return plan.processes.size() > 1 || plan.world_size > 1 || plan.observe.stall_ms > 0;
 }
 
-// The only thing that a single command would have of it is another PYTHONPATH.
+// Prepares the stack dumps. A single command is left out, because the only effect on it would be a
+// changed PYTHONPATH.
 void plan_stacks(const Inputs& inputs, Plan& plan) {
   const std::string& run_dir = inputs.facts().run_dir;
   if (run_dir.empty() || !may_hang(plan)) return;
@@ -47,9 +48,9 @@ void plan_stacks(const Inputs& inputs, Plan& plan) {
   }
 }
 
-// https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html and, of PyTorch,
-// torch/csrc/distributed/c10d/ FlightRecorderDetail.hpp, FlightRecorder.cpp, ProcessGroupNCCL.cpp;
-// torch_npu has the same with HCCL in the names.
+// Sources: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html and, for PyTorch,
+// FlightRecorderDetail.hpp, FlightRecorder.cpp, ProcessGroupNCCL.cpp in
+// torch/csrc/distributed/c10d/. The variables of torch_npu are the same with HCCL in their names.
 void plan_recorders(const Inputs& inputs, Plan& plan) {
   Observation& observe = plan.observe;
   if (!may_hang(plan)) return;
@@ -75,7 +76,7 @@ void plan_recorders(const Inputs& inputs, Plan& plan) {
     const std::string home = first_of({"HOME"});
     const std::string cache = first_of({"XDG_CACHE_HOME"});
     add(observe.traces, (cache.empty() ? home + "/.cache" : cache) + "/torch/comm_lib_trace_rank_");
-    add(observe.traces, "/tmp/nccl_trace_rank_");  // before 2.8
+    add(observe.traces, "/tmp/nccl_trace_rank_");  // older than 2.8
   }
   const std::string hccl = first_of({"TORCH_HCCL_DEBUG_INFO_TEMP_FILE"});
   add(observe.traces, hccl);
@@ -91,7 +92,7 @@ void plan_recorders(const Inputs& inputs, Plan& plan) {
 void plan_watches(const Inputs& inputs, Plan& plan) {
   plan.observe = inputs.request().observe;
   plan_health(plan);
-  // An sshd, a parameter server: idle is what they are while nobody asks.
+  // An sshd or a parameter server is idle while it has no client.
   if (plan.policy.success == SuccessPolicy::kServe) plan.observe.stall_ms = 0;
   plan_stacks(inputs, plan);
   plan_recorders(inputs, plan);

@@ -1,6 +1,6 @@
 #pragma once
-// A subcommand as data, and the table of all of them: what they are called, take and do, for the
-// command line, help, the manual page and completion.
+// The table of subcommands: their names, arguments and functions. The command line, help, the
+// manual page and completion read it.
 
 #include <span>
 #include <string>
@@ -14,21 +14,22 @@
 
 namespace cli {
 
-// A command line behind the name of its command.
+// The command line after the name of its command.
 struct Call {
   Arguments arguments;
   const envgen::Environ& env;
-  Options options;  // of both
+  Options options;  // read from both
 };
 
 // The result of take_options() about the image.
 struct ImageTrust {
   bool untrusted = false;
-  std::vector<std::string> lines;  // for the log
+  std::vector<std::string> lines;  // messages for the log
 };
 // Parses a command line that a user typed, as parse_options() does. With --untrusted-image the
-// process becomes the job's user before a variable is read. Variables of --user, --caps and
-// --ambient are ignored then, because an image adds its own variables to the platform's.
+// process first becomes the job's user, and reads variables only afterwards. Variables for --user,
+// --caps and --ambient are then ignored, because an image adds its own variables to those of the
+// platform.
 envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ& env,
                                      Commands command, ImageTrust& trust);
 
@@ -36,19 +37,19 @@ struct Command {
   std::string_view name = {};  // "copy"; "cache ls"
   Commands bit = 0;
   std::string_view arguments = {};  // "[OPTIONS] SRC DST"
-  std::string_view help = {};       // on one line; "" = not for people
-  std::string_view about = {};      // the rest of its own --help, a paragraph a line
-  std::string_view examples = {};   // one a line
+  std::string_view help = {};       // one line; "" hides the command from help
+  std::string_view about = {};      // the rest of the command's --help, one paragraph per line
+  std::string_view examples = {};   // one per line
   int (*run)(Call& call) = nullptr;
-  bool operands = false;            // takes words that are no options
-  std::string (*more)() = nullptr;  // the end of its own --help
+  bool operands = false;            // takes arguments that are no options
+  std::string (*more)() = nullptr;  // the end of the command's --help
 };
 std::span<const Command> command_table();
-// "cache" of "cache ls".
+// Returns "cache" of "cache ls".
 std::string_view first_word(const Command& command);
-// "ls" of "cache ls"; "".
+// Returns "ls" of "cache ls", or "" if the name has one word.
 std::string_view second_word(const Command& command);
-// The first words of those for people, each once.
+// Returns the first words of the commands that help shows, each once.
 std::vector<std::string_view> command_words();
 
 }  // namespace cli

@@ -27,7 +27,7 @@ envgen::Environ environment() {
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
-// Whether this names a command that is not run.
+// Returns true if `word` is the name of a command other than run.
 bool is_tool(std::string_view word) {
   static constexpr auto kOthers =
       envgen::words("help", "--help", "-h", "version", "--version", "-V");
@@ -35,7 +35,7 @@ bool is_tool(std::string_view word) {
          std::ranges::find(command_table(), word, first_word) != command_table().end();
 }
 
-// Neither a command nor one of its --help.
+// Reports a first word without a valid second word, which is neither a command nor --help.
 int refuse_verb(std::string_view word, Arguments rest) {
   WordList verbs;
   for (const Command& command : command_table()) {
@@ -73,7 +73,7 @@ envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ&
   const envgen::Status parsed = parse_arguments(arguments, flags);
   const bool by_variable = parse_switch(env.get_or("TRAINIT_UNTRUSTED_IMAGE", "")).value_or(false);
   trust.untrusted = (command & kJob) != 0 && (flags.untrusted_image || by_variable);
-  if (!parsed) {  // the option may stand behind the error
+  if (!parsed) {  // the option may be after the error
     trust.untrusted |= std::ranges::find(arguments, "--untrusted-image") != arguments.end();
     return std::unexpected(parsed.error());
   }
@@ -83,7 +83,7 @@ envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ&
   const envgen::SandboxRequest& rights = flags.request.sandbox;
   TRY_ASSIGN(const std::string lost, sandbox::give_up_rights(rights, [](const auto& who) {
                const bool pid1 = ::getpid() == 1;
-               if (!pid1) proc::write_terminals_only();  // the job's user may not open them
+               if (!pid1) proc::write_terminals_only();  // the job's user may lack access
                proc::give_standard_fds(who, pid1);
              }));
   if (!lost.empty()) trust.lines.push_back(lost);
@@ -95,7 +95,7 @@ envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ&
         envgen::concat({"ignoring ", given->where, ": with --untrusted-image, trainit reads --",
                         name, " from the command line only"}));
   }
-  envgen::SandboxRequest& left = options.request.sandbox;  // to do in a child
+  envgen::SandboxRequest& left = options.request.sandbox;  // the steps that are left for a child
   left.user = rights.user;
   left.caps.clear();
   left.ambient = rights.ambient;
@@ -121,7 +121,7 @@ int run_tool(Arguments arguments, const envgen::Environ& env) {
 }
 
 int main(int argc, char** argv, const early::Handover& early) {
-  // Before anything slow: a signal that comes from now on is kept for run.
+  // Take the signals over before any slow step, so that run gets each signal from now on.
   proc::SavedSignals saved = proc::take_over_signals();
   if (early.blocked) saved.mask = early.mask;
   if (const auto program = dropin::program_of(argc > 0 ? argv[0] : "")) {

@@ -1,6 +1,6 @@
 #pragma once
-// The subcommands. Each one gets its parsed command line and returns the exit code; it prints its
-// result on stdout and its diagnostics on stderr.
+// The subcommands. A command gets its parsed command line and returns the exit code. Results go to
+// stdout, diagnostics to stderr.
 
 #include <span>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace cli {
 
-// `saved`: the signals as the caller had them; they have been taken over. Parses by itself: it has
-// to be ready for the log by then.
+// Runs a job. `saved` is the caller's signal state, because trainit has already taken the signals
+// over. Unlike other commands it parses its arguments, because the log must be open before.
 int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early);
 int plan_command(Call& call);
@@ -34,10 +34,10 @@ int cache_command(Call& call);
 int snapshot_command(Call& call);
 int report_command(Call& call);
 
-// argv[0] and what follows. Chooses the subcommand; without one, run. `early`: what was done
-// before.
+// Chooses the subcommand by `argv`, whose first element is the program. Without a subcommand, run
+// is chosen. `early` is what init/early has already done.
 int main(int argc, char** argv, const early::Handover& early);
-// The same of all commands but run; the first argument names it.
+// Runs any command but run. The first argument names it.
 int run_tool(Arguments arguments, const envgen::Environ& env);
 
 }  // namespace cli

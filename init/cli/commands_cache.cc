@@ -1,4 +1,4 @@
-// cache: what a node's cache of datasets holds, and the removal of what may go.
+// cache: lists a node's cache of datasets, and removes datasets that are due.
 
 #include <algorithm>
 #include <array>
@@ -17,14 +17,14 @@ namespace {
 
 using envgen::CachedDataset;
 
-// What was done with the cache of one root.
+// The result for the cache of one root.
 struct Root {
   std::string path;
   std::uint64_t free_bytes = 0;
-  std::vector<CachedDataset> entries;  // that are there
+  std::vector<CachedDataset> entries;  // entries that exist now
   std::vector<CachedDataset> removed;
-  std::vector<CachedDataset> failed;  // due, and still there
-  std::string why;                    // of the last of them
+  std::vector<CachedDataset> failed;  // due, but not removed
+  std::string why;                    // error of the last failed entry
 };
 
 bool is_same(const CachedDataset& a, const CachedDataset& b) {
@@ -168,7 +168,7 @@ envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& r
     if (!root.failed.empty()) root.why = envgen::to_line(collected.error);
   }
   TRY_ASSIGN(root.entries, copy::list_cache(path));
-  // Somebody else may have removed it.
+  // Another process may have removed the entry.
   std::erase_if(root.failed,
                 [&root](const CachedDataset& due) { return !holds(root.entries, due); });
   space = copy::space_of(path, request.headroom);

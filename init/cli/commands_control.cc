@@ -17,7 +17,7 @@ int control_command(Call& call) {
   if (run_dir.empty()) return no_instance("asking the instance", run_dir);
   sys::Fd connection;
   auto reply = engine::send_control(run_dir, *request, engine::kControlTimeoutMs, &connection);
-  // Open until this process has ended, which the instance waits for.
+  // Keep the connection open until this process exits, because the instance waits for that.
   std::ignore = connection.release();
   if (!reply) {
     complain(reply.error());

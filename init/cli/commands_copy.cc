@@ -1,4 +1,4 @@
-// copy: the data-preparation copy by itself.
+// copy: the copy of a dataset as a command of its own.
 
 #include <poll.h>
 #include <signal.h>
@@ -21,13 +21,13 @@ namespace {
 
 constexpr int kCopyFailed = 1;
 
-// Nothing has to be tidied up, so the end is at once. The other processes die with this one.
+// Exits at once, because no cleanup is needed. The other processes of the copy die with this one.
 extern "C" void end_by_signal(int signal) {
   constexpr std::string_view kErase = "\r\x1b[K";
   constexpr std::string_view kText =
       "trainit: the copy was interrupted; run it again, it goes on where it was\n";
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
-  // A reader that has stopped must not hold us.
+  // A reader that has stopped must not block this process.
   if (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0) {
     const bool drawn = ::isatty(STDERR_FILENO) == 1;
     ssize_t count = drawn ? ::write(STDERR_FILENO, kErase.data(), kErase.size()) : 0;
@@ -35,14 +35,14 @@ extern "C" void end_by_signal(int signal) {
     static_cast<void>(count);
   }
   ::raise(signal);
-  ::_exit(exit_code::kSignalBase + signal);  // PID 1 of a container is not ended by its own signal
+  ::_exit(exit_code::kSignalBase + signal);  // for PID 1: raise() does not end it
 }
 
 void end_by_signals() {
   for (const int signal : {SIGINT, SIGTERM}) {
     struct sigaction before{};
     ::sigaction(signal, nullptr, &before);
-    // Below nohup, or behind & of a shell without job control.
+    // The caller ignores the signal: nohup, or & in a shell without job control.
     if (before.sa_handler == SIG_IGN) continue;
     struct sigaction action{};
     action.sa_handler = end_by_signal;
@@ -121,7 +121,8 @@ std::string to_json(const copy::Preview& preview) {
   return std::move(writer).take();
 }
 
-// The end of a command whose work failed: by the clock, or in itself.
+// Prints the error and returns the exit code: one for an expired deadline, another for any other
+// failure.
 int refuse(const copy::Options& options, const envgen::Error& error) {
   const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
   complain(error);

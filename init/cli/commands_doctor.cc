@@ -1,4 +1,4 @@
-// doctor: what is wrong with this machine, before a job finds out.
+// doctor: finds faults of this machine before a job does.
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -44,14 +44,14 @@ doctor::Context context_of(envgen::Snapshot snapshot, const envgen::Request& req
   }
   if (context.work_dir.empty()) context.work_dir = snapshot.facts.cwd;
   context.run_dir = snapshot.facts.run_dir;
-  // Names of users and profiles are for `plan` to judge.
+  // Errors about names of users and profiles are left to `plan`.
   if (auto prepared = sandbox::prepare(request.sandbox, request.strict)) {
     context.limits = std::move(prepared->sandbox.limits);
   }
   return context;
 }
 
-// Planning reads files of mounts that may hang; tried in a child first.
+// Plans the job, first in a child: planning reads files on mounts that can hang.
 doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request& request,
                         std::int64_t limit_ms) {
   const doctor::Part trial{.check = "plan", .run = [&snapshot, &request] {

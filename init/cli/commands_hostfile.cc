@@ -1,4 +1,4 @@
-// hostfile check | convert: hostfiles as files.
+// hostfile check | convert: checks and converts hostfiles.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using envgen::HostfileDialect;
 
 constexpr int kRefused = 1;
 
-// The one that is named, else the one whose form the text has.
+// Returns the dialect of the option, otherwise the one that the text looks like.
 HostfileDialect dialect_of(const Options& options, std::string_view text) {
   return options.from ? *options.from : envgen::guess_dialect(text);
 }

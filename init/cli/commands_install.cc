@@ -1,5 +1,6 @@
-// install: puts this program into a directory, for images that do not have it. An init container of
-// an image that holds nothing else runs it, and the job's container starts with what it put there.
+// install: copies this program into a directory, for images that do not contain it. An init
+// container whose image contains only trainit runs it. The job's container then starts with the
+// copy.
 
 #include "init/cli/commands.h"
 #include "init/cli/files.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr const char* kWhat = "installing trainit";
 
-// Without /proc it is the path that it was started by.
+// Reads this program. Without /proc it uses the path of argv[0].
 envgen::Result<std::string> own_program() {
   auto program = read_file("/proc/self/exe", kWhat);
   if (program) return program;

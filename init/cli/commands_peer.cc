@@ -1,5 +1,5 @@
-// peer serve|session|end: sshd between the nodes of a job (envgen/framework/ssh.h). Started by
-// plans, not by people.
+// peer serve|session|end: sshd between the nodes of a job (envgen/framework/ssh.h). Plans start
+// these commands, not users.
 
 #include "base/text.h"
 #include "init/cli/commands.h"
@@ -18,7 +18,7 @@ int report(const std::expected<int, proc::StartFailure>& result) {
   return result.error().exit_code;
 }
 
-// What a command of plans needs, and was not given.
+// Reports an option that a plan's command needs but does not have.
 int refuse(const char* option) {
   return complain({"reading the options", option, "nothing", "see trainit peer --help"});
 }
@@ -31,9 +31,10 @@ int serve(const PeerRequest& request, const envgen::Environ& env) {
                             env));
 }
 
-// Where nobody answers there is no link, and all are called.
+// Asks the link for the state of the nodes. Without an answer there is no link, and the result is
+// empty, so that all nodes are called.
 sshd::LinkedHosts linked_hosts(const std::string& socket) {
-  constexpr int kAnswerMs = 500;  // of the time that its caller gives it
+  constexpr int kAnswerMs = 500;  // part of the caller's time limit
   sshd::LinkedHosts linked;
   const auto rows = engine::ask_nodes(socket, kAnswerMs);
   if (!rows) return linked;

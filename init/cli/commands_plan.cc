@@ -37,7 +37,7 @@ envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
   return envgen::snapshot_from_json(state.content, path);
 }
 
-// A replay takes its options from the snapshot; those of the command line go on top of them.
+// Replays a snapshot. The options are those of the snapshot, with those of the command line on top.
 envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   Case result;
   result.replayed = true;
@@ -75,7 +75,8 @@ envgen::Answer answer_of(Case& one) {
   return answer;
 }
 
-// A replay is of another machine, whose users, limits and capabilities are not in its snapshot.
+// Adds the sandbox to the plan. A replay cannot check it, because the snapshot does not contain the
+// other machine's users, limits and capabilities.
 envgen::Status confine(envgen::Plan& plan, const Case& one) {
   const envgen::Request& request = one.options.request;
   if (one.replayed) {
@@ -90,7 +91,7 @@ envgen::Status confine(envgen::Plan& plan, const Case& one) {
   return {};
 }
 
-// The script that an interpreter would read; "".
+// Returns the script that an interpreter would read, or "".
 std::string script_of(const envgen::Process& process) {
   const envgen::ParsedCommand command(process.argv);
   const auto& python = command.python();
@@ -100,7 +101,8 @@ std::string script_of(const envgen::Process& process) {
   return python ? "" : command.shell_script();
 }
 
-// A hook may still bring the program, or a script change PATH: it is no error of the plan.
+// Returns a warning if a process could not start. The plan remains valid, because a hook can still
+// create the program, and a script can change PATH.
 std::string start_warning(const envgen::Plan& plan, const envgen::Process& process,
                           envgen::Environ env) {
   if (process.argv.empty()) return "";
@@ -122,7 +124,7 @@ std::string start_warning(const envgen::Plan& plan, const envgen::Process& proce
 }
 
 int show(envgen::Plan plan, const Case& one) {
-  // The ranks differ in their numbers; one speaks for all.
+  // The ranks differ only in their numbers, so checking one is enough.
   if (!one.replayed && !plan.processes.empty()) {
     std::string warning = start_warning(plan, plan.processes[0], one.snapshot.env);
     if (!warning.empty()) plan.warnings.push_back(std::move(warning));
@@ -153,7 +155,7 @@ int plan_command(Call& call) {
 int snapshot_command(Call& call) {
   auto one = make_case(call);
   if (!one) return complain(one.error());
-  answer_of(*one);  // for what it looks at; an error is what a snapshot is for
+  answer_of(*one);  // only for the paths that it reads; an error is part of the snapshot's purpose
   return print_as_is(to_json(one->snapshot, true));
 }
 

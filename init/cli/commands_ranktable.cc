@@ -1,4 +1,4 @@
-// ranktable check | convert | generate: rank tables as files.
+// ranktable check | convert | generate: checks, converts and makes rank tables.
 
 #include <unistd.h>
 
@@ -61,7 +61,8 @@ int check(const Options& options) {
   return worst;
 }
 
-// The order that a plan has here. A detection that looks at files takes a few rounds.
+// Returns the order that a plan would have on this node. A detection that reads files takes several
+// rounds.
 Result<RankOrder> order_here(const envgen::Request& request, const envgen::Environ& env) {
   if (request.rank_order) return *request.rank_order;
   envgen::Snapshot snapshot;
@@ -165,7 +166,8 @@ Result<Host> host_of(const Options& options, const std::string& conf, const envg
   return host;
 }
 
-// A host may have what HCCL does not take: a device 16, one address on two devices.
+// Refuses a table that HCCL does not accept. A host can cause one: a device 16, or one address on
+// two devices.
 envgen::Status refuse_unusable(const std::string& text) {
   constexpr const char* kGenerating = "generating a rank table";
   auto table = envgen::RankTable::parse(text, kGenerating);

@@ -1,5 +1,5 @@
-// reference: the manual page, the table of the options and the completion of a shell, all from the
-// tables that the command line is parsed by.
+// reference: prints the manual page, the table of options, or the completion of a shell. The texts
+// are made from the same tables as the command line parser.
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 // --- man(7) ---
 
-// Text that troff leaves as it is: no escape, no hyphen for a minus, no request.
+// Returns text that troff prints unchanged: without escapes, hyphens for minus signs, or requests.
 std::string roff(std::string_view text) {
   std::string safe;
   if (text.starts_with('.') || text.starts_with('\'')) safe = "\\&";
@@ -97,7 +97,7 @@ std::string option_text(const Option& option) {
   return text;
 }
 
-// "trainit cache ls [OPTIONS]", its name in bold.
+// Returns "trainit cache ls [OPTIONS]" with the name in bold.
 std::string bold_line_of(const Command& command) {
   return concat({"\\fBtrainit ", roff(command.name), command.arguments.empty() ? "\\fR" : "\\fR ",
                  roff(command.arguments)});
@@ -168,7 +168,7 @@ std::string commands_in_markdown() {
   return text;
 }
 
-// The commands, then a table for each topic.
+// Returns the commands, then a table for each topic.
 std::string markdown() {
   std::string text = commands_in_markdown();
   const Topic* topic = nullptr;

@@ -1,4 +1,4 @@
-// What has happened in a job, from what its nodes have left.
+// report: shows the history of a job from the files that its nodes have left.
 
 #include <algorithm>
 #include <optional>
@@ -52,7 +52,7 @@ int report_command(Call& call) {
     if (!found) return complain(found.error());
     std::ranges::move(*found, std::back_inserter(runs));
   }
-  rights.reset();  // it is written where the caller may
+  rights.reset();  // the output is written with the caller's rights
   return put_out(call.options.out, made(runs, format_of(call.options)), kMaking);
 }
 

@@ -22,14 +22,14 @@
 namespace cli {
 namespace {
 
-// Those that are set.
+// Returns the names of trainit's variables that are set.
 std::vector<std::string> own_variables(const envgen::Environ& env) {
   std::vector<std::string> names;
   const bool any = std::ranges::any_of(
       env.entries(), [](const std::string& entry) { return entry.starts_with("TRAINIT_"); });
   if (!any) return names;
   for (const Option& option : option_table()) {
-    // Where this instance is: `trainit status` inside the job needs it.
+    // The run directory stays set, because `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;
     std::string name = variable_name(option);
     if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
@@ -38,13 +38,14 @@ std::vector<std::string> own_variables(const envgen::Environ& env) {
 }
 
 bool may_have_hooks(const early::Handover& early) {
-  if (early.started != 0) return early.hooks;  // the command may have made the directory since
+  if (early.started != 0) return early.hooks;  // the command may have made the directory
   if (::access(envgen::kHooksDirectory, F_OK) == 0) return true;
   return errno != ENOENT && errno != ENOTDIR;
 }
 
-// What is to be answered as if it had come: where the parent has died before the call, nobody sends
-// it. (The loop leaves out what we send to ourselves.)
+// Sets the signal that the kernel sends when the parent dies. If the parent has already died, the
+// kernel does not send it, so the signal is returned to be handled as if received. (The loop
+// ignores signals that trainit sends to itself.)
 std::optional<proc::Received> die_with_parent(int signal, pid_t first_parent) {
   ::prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
   if (::getppid() == first_parent) return std::nullopt;
@@ -52,7 +53,8 @@ std::optional<proc::Received> die_with_parent(int signal, pid_t first_parent) {
   return proc::Received{.signal = signal};
 }
 
-// Of a word that is no program, but nearly a command of ours. Behind -- it was meant as a program.
+// Returns a hint if the word is similar to a subcommand. After "--" the word was meant as a
+// program.
 std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
   const std::string& word = command[0];
   const std::size_t at = arguments.size() - command.size();
@@ -61,7 +63,7 @@ std::string command_hint(Arguments arguments, const std::vector<std::string>& co
   return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
 }
 
-// By the log, which never waits for whoever reads stderr.
+// Reports the error by the log, which never blocks on the reader of stderr.
 int refuse(const char* termination_log, const envgen::Error& error) {
   sys::log::error(to_line(error));
   const sys::Fd claim = engine::claim_termination_log(termination_log);
@@ -70,20 +72,20 @@ int refuse(const char* termination_log, const envgen::Error& error) {
   return kFailed;
 }
 
-// Fills `setup`, or returns the exit code of a command that starts nothing. Apart from
-// run_command(), whose frame stays on PID 1's stack as long as the job runs.
+// Fills `setup`, or returns the exit code of a command that starts no job. This code is not in
+// run_command(), because the frame of run_command() stays on PID 1's stack until the job ends.
 [[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const envgen::Environ& env,
                                             const early::Handover& early, engine::Setup& setup) {
   ImageTrust trust;
   auto options = take_options(arguments, env, kRun, trust);
   if (options && options->help) return print_as_is(usage());
   if (options && options->version) return print_as_is(version());
-  // Before anything of ours is open.
+  // Read them before trainit opens a descriptor of its own.
   setup.callers_fds = sys::open_descriptors(3);
   const Options defaults;
   const Options& shown = options ? *options : defaults;
   sys::log::open(shown.log_level, shown.log_format, true);
-  // An image that is not trusted could make a link of it.
+  // An untrusted image could make the file a symlink.
   if (trust.untrusted && ::geteuid() == 0) setup.termination_log = nullptr;
   if (!options) return refuse(setup.termination_log, options.error());
   for (const std::string& line : trust.lines) sys::log::warning(line);
@@ -104,14 +106,14 @@ int refuse(const char* termination_log, const envgen::Error& error) {
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;
   set_run_dir(setup.base.env, options->run_dir);
-  if (trust.untrusted) engine::unset_listen_fds(setup.base.env);  // they are closed
+  if (trust.untrusted) engine::unset_listen_fds(setup.base.env);  // the descriptors are closed
   setup.request = std::move(options->request);
   setup.started = early.started;
   setup.ended_well = early.ended_well;
   if (early.received) setup.received = proc::from_siginfo(early.signal);
   setup.own_variables = own_variables(env);
   setup.has_hooks = may_have_hooks(early);
-#if !defined(__SANITIZE_ADDRESS__)  // which looks for leaks at the end
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer searches for leaks at exit
   setup.ends_process = true;
 #endif
   return std::nullopt;
@@ -127,7 +129,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
   return engine::supervise(setup);
 }
 
-// print-environment FD: what a job's shell becomes once it has sourced scripts. Not for people.
+// print-environment FD: replaces a job's shell after it has sourced scripts. Not for users.
 int environment_command(Call& call) {
   const std::vector<std::string>& words = call.options.operands;
   const auto fd = words.size() == 1 ? envgen::parse_count<int>(words[0]) : std::nullopt;

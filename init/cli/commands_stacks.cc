@@ -1,5 +1,5 @@
-// Where the ranks of the job that runs are. The instance has the stacks taken by a worker of its
-// own, which may signal the ranks; they come as a file.
+// stacks: shows where the ranks of the running job are. A worker of the instance collects the
+// stacks, because it has the right to signal the ranks. The result is a file.
 
 #include <poll.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kMaxMs = 20'000;
 constexpr int kLookMs = 50;
 
-// The text is written last.
+// Blocks until the files exist, at most kMaxMs. The text is written last.
 bool await_files(const std::string& name) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + kMaxMs;
   while (::access((name + ".txt").c_str(), F_OK) != 0) {
@@ -34,7 +34,8 @@ bool await_files(const std::string& name) {
   return true;
 }
 
-// The file is of the user who runs the instance, and a root console may be the one who asks.
+// Escapes the file's text. The file belongs to the user of the instance, and the reader can be
+// root's console.
 std::string for_terminal(std::string_view text) {
   std::string shown;
   while (!text.empty()) shown += envgen::escaped_text(envgen::take_line(text)) + "\n";
@@ -53,7 +54,7 @@ int stacks_command(Call& call) {
   const engine::ControlRequest request{.op = engine::ControlOp::kStacks};
   sys::Fd connection;
   auto reply = engine::send_control(run_dir, request, engine::kControlTimeoutMs, &connection);
-  // Open until this process has ended, which the instance waits for.
+  // Keep the connection open until this process exits, because the instance waits for that.
   std::ignore = connection.release();
   if (!reply) {
     complain(reply.error());

@@ -1,4 +1,4 @@
-// What the instance that runs, or ran last, says of itself.
+// status: shows the state file of the running instance, or of the last one.
 
 #include <poll.h>
 #include <signal.h>
@@ -29,12 +29,12 @@ namespace cli {
 namespace {
 
 constexpr int kWatchPollMs = 200;
-constexpr std::int64_t kRedrawMs = 1000;  // ages grow by themselves
+constexpr std::int64_t kRedrawMs = 1000;  // the shown ages grow with time
 constexpr int kMaxLookMs = 500;
 
-// 0 running or ended well, 1 failed or held, 2 no instance.
+// Returns 0 if the job runs or succeeded, 1 if it failed or is held, 2 without an instance.
 int code_of(const engine::JobReport& report, bool in_use) {
-  if (!in_use && report.exit_code < 0) return kNoInstance;  // killed before it could say more
+  if (!in_use && report.exit_code < 0) return kNoInstance;  // killed before the code was written
   if (report.exit_code > 0 || report.state == "error" || report.state == "expired" ||
       report.phase == "hold")
     return 1;
@@ -42,7 +42,7 @@ int code_of(const engine::JobReport& report, bool in_use) {
 }
 
 struct Look {
-  std::string text;  // of the state file
+  std::string text;  // content of the state file
   bool in_use = false;
 };
 
@@ -60,10 +60,10 @@ std::int64_t written_ms(const std::string& path) {
   return std::int64_t{status.st_mtim.tv_sec} * 1000 + status.st_mtim.tv_nsec / 1'000'000;
 }
 
-// When each task's file was last written to. In a child: one that asks why a job stands still may
-// be asking about the mount that the files are on.
+// Fills in when each task last wrote to its output file. A child does it: a user may look at a job
+// that hangs because of the mount with these files.
 void add_ages(std::vector<engine::TaskReport>& tasks) {
-  // Of earlier looks: one that is watched for days must not leave a child a second.
+  // Children of earlier looks: a job that is watched for days must not leave one child a second.
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   auto run = proc::ChildRun::start({.time_ms = kMaxLookMs}, [&tasks](int fd) {
@@ -82,7 +82,7 @@ void add_ages(std::vector<engine::TaskReport>& tasks) {
     if (answers.size() < sizeof ms) break;
     std::memcpy(&ms, answers.data(), sizeof ms);
     answers.remove_prefix(sizeof ms);
-    // What an earlier process left in the file is none of its output.
+    // Older text in the file is from an earlier process.
     if (ms >= task.started_ms && task.started_ms > 0) task.last_output_ms = ms;
   }
 }
@@ -97,7 +97,8 @@ engine::TextStyle style_of(const envgen::Environ& env) {
   return style;
 }
 
-// The text in place of the one before: each line is cleared behind its end, and what is below all.
+// Returns the text to draw over the previous one. The text clears the rest of each line, and
+// everything below.
 std::string redrawn(const std::string& text) {
   std::string screen = "\033[H";
   for (const char c : text) {
@@ -121,7 +122,7 @@ int show(const Look& look, const View& view) {
   const int code = code_of(*report, look.in_use);
   add_ages(report->tasks);
   engine::TextStyle style = view.style;
-  // Not every job has one, and an earlier run's is none of this one's.
+  // Not every job has this file, and one of an earlier run must not be used.
   const std::int64_t told_ms = written_ms(view.run_dir + "/" + engine::kEventsFile);
   style.timeline = told_ms > 0 && told_ms >= report->started_ms;
   std::string text = view.options.json ? engine::state_to_json(*report)
@@ -133,7 +134,8 @@ int show(const Look& look, const View& view) {
   return printed == 0 ? code : printed;
 }
 
-// 0 all is well, 1 a node has failed or is not there, 2 no instance.
+// Returns 0 if all nodes are well, 1 if a node has failed or is not connected, 2 without an
+// instance.
 int show_nodes(const View& view) {
   if (view.run_dir.empty()) return no_instance("asking for the status of all nodes", view.run_dir);
   auto rows = engine::ask_nodes(view.run_dir + "/" + engine::kLinkSocketName);
@@ -179,7 +181,7 @@ int status_command(Call& call) {
     const bool aged = view.redraws && sys::monotonic_ms() - shown_ms >= kRedrawMs;
     last = std::move(now);
     if (!changed && !aged) continue;
-    view.style = style_of(call.env);  // the window may have another size
+    view.style = style_of(call.env);  // the window's size may have changed
     code = show(last, view);
     shown_ms = sys::monotonic_ms();
   }

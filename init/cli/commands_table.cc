@@ -1,4 +1,4 @@
-// The table of the commands.
+// The table of subcommands.
 
 #include <array>
 
@@ -19,7 +19,7 @@ std::string checks_of_doctor() {
   return text;
 }
 
-// In the order of the first screen of help.
+// The order is that of the first screen of help.
 constexpr Command kRows[] = {
     {.bit = kRun,
      .arguments = "[OPTIONS] [--] COMMAND [ARG...]",

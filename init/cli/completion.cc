@@ -11,7 +11,7 @@
 namespace cli {
 namespace {
 
-// What completes an option's value.
+// The kind of completion for an option's value.
 enum class Value : unsigned char { kNone, kText, kWords, kFile, kDirectory };
 
 Value value_of(const Option& option) {
@@ -22,7 +22,7 @@ Value value_of(const Option& option) {
   return std::ranges::find(kFiles, option.value) != std::end(kFiles) ? Value::kFile : Value::kText;
 }
 
-// Those for people, in the order of the table.
+// Returns the commands that help shows, in the order of the table.
 std::vector<const Command*> commands_for_people() {
   std::vector<const Command*> commands;
   for (const Command& command : command_table()) {
@@ -31,13 +31,13 @@ std::vector<const Command*> commands_for_people() {
   return commands;
 }
 
-// Commands that take a job's command show the job's options by one list.
+// Commands that take a job's command share one list for the job's options.
 bool is_of_job(const Option& option) { return (option.commands & kRun) != 0; }
 bool is_own(const Option& option, const Command& command) {
   return (option.commands & command.bit) != 0 && ((command.bit & kJob) == 0 || !is_of_job(option));
 }
 
-// "run|plan": those behind whose options stands a command of its own.
+// Returns "run|plan": the commands whose options another command follows.
 std::string job_commands(std::string_view separator) {
   std::string text;
   for (const Command* command : commands_for_people()) {
@@ -47,7 +47,8 @@ std::string job_commands(std::string_view separator) {
   return text;
 }
 
-// Of bash and zsh: ends a case, and begins the one in which the commands of a job come first.
+// Returns a case for bash and zsh: it ends the case before, and begins one in which the commands of
+// a job come first.
 std::string job_case() {
   return concat({"  esac\n  case $command in\n    ", job_commands("|"), ")\n"});
 }
@@ -72,7 +73,7 @@ WordList second_words(std::string_view word) {
   return words;
 }
 
-// "ranktable|hostfile", of the commands with a second word.
+// Returns "ranktable|hostfile": the first words of commands with two words.
 std::string families(std::string_view separator) {
   std::string text;
   for (const std::string_view word : command_words()) {
@@ -82,7 +83,7 @@ std::string families(std::string_view separator) {
   return text;
 }
 
-// "man|markdown": the words that a command takes.
+// Returns the words that a command takes ("man|markdown").
 WordList operands_of(const Command& command) {
   if (command.arguments.find('|') == std::string_view::npos ||
       command.arguments.find('[') != std::string_view::npos) {
@@ -91,7 +92,7 @@ WordList operands_of(const Command& command) {
   return envgen::split(command.arguments, '|');
 }
 
-// Of `trainit help`.
+// Returns the words for `trainit help`.
 WordList help_words() {
   WordList words;
   for (const Topic& topic : topics()) words.push_back(topic.name);
@@ -100,7 +101,7 @@ WordList help_words() {
   return words;
 }
 
-// `text` with `escape` in place of each `what`.
+// Returns `text` with `escape` instead of each `what`.
 std::string escaped(std::string_view text, char what, std::string_view escape) {
   std::string safe;
   for (const char c : text) {
@@ -115,8 +116,8 @@ std::string escaped(std::string_view text, char what, std::string_view escape) {
 
 // --- bash ---
 
-// "*' --grace'", or with their commands those of a name that another option has too: the pattern
-// of the command and the word before the value.
+// Returns the patterns of an option, such as "*' --grace'". A pattern matches the command and the
+// word before the value. If another option has the same name, the patterns contain the commands.
 std::string bash_patterns(const Option& option) {
   const bool shared = std::ranges::count(option_table(), option.name, &Option::name) > 1;
   std::string text;
@@ -200,7 +201,7 @@ constexpr std::string_view kBashRest = R"(  if [[ -n $many ]]; then
   fi
 )";
 
-// Of the commands of a job, and what follows for all.
+// The part for the commands of a job, and the end for all commands.
 constexpr std::string_view kBashJob = R"(      # Behind its options stands a command of its own.
       for ((i = at; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -235,10 +236,10 @@ complete -F _trainit trainit
 
 // --- zsh ---
 
-// For '...' of a shell.
+// Returns `text` for '...' of a shell.
 std::string zsh_quoted(std::string_view text) { return escaped(text, '\'', "'\\''"); }
 
-// "'--grace=[text]:DURATION: '", for _arguments; a line for each of its names.
+// Returns "'--grace=[text]:DURATION: '" for _arguments, with one line for each name of the option.
 std::string zsh_specs(const Option& option) {
   const std::string text = concat({"[", escaped(zsh_quoted(option.help), ']', "\\]"), "]"});
   std::string value;
@@ -287,7 +288,7 @@ std::string zsh_cases() {
   return concat({cases, "  (help) operand=':topic or command:(", spaced(help_words()), ")' ;;\n"});
 }
 
-// "'status:phase, ranks'" for _describe.
+// Returns "'status:phase, ranks'" for _describe.
 std::string zsh_words(std::string_view first) {
   std::string text;
   for (const Command* command : commands_for_people()) {
@@ -334,7 +335,7 @@ constexpr std::string_view kZshSecond = R"(  esac
   job=(
 )";
 
-// Of the commands of a job, and what follows for all.
+// The part for the commands of a job, and the end for all commands.
 constexpr std::string_view kZshJob =
     R"(      _arguments -S $job $own '(-)1: :_command_names -e' '*:: :_normal' ;;
     (*)
@@ -416,8 +417,8 @@ std::string fish_words() {
   return concat({lines, fish_word("help", "all", "everything")});
 }
 
-// The place of the cursor as a name: of the command whose options stand there, "first" where a
-// command may stand too, "program" in the command of a job.
+// A function that compares the place of the cursor with names. The place is a command if its
+// options can be there, "first" if a command can be there, too, or "program" in a job's command.
 constexpr std::string_view kFishPlace = R"(
 function __trainit_is
     set -l words (commandline -opc)
@@ -447,7 +448,7 @@ function __trainit_is
 end
 )";
 
-// fish runs what stands in ( ) to complete it.
+// fish runs the text in ( ) to complete the word.
 constexpr std::string_view kFishProgram =
     "complete -c trainit -n '__trainit_is first run' -f -a "
     R"('(string match -q "*(*" -- (commandline -ct); or __fish_complete_command)'

@@ -1,6 +1,7 @@
 #pragma once
-// Completion for the shells, from the tables that the command line is parsed by: commands, their
-// second words, options of each, and what these take (words, files, directories).
+// Completion for shells, made from the same tables as the command line parser. The tables have the
+// commands, their second words, their options, and the values of options (words, files,
+// directories).
 
 #include <string>
 

@@ -33,7 +33,7 @@ std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
     case ControlOp::kHold:
       return value_ms > 0 ? "the debug window ends in " + span : "the debug window ends";
     case ControlOp::kStacks:
-      return "";  // the files say it
+      return "";  // the files contain the result
     case ControlOp::kExtend:
     case ControlOp::kExpireIn:
       return "the job's time limit ends it in " + span;
@@ -46,7 +46,7 @@ std::string done_text(const ControlRequest& request, std::int64_t value_ms) {
   return "";
 }
 
-// Of /proc/<pid>/status: "<field>\t<real>\t<effective>\t...".
+// Returns the effective id of a field in /proc/<pid>/status: "<field>\t<real>\t<effective>\t...".
 std::optional<std::uint32_t> effective_id(std::string_view status, std::string_view field) {
   const std::size_t at = status.find(field);
   if (at == std::string_view::npos) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<std::uint32_t> effective_id(std::string_view status, std::string_v
   return envgen::parse_count<std::uint32_t>(status.substr(0, status.find('\t')));
 }
 
-// Whose container this is.
+// Returns the user of PID 1, to whom this container belongs.
 std::optional<envgen::Identity> user_of_init() {
   const std::string status = sys::inspect("/proc/1/status", true).content;
   const auto uid = effective_id(status, "\nUid:");
@@ -103,7 +103,7 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
   }
 }
 
-// `hold 2h` and `hold --for 2h`.
+// Makes a request of `hold 2h` or `hold --for 2h`.
 envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& options) {
   const char* name = op == ControlOp::kHold ? "hold" : "extend";
   std::optional<std::int64_t> span_ms = options.span_ms;
@@ -128,10 +128,10 @@ envgen::Result<ControlRequest> request_with_left(const Options& options) {
 
 struct Running {
   std::string run_dir;
-  pid_t pid = -1;  // 0: of another pid namespace; -1: not known
+  pid_t pid = -1;  // 0 = in another pid namespace, -1 = unknown
 };
 
-// The process that listens at the control socket, as the kernel names it.
+// Returns the process that listens at the control socket, by the kernel's SO_PEERCRED.
 Running running_at(const std::string& run_dir) {
   constexpr int kTimeoutMs = 1000;
   Running one{.run_dir = run_dir};
@@ -144,7 +144,7 @@ Running running_at(const std::string& run_dir) {
   return one;
 }
 
-// True for a process of this very program.
+// Returns true if the process runs the same program file.
 bool is_trainit(pid_t pid) {
   struct stat own{};
   struct stat other{};
@@ -153,8 +153,8 @@ bool is_trainit(pid_t pid) {
          own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-// Returns the instance that the caller is a process of, else PID 1 of its container, else the only
-// one. A command for one job must not reach another job.
+// Returns the run directory of the instance above the caller, otherwise of PID 1 of its container,
+// otherwise of the only one. A command for one job must not reach another job.
 envgen::Result<std::string> choose(const std::vector<std::string>& run_dirs,
                                    const envgen::Environ& env) {
   std::vector<Running> all;
@@ -166,9 +166,10 @@ envgen::Result<std::string> choose(const std::vector<std::string>& run_dirs,
     if (const auto above = run_by(one->pid); above != all.end()) return above->run_dir;
     is_below_another = is_below_another || is_trainit(one->pid);
   }
-  if (is_below_another) return "";  // that one has no run directory
+  if (is_below_another) return "";  // that instance has no run directory
   if (const auto first = run_by(1); first != all.end()) return first->run_dir;
-  // Instances of other containers share the directory: without a name they are not meant.
+  // Instances of other containers can share the directory. Such an instance is meant only if
+  // TRAINIT_RUN_DIR is set.
   if (!env.get("TRAINIT_RUN_DIR")) std::erase_if(all, [](const auto& one) { return one.pid == 0; });
   if (all.empty()) return "";
   if (all.size() == 1) return all[0].run_dir;
@@ -203,7 +204,7 @@ envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Enviro
     }
     rights.reset();
   }
-  // The instances in use are of other containers.
+  // Instances that are in use belong to other containers.
   return sys::run_dirs_in_use(env).empty() ? sys::find_run_dir(env) : std::string();
 }
 

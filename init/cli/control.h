@@ -1,6 +1,6 @@
 #pragma once
-// The commands that talk to the instance that runs: release, hold, extend, checkpoint. Each says
-// one line, on stdout what is done, on stderr why not, and ends with 0 done, 1 not now or not
+// The commands that talk to the running instance: release, hold, extend, checkpoint. Each prints
+// one line: the result on stdout, or a reason on stderr. Exit codes: 0 done, 1 not now or not
 // allowed, 2 no instance, 125 bad input.
 
 #include <optional>
@@ -16,22 +16,24 @@ namespace cli {
 inline constexpr int kNotNow = 1;
 inline constexpr int kNoInstance = 2;
 
-// The run directory of the instance that the caller means: the one that it is a process of, else
-// that of its container, else the only one. "": none. An error if several are left. Root without an
-// instance gets that of the user who runs PID 1, with that user's rights in `rights` for as long as
-// `rights` lives: nobody can put a file in the way that only root may read.
+// Returns the run directory of the instance that the caller means, or "" if there is no directory.
+// The instance is the one above the calling process, otherwise PID 1 of its container, otherwise
+// the only one. If several remain, that is an error. Without a running instance the directory can
+// be that of the last one. If root has no instance, it gets that of the user of PID 1. `rights`
+// then holds that user's rights for as long as it lives, so a file that only root may read cannot
+// be substituted.
 envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Environ env,
                                           std::optional<sys::AsUser>& rights);
 
 envgen::Result<engine::ControlRequest> request_of(const Options& options);
 
-// What a person is told of the instance's reply.
+// Returns the line that tells the user the instance's reply.
 envgen::Result<std::string> describe_reply(const engine::ControlRequest& request,
                                            const engine::ControlReply& reply,
                                            const std::string& run_dir);
 int code_of(engine::ControlAnswer answer);
 
-// Says that there is none; kNoInstance.
+// Prints that no instance runs and returns kNoInstance.
 int no_instance(const std::string& what, const std::string& run_dir);
 
 }  // namespace cli

@@ -30,8 +30,8 @@ envgen::Result<std::string> read_file(const std::string& path, const char* what)
 
 namespace {
 
-// What is no regular file: a device, a FIFO, or through a link. Nothing that others may have put
-// there.
+// Opens a file that is not regular: a device, a FIFO, or the target of a link. A file that another
+// user could have created is an error.
 envgen::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath& reached) {
   constexpr int kFlags = O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC;
   if (!reached.untrusted_directory.empty()) {
@@ -47,8 +47,8 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath&
 
 }  // namespace
 
-// A rename over what is no regular file would put one there: instead of a device, or of the link
-// that /dev/stdout is.
+// Replaces a regular file by rename. Any other file is opened instead, because a rename would put a
+// regular file in the place of a device or of the link /dev/stdout.
 envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what) {
   auto reached = sys::resolve_safely(path);
   struct stat status{};

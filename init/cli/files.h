@@ -1,5 +1,5 @@
 #pragma once
-// Files that a subcommand reads and writes for its user. `what` is what was being done, for errors.
+// Files that a subcommand reads and writes for its user. `what` is the action, for errors.
 
 #include <string>
 #include <string_view>
@@ -9,13 +9,14 @@
 
 namespace cli {
 
-// A regular file's bytes, at most envgen::kMaxInputBytes of them.
+// Returns the bytes of a regular file, at most envgen::kMaxInputBytes.
 envgen::Result<std::string> read_file(const std::string& path, const char* what);
 
-// Replaces a regular file, or makes one, atomically; writes into anything else.
+// Creates or replaces a regular file atomically. Writes into a file of any other type.
 envgen::Status write_output(const std::string& path, std::string_view text, const char* what);
 envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what);
-// The same for what a command makes, on stdout where no file is named, or "-"; the exit code.
+// Writes the output of a command to `path`, or to stdout if `path` is "" or "-". Returns the exit
+// code.
 int put_out(const std::string& path, std::string_view text, const char* what);
 int put_out(const std::string& path, const sys::Producer& text, const char* what);
 

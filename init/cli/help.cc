@@ -24,7 +24,7 @@ constexpr Words kFamilies[] = {
     {"hostfile", "hostfiles of MPI and its like: check or convert one"},
     {"cache", "the node's cache of datasets: list it (ls), or clean it up (gc)"}};
 
-// Breaks text at blanks, after `indent` of them.
+// Breaks text at blanks and indents each line by `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string lines;
   for (const std::string_view paragraph : envgen::split(text, '\n')) {
@@ -48,7 +48,7 @@ std::string row_of(std::string_view left, std::string_view right, std::size_t co
   return concat({line, right, "\n"});
 }
 
-// Of the first screen and of run.
+// Returns the options that the first screen and the help of run have in common.
 std::string common_options() {
   constexpr std::size_t kColumn = 27;
   std::string text =
@@ -71,7 +71,7 @@ std::string where_more_is() {
        "trainit help COMMAND, trainit help all; as a manual: trainit reference man | man -l -\n"});
 }
 
-// Three lines.
+// Returns three lines about an option.
 std::string paragraph_of(const Option& option) {
   constexpr std::size_t kVariableColumn = 40;
   constexpr std::size_t kIndent = 6;
@@ -87,7 +87,7 @@ std::string paragraph_of(const Option& option) {
   return values.empty() ? text : text + wrapped(values, kIndent);
 }
 
-// Its own: what run has is shown by topics.
+// Returns true for the command's own options. The options that run has are shown by topic.
 bool is_shown_with(const Option& option, Commands command) {
   if ((option.commands & command) == 0 || option.commands == kAll) return false;
   return (command & kJob) == 0 || (option.commands & kRun) == 0;
@@ -128,7 +128,7 @@ std::string help_of(const Command& command) {
   return text;
 }
 
-// `trainit help`
+// Returns the text of `trainit help`.
 std::string contents() {
   constexpr std::size_t kColumn = 12;
   std::string text = "Options by topic, for trainit help TOPIC:\n";

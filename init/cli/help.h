@@ -1,5 +1,5 @@
 #pragma once
-// The texts of help, all from the tables that the command line is parsed by: the first screen, one
+// The texts of help, made from the same tables as the command line parser: the first screen, one
 // command, one group of options, everything.
 
 #include <string>
@@ -9,33 +9,35 @@
 
 namespace cli {
 
-// What all of them are at most wide.
+// The maximum width of all texts.
 inline constexpr std::size_t kScreenColumns = 100;
 
-// `trainit --help`: one screen.
+// Returns the text of `trainit --help`: one screen.
 std::string usage();
-// `trainit copy --help`, `trainit help cache ls`; of all commands that share its first word.
+// Returns the text of `trainit copy --help` or `trainit help cache ls`. The text has all commands
+// with the first word `word`.
 std::string command_help(std::string_view word);
-// `trainit help grace`; also by the flag or the variable. "" = there is none.
+// Returns the text of `trainit help grace`. `word` can also be the flag or the variable. Returns ""
+// if there is no such option.
 std::string option_help(std::string_view word);
-// `trainit help stop`
+// Returns the text of `trainit help stop`.
 std::string topic_help(const Topic& topic);
-// `trainit help all`
+// Returns the text of `trainit help all`.
 std::string all_help();
 // Runs `trainit help [TOPIC | COMMAND | OPTION | all]`.
 int help_command(Arguments words);
 
 std::string version();
 
-// "--grace DURATION"
+// Returns "--grace DURATION".
 std::string flag_of(const Option& option);
-// "trainit cache ls [OPTIONS]"
+// Returns "trainit cache ls [OPTIONS]".
 std::string line_of(const Command& command);
-// What the commands of this first word are for, on one line.
+// Returns the purpose of the commands with this first word, on one line.
 std::string_view help_of_word(std::string_view word);
-// "hostfile check, hostfile convert: ", of an option that run has not.
+// Returns "hostfile check, hostfile convert: " for an option that run does not have.
 std::string owners_of(const Option& option);
-// "Takes a duration such as 8s. Default: 8s."; "".
+// Returns "Takes a duration such as 8s. Default: 8s.", or "".
 std::string values_of(const Option& option);
 
 }  // namespace cli

@@ -32,7 +32,7 @@ namespace {
 
 void say(const char* kind, const std::string& line) {
   const std::string shown = envgen::mask_secrets(line);
-  // Where the text to type is a part of it.
+  // The masked text can be one that the user should type.
   const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
   envgen::ShownLines lines;
   lines.add({"trainit: ", kind, shown, note});

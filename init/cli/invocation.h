@@ -16,18 +16,19 @@ inline constexpr int kFailed = exit_code::kOwnFailure;  // trainit's own failure
 
 using Arguments = std::span<const std::string>;
 
-// TRAINIT_RUN_DIR by the option, else as it is in `env`, and absolute: the ranks have directories
-// of their own.
+// Sets TRAINIT_RUN_DIR to the option, if given, and makes it absolute, because the ranks can have
+// other working directories.
 void set_run_dir(envgen::Environ& env, const std::string& option);
-// Prints `lines` on stdout; a failure to do so (a full disk, a closed pipe) is an exit code of 125.
+// Prints `lines` on stdout. Returns 0, or 125 if that failed (a full disk, a closed pipe).
 int print(const envgen::ShownLines& lines);
-// The same for a text that nobody else has a part in, or that its maker has made printable: help,
-// JSON, a drawn screen.
+// print() for a text that contains no untrusted data, or that its maker has escaped: help, JSON, a
+// drawn screen.
 int print_as_is(std::string_view text);
-// Prints `error` on stderr as one line; returns kFailed. Waits for its reader: not for PID 1.
+// Prints `error` on stderr as one line and returns kFailed. The call can block on the reader of
+// stderr, so PID 1 must not use it.
 int complain(const envgen::Error& error);
 void warn(const std::string& warning);
-// Prints `line` on stderr without a kind.
+// Prints `line` on stderr without "error" or "warning" before it.
 void remark(const std::string& line);
 
 }  // namespace cli

@@ -25,13 +25,13 @@ std::optional<Option> find_option(std::string_view flag, Commands command) {
 
 std::string called(Commands command) { return concat({"trainit ", name_of(command)}); }
 
-// "trainit status, trainit stacks": whose options `flag` is; "".
+// Returns the commands that have the option `flag` ("trainit status, trainit stacks"), or "".
 std::string owners_of(std::string_view flag) {
   Commands owners = 0;
   for (const Option& option : option_table()) {
     if (is_named(option, flag)) owners |= option.commands;
   }
-  // One that all jobs have is run's.
+  // An option of all jobs is listed as run's.
   if ((owners & kRun) != 0) owners = kRun;
   std::string text;
   for (Commands bit = 1; bit != 0 && bit <= owners; bit <<= 1U) {
@@ -40,7 +40,7 @@ std::string owners_of(std::string_view flag) {
   return text;
 }
 
-// What launchers call what has another name here.
+// The names in launchers of options that have another name in trainit.
 struct Elsewhere {
   std::string_view name;
   std::string_view here;
@@ -78,7 +78,7 @@ envgen::Error unknown_option(const std::string& flag, const Options& options) {
   return {kReading, flag, "no such option", std::move(fix)};
 }
 
-// Of `value`, or of the part of a list, that is not one of the words.
+// Adds a guess for `value`, or for the first part of a list, that is not one of the words.
 std::string with_word_guess(std::string fix, const Option& option, std::string_view value) {
   const WordList words = option.kind().words();
   if (!option.kind().many) return with_guess(std::move(fix), value, words);
@@ -107,7 +107,7 @@ envgen::Status apply_option(const Option& option, Options& options, std::string_
 
 constexpr std::string_view kVariablePrefix = "TRAINIT_";
 
-// Few of many: each option looks through them.
+// Returns only trainit's variables, because each option searches them.
 envgen::Environ own_part(const envgen::Environ& env) {
   std::vector<std::string> own;
   for (const std::string& entry : env.entries()) {
@@ -117,7 +117,7 @@ envgen::Environ own_part(const envgen::Environ& env) {
 }
 
 envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
-  if (options.command == kCopy) return {};  // they are of a job's datasets
+  if (options.command == kCopy) return {};  // the variables are for a job's datasets
   const envgen::Environ env = own_part(all);
   if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
@@ -130,7 +130,7 @@ envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
   return {};
 }
 
-// One option at arguments[at]; moves `at` behind it.
+// Applies the option at arguments[at] and moves `at` after it.
 envgen::Status apply_argument(std::span<const std::string> arguments, std::size_t& at,
                               Options& options) {
   const std::string_view argument = arguments[at];
@@ -171,7 +171,7 @@ std::string variable_name(const Option& option) {
 bool has_variable(const Option& option) { return !option.flag_only; }
 
 std::vector<std::string> variable_warnings(const envgen::Environ& env) {
-  // Ours, but no option's: hooks and jobs have them, and what these start.
+  // Variables without an option, which trainit sets for hooks and jobs and their child processes.
   constexpr std::string_view kEndedWith = "TRAINIT_EXIT_CODE";
   constexpr std::string_view kCopied = "TRAINIT_DATASET_";
   constexpr std::size_t kEditEvery = 4;

@@ -1,7 +1,7 @@
 #pragma once
-// The command line: one table of options, for all commands. Each option of a job, but those that
-// only make sense on a command line (--help, --json), has a variable TRAINIT_<OPTION>; a flag beats
-// the variable. Parsing is a function of its arguments and prints nothing.
+// The command line: one table of options for all commands. Most options of a job have a variable
+// TRAINIT_<OPTION>; exceptions only make sense on a command line (--help, --json). A flag has
+// priority over the variable. Parsing depends only on its arguments and prints nothing.
 
 #include <array>
 #include <bit>
@@ -26,7 +26,7 @@
 
 namespace cli {
 
-// Commands, as bits: an option may belong to several.
+// Commands as bits, because an option can belong to several.
 using Commands = std::uint32_t;
 inline constexpr Commands kRun = 1U << 0, kPlan = 1U << 1, kSnapshot = 1U << 2, kDoctor = 1U << 3;
 inline constexpr Commands kStatus = 1U << 4, kCheckpoint = 1U << 5, kExtend = 1U << 6,
@@ -39,14 +39,14 @@ inline constexpr Commands kPeerServe = 1U << 17, kPeerSession = 1U << 18, kPeerE
 inline constexpr Commands kInstall = 1U << 20, kReference = 1U << 21, kEnvironment = 1U << 22;
 inline constexpr Commands kRunReport = 1U << 23;
 inline constexpr Commands kStacks = 1U << 24;
-// Those that take a job's command: options end where it begins.
+// Commands that take a job's command: their options end where it begins.
 inline constexpr Commands kJob = kRun | kPlan | kSnapshot | kDoctor;
-// Those that speak to the instance that runs.
+// Commands that talk to the running instance.
 inline constexpr Commands kInstance = kStatus | kStacks | kCheckpoint | kExtend | kHold | kRelease;
 inline constexpr Commands kCache = kCacheLs | kCacheGc;
 inline constexpr Commands kPeer = kPeerServe | kPeerSession | kPeerEnd;
 inline constexpr Commands kAll = ~Commands{0};
-// By bit.
+// Names in the order of the bits.
 inline constexpr std::string_view kCommandNames[] = {"run",
                                                      "plan",
                                                      "snapshot",
@@ -74,8 +74,8 @@ inline constexpr std::string_view kCommandNames[] = {"run",
                                                      "stacks"};
 constexpr std::string_view name_of(Commands bit) { return kCommandNames[std::countr_zero(bit)]; }
 
-// An option that was given, and how strongly: a variable 0, a flag 1, a flag on top of those of a
-// snapshot 2.
+// An option that was given. Its layer is 0 for a variable, 1 for a flag, and 2 for a flag that is
+// added to those of a snapshot.
 struct Given {
   std::string_view name;  // "grace"
   std::string where;      // "--grace" or "TRAINIT_GRACE"
@@ -83,7 +83,7 @@ struct Given {
   int layer = 0;
 };
 
-// Of `trainit peer`.
+// Options of `trainit peer`.
 struct PeerRequest {
   std::string directory;
   std::string key;
@@ -95,7 +95,7 @@ struct PeerRequest {
 };
 
 struct Options {
-  envgen::Request request;  // its command is what follows the options
+  envgen::Request request;  // request.command is the text after the options
   std::string run_dir;
   std::string snapshot;  // plan: a file to replay
   std::optional<int> parent_death_signal;
@@ -106,8 +106,8 @@ struct Options {
   bool watch = false;
   sys::log::Level log_level = sys::log::Level::kInfo;
   sys::log::Format log_format = sys::log::Format::kHuman;
-  // Of single commands.
-  std::vector<std::string> checks;              // doctor; none = all of them
+  // Options of single commands.
+  std::vector<std::string> checks;              // doctor; empty = all checks
   std::string junit;                            // doctor: a file, or "-"
   std::int64_t check_timeout_ms = 30LL * 1000;  // doctor
   std::optional<copy::Owner> owner;             // copy
@@ -117,93 +117,98 @@ struct Options {
   bool keep_running = false;                    // checkpoint
   bool all_nodes = false;                       // status
   std::string out;                              // a file to write, or "-"
-  std::optional<ReportFormat> report_format;    // report; else by the ending of `out`
+  std::optional<ReportFormat> report_format;    // report; nullopt = by the extension of `out`
   std::optional<envgen::HostfileDialect> from;
   std::optional<envgen::HostfileDialect> to;
   std::string server_id;  // ranktable generate
   std::string hccn_conf;
   PeerRequest peer;
 
-  Commands command = kRun;            // whose line it is
-  std::vector<std::string> operands;  // of a command that takes no job's command
-  std::vector<Given> given;           // in that order; of two of the same name the last counts
+  Commands command = kRun;            // the command of this command line
+  std::vector<std::string> operands;  // arguments of a command without a job's command
+  std::vector<Given> given;           // order as given; the last one of a name applies
   int layers = 0;
 };
 
-// What an option does nothing without: one of these, and that it is not turned off. A flag is an
-// error without it. A variable is the default of an image or a platform, for the jobs that have it:
-// it waits.
+// A condition for an option to have an effect: one of these other options must be given and not
+// turned off. Otherwise a flag is an error. A variable is ignored instead, because it is the
+// default of an image or a platform for the jobs that meet the condition.
 struct Need {
   std::array<std::string_view, 2> any_of;
   bool (*met)(const Options& options, const envgen::Environ& env);
 };
 
-// A group of options, and the word by which `trainit help` shows it; "" for the last group, whose
-// options are shown with their commands.
+// A group of options. `name` is the word for `trainit help`. The last group has the name "", and
+// its options are shown with their commands.
 struct Topic {
   std::string_view name;
   std::string_view title;
 };
 
-// What follows from the kind of an option's value, and from the member that it sets.
+// The properties of an option that follow from the kind of its value and from the member that it
+// sets.
 struct OptionKind {
-  // `again`: not the first of its name on this command line. A flag that may be repeated adds to
-  // those before it, and replaces the variable's.
+  // Sets the option. `again` says that the name was already on this command line. A flag that can
+  // be repeated adds its value to the earlier flags. The first flag replaces the value of the
+  // variable.
   Parsed<void> (*set)(Options& options, std::string_view value, bool again) = nullptr;
-  std::string_view accepts;                   // what a value looks like
-  std::string (*list)() = nullptr;            // the rest of that, where a table has it
-  WordList (*words)() = nullptr;              // all values, where these are words
-  bool many = false;                          // several of them, with commas between
-  bool (*is_on)(Options& options) = nullptr;  // of what is on or off: off it needs nothing
+  std::string_view accepts;                   // text that describes a value
+  std::string (*list)() = nullptr;            // the rest of that text, from a table
+  WordList (*words)() = nullptr;              // all values, if they are words
+  bool many = false;                          // a list with commas is accepted
+  bool (*is_on)(Options& options) = nullptr;  // false: the option is turned off and needs no other
 };
 
 struct Option {
   std::string_view name;           // "grace" for --grace and TRAINIT_GRACE
-  std::string_view value;          // what it takes, "DURATION"; "" = a switch
-  std::string_view help;           // understandable alone, without the group and other options
-  std::string_view standard = {};  // the value without it; "" = none, or off
+  std::string_view value;          // the value's name, "DURATION"; "" = a switch
+  std::string_view help;           // understandable without the group and other options
+  std::string_view standard = {};  // the default; "" = no value, or off
   OptionKind (*kind)() = nullptr;
   Commands commands = kJob;
   char letter = '\0';     // "-o"
-  bool flag_only = true;  // it has no variable
-  bool common = false;    // most jobs need it: it stands on the first screen of help
+  bool flag_only = true;  // the option has no variable
+  bool common = false;    // most jobs need it, so the first screen of help has it
   const Topic* topic = nullptr;
   const Need* need = nullptr;
 
-  // What a value looks like, for errors.
+  // Returns a text that describes a value, for errors.
   [[nodiscard]] std::string accepts() const;
 };
 std::uint32_t option_count();
 Option option_at(std::uint32_t at);
-// All of them, in the order of their topics; each is put together when it is looked at.
+// Returns all options in the order of their topics. An option is assembled when it is read.
 inline auto option_table() {
   return std::views::iota(std::uint32_t{0}, option_count()) | std::views::transform(option_at);
 }
-std::span<const Topic> topics();  // those with a name
+std::span<const Topic> topics();  // only those with a name
 
-// "grace" -> "TRAINIT_GRACE".
+// Returns "TRAINIT_GRACE" for "grace".
 std::string variable_name(const Option& option);
-// Whether that variable is read. One that is not belongs to the image (TRAINIT_VERSION, say).
+// Returns true if the variable is read. A variable that is not read belongs to the image
+// (TRAINIT_VERSION, for example).
 bool has_variable(const Option& option);
 
 // Returns the last occurrence of option `name`; nullptr if it was not given.
 const Given* find_given(const Options& options, std::string_view name);
 
-// What to say of variables that are none of an option, but look like one that was meant:
-// "TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?" Others may use the prefix.
+// Returns warnings about variables that belong to no option, but whose name is similar to one:
+// "TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?" Other programs can use the
+// prefix, so there is no warning for other names.
 std::vector<std::string> variable_warnings(const envgen::Environ& env);
 
-// Variables of `env` first, then the arguments. Options of a job's command end at "--" or at the
-// first argument that is none; what follows is the command, as it stands. Other commands' operands
-// stand among their options. An option that the command does not use is an error.
+// Reads the variables of `env` first, then the arguments. The options of a job's command end at
+// "--" or at the first argument that is no option. The rest is the command, unchanged. Operands of
+// other commands can be between their options. An option that the command does not use is an error.
 envgen::Result<Options> parse_options(std::span<const std::string> arguments,
                                       const envgen::Environ& env, Commands command = kRun);
-// The same on top of `options`; a job's command replaces the one that is there.
+// Reads arguments on top of `options`. A job's command replaces the one in `options`.
 envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
 
-// Options that contradict each other are errors, if both were given alike. A flag is not spoiled by
-// the default of an image or a platform: a variable that it leaves without a meaning is dropped.
-// Only for who runs or plans a job. `env`: as parse_options had it; the grace depends on it.
+// Checks for options that contradict each other. A contradiction is an error if both were given in
+// the same layer. If a flag makes a variable meaningless, the variable is dropped, because it is a
+// default of an image or a platform. Call it only to run or plan a job. `env` must be that of
+// parse_options(), because the grace depends on it.
 envgen::Status check_options(Options& options, const envgen::Environ& env);
 
 }  // namespace cli

@@ -16,7 +16,8 @@ envgen::Status contradiction(const Given& given, std::string found, std::string 
   return envgen::fail("reading the options", given.where, std::move(found), std::move(fix));
 }
 
-// Of two flags. A variable is another matter: the flag says what is meant.
+// Refuses two flags that contradict each other. With a variable there is no contradiction, because
+// the flag has priority.
 envgen::Status check_fan_out(const Options& options) {
   const Given* fan_out = find_given(options, "fan-out");
   const Given* framework = find_given(options, "framework");
@@ -29,8 +30,9 @@ envgen::Status check_fan_out(const Options& options) {
                        "leave one of them out: --fan-out starts the ranks of pytorch");
 }
 
-// A job that saves and is rescheduled does not restart by itself. Parameters of the weaker side are
-// dropped; a signal that the platform sends is not: unmapped it would kill the job.
+// A job that saves and is rescheduled is not also restarted. Parameters of the lower layer are
+// dropped. A mapped signal is not dropped: the platform sends it, and unmapped it would kill the
+// job.
 envgen::Status check_restarts_or_checkpoints(Options& options) {
   Request& request = options.request;
   const Given* restarts = find_given(options, "max-restarts");
@@ -60,8 +62,8 @@ envgen::Status check_restarts_or_checkpoints(Options& options) {
   return {};
 }
 
-// An option that does nothing without another one. Where that one was turned off at least as
-// strongly (--max-restarts 0), nothing is what was meant.
+// Refuses an option that has no effect without another option. If the other one was turned off in
+// the same or a higher layer (--max-restarts 0), no effect is intended, and there is no error.
 envgen::Status check_need(const Options& options, const Given& given, const Need& need) {
   std::string wanted;
   for (const std::string_view name : need.any_of) {
@@ -78,7 +80,7 @@ envgen::Status check_needs(Options& options, const envgen::Environ& env) {
   for (const Option& option : option_table()) {
     if (option.need == nullptr) continue;
     const Given* given = find_given(options, option.name);
-    if (given == nullptr || given->layer == 0) continue;  // a variable waits for its need
+    if (given == nullptr || given->layer == 0) continue;  // a variable waits for its condition
     const auto is_on = option.kind().is_on;
     const bool off = is_on != nullptr && !is_on(options);
     if (off || option.need->met(options, env)) continue;
@@ -91,7 +93,7 @@ envgen::Status check_needs(Options& options, const envgen::Environ& env) {
   return {};
 }
 
-// A save with nobody to go on for it.
+// Refuses a save after which the job would not continue.
 envgen::Status check_watches(Options& options) {
   envgen::Observation& observe = options.request.observe;
   const bool perf = observe.perf_threshold_ppm > 0;
@@ -120,7 +122,8 @@ envgen::Status check_data(const Options& options) {
   return {};
 }
 
-// The grace counts from the stop request: a drain as long would leave the job nothing of it.
+// Refuses a drain that is not shorter than the grace. Both begin at the stop request, so the job
+// would have no time left.
 envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
   const Given* drain = find_given(options, "drain");
   const std::int64_t drain_ms = options.request.policy.drain_ms;

@@ -1,4 +1,4 @@
-// The table of the options.
+// The table of options.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ using envgen::TorchLauncher;
 
 // --- Rows ---
 
-// The struct that a member is of. One more struct is one more line.
+// Returns the struct that contains the member. A further struct needs one more entry.
 template <class M, class S>
 S& part(Options& options, M S::* /*member*/) {
   const auto parts = std::tie(options, options.request, options.request.policy,
@@ -38,7 +38,8 @@ S& part(Options& options, M S::* /*member*/) {
   return std::get<S&>(parts);
 }
 
-// A function for each kind and type of member, not for each row.
+// Parses a value into a member. The template makes one function per kind and type of member, not
+// per row.
 template <class T, class Target>
 Parsed<void> parse_into(Parsed<T> (*parse)(std::string_view), std::string_view text, Target& target,
                         bool again) {
@@ -91,7 +92,7 @@ constexpr Option row(std::string_view name, std::string_view value, std::string_
           .kind = kKindOf,
           .flag_only = false};
 }
-// Of one out of a list of words.
+// A row whose value is one word of a list.
 template <const auto& kWords, auto kMember>
 constexpr Option word_row(std::string_view name, std::string_view value, std::string_view help,
                           std::string_view standard = {}) {
@@ -110,13 +111,13 @@ constexpr Option needs(const Need& need, Option option) {
   option.need = &need;
   return option;
 }
-// Of these commands, instead of those that take a job.
+// Changes the commands of an option, which by default are those that take a job.
 constexpr Option of(Commands commands, Option option) {
   option.commands = commands;
   option.flag_only = option.flag_only || (commands & kJob) == 0;
   return option;
 }
-// One of those that the first screen of help shows.
+// Marks an option for the first screen of help.
 constexpr Option common(Option option) {
   option.common = true;
   return option;
@@ -127,7 +128,7 @@ constexpr Option flag(Option option, char letter = '\0') {
   return option;
 }
 
-// --- What options do nothing without ---
+// --- Conditions for an effect ---
 
 bool restarts(const Options& o) { return o.request.max_restarts.value_or(0) > 0; }
 bool elastic(const Options& o) { return o.request.policy.elastic; }
@@ -154,7 +155,7 @@ constexpr Need kPerf = {{"perf-threshold"}, [](const Options& o, const Environ&)
 constexpr Need kStall = {{"stall-timeout"}, [](const Options& o, const Environ&) {
                            return o.request.observe.stall_ms > 0;
                          }};
-// A variable for datasets that is empty says that this job has none.
+// An empty variable for datasets says that this job has none.
 constexpr Need kDataset = {{"data"}, [](const Options& o, const Environ& env) {
                              return !o.request.data.specs.empty() || env.get("TRAINIT_DATA");
                            }};
@@ -169,7 +170,7 @@ Parsed<void> fan_out(Options& options, std::string_view text, bool /*again*/) {
 }
 
 // --- The table ---
-// Each text says by itself what the option is about: it is read in grep's output and in a menu.
+// Each help text is understandable alone, because users read it in grep's output and in a menu.
 
 constexpr Option kNodes[] = {
     of(kJob | kTableConvert,
@@ -601,16 +602,16 @@ constexpr Topic kTopics[] = {{"nodes", "Platform, framework and nodes"},
 
 constexpr std::span<const Option> kRows[] = {
     kNodes,   kLinks, kRanks, kConda, kDatasets,     kFiles,   kStop,
-    kRestart, kWatch, kDebug, kHooks, kChecksBefore, kSandbox, kOthers};  // as kTopics
+    kRestart, kWatch, kDebug, kHooks, kChecksBefore, kSandbox, kOthers};  // same order as kTopics
 static_assert(std::size(kRows) == std::size(kTopics));
 
-// --- The table as the program carries it ---
+// --- Packed form in the program ---
 
 consteval std::array<std::string_view, 4> texts_of(const Option& option) {
   return {option.name, option.value, option.help, option.standard};
 }
 
-// Their number, and the bytes of their texts.
+// Returns the number of rows and the total bytes of their texts.
 consteval std::pair<std::size_t, std::size_t> sizes_of_rows() {
   std::size_t count = 0;
   std::size_t bytes = 0;
@@ -636,7 +637,7 @@ struct Table {
   std::array<Packed, kCount> rows{};
   envgen::PackedTexts<sizes_of_rows().second> texts;
 };
-// Apart from what has no addresses.
+// The pointers, in an array separate from the data without addresses.
 struct Addresses {
   std::array<OptionKind (*)(), kCount> kind{};
   std::array<const Need*, kCount> need{};

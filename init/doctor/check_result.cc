@@ -20,7 +20,8 @@ std::size_t index_of(CheckStatus verdict) { return static_cast<std::size_t>(verd
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
-// Characters of UTF-8; wide ones count as one, which costs a ragged edge and nothing else.
+// Returns the number of UTF-8 characters. A wide one counts as one, which only makes the table's
+// edge uneven.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return !continues(c); }));
@@ -33,7 +34,7 @@ std::string padded(std::string_view text, std::size_t columns) {
   return result;
 }
 
-// The first `columns` characters at most, cut behind a blank where there is one.
+// Takes at most `columns` characters off the front, cut at a blank if possible.
 std::string_view take_columns(std::string_view& text, std::size_t columns) {
   std::size_t end = 0;
   std::size_t blank = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// The result of a check of the machine (trainit doctor, --preflight, the health monitor), and the
-// reports made of it: a table for people, JSON for machines, JUnit's XML for CI systems.
+// The result of a check of the machine (trainit doctor, --preflight, the health monitor). Results
+// are reported as a table for users, JSON for programs, or JUnit's XML for CI systems.
 
 #include <array>
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace envgen {
 
 enum class CheckStatus : std::uint8_t {
   kOk,
-  kSkipped,  // does not apply here, or cannot be known: `found` says why
-  kWarning,  // the job may run into it
+  kSkipped,  // does not apply here, or cannot be determined: `found` says why
+  kWarning,  // the job may have a problem with it
   kFailed,   // the job would fail
 };
 inline constexpr std::array<std::string_view, 4> kVerdictNames = {"ok", "skipped", "warning",
@@ -25,11 +25,11 @@ inline constexpr std::array<std::string_view, 4> kVerdictNames = {"ok", "skipped
 std::string_view verdict_name(CheckStatus verdict);
 
 struct CheckResult {
-  std::string check;  // "shm", as in --only
-  std::string place;  // which of several: "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
+  std::string check;  // name of the check, as in --only: "shm"
+  std::string place;  // object, e.g. "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
   CheckStatus verdict = CheckStatus::kOk;
   std::string found;
-  std::string fix;  // what to do; never "" for a warning or a failure
+  std::string fix;  // the remedy; never "" for a warning or a failure
 
   bool operator==(const CheckResult&) const = default;
 };
@@ -40,7 +40,7 @@ inline void fields(FieldVisitor& v, CheckResult& result) {
   v("found", result.found);
   v("fix", result.fix);
 }
-// "shm: /dev/shm: 64 MiB; give the container --shm-size 8g"
+// Returns "shm: /dev/shm: 64 MiB; give the container --shm-size 8g".
 std::string to_line(const CheckResult& result);
 
 struct CheckCounts {
@@ -50,19 +50,20 @@ struct CheckCounts {
   int failed = 0;
 };
 CheckCounts count_results(std::span<const CheckResult> results);
-// "14 ok, 1 warning, 0 failed, 3 skipped"
+// Returns "14 ok, 1 warning, 0 failed, 3 skipped".
 std::string counts_to_text(const CheckCounts& counts);
 
-// `columns`: of the terminal; 0 = lines as long as they are. The last line has the counts.
+// Returns a table. `columns` is the terminal's width; 0 leaves the lines unbroken. The last line
+// has the counts.
 std::string results_to_text(std::span<const CheckResult> results, bool colour, int columns);
-// {"ok", "warnings", "failed", "skipped", "results": [{"check", "place", "verdict", "found",
-// "fix"}]}
+// Returns {"ok", "warnings", "failed", "skipped", "results": [{"check", "place", "verdict",
+// "found", "fix"}]}.
 std::string results_to_json(std::span<const CheckResult> results);
-// One suite, a case for each result. A warning is a case that passed with its text in system-out,
-// which JUnit has no other word for.
+// Returns one suite with a case for each result. A warning is a passed case with its text in
+// system-out, because JUnit has no status for warnings.
 std::string results_to_junit(std::span<const CheckResult> results, std::string_view host);
 
-// Bytes for a pipe between processes of ours. Control characters become blanks.
+// Returns bytes for a pipe between trainit's processes. Control characters become blanks.
 std::string encode_results(std::span<const CheckResult> results);
 Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
 

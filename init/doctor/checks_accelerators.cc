@@ -1,4 +1,4 @@
-// What the drivers' own tools say of the accelerators.
+// Checks of accelerators with the drivers' own tools.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ namespace {
 constexpr const char* kReset =
     "drain the node and reset the GPU (nvidia-smi --gpu-reset), or reboot the host";
 
-// The tool gets less than the check, so that its being late is told in its own words.
+// Returns the tool's time limit, shorter than the check's, so that the tool's own time-out is
+// reported.
 std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10; }
 
 envgen::CheckResult fault_of(envgen::Error error) {
@@ -63,7 +64,7 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
   if (gpu.repair_pending) {
     results.push_back(warning("bad memory is taken out of use at its next reset", kReset, place));
   }
-  constexpr std::uint64_t kMaxRetired = 60;  // from which on NVIDIA replaces a card
+  constexpr std::uint64_t kMaxRetired = 60;  // NVIDIA replaces a card from this number on
   if (gpu.retired_pages >= kMaxRetired) {
     results.push_back(warning(count_text(gpu.retired_pages, "page") + " of its memory retired",
                               "have the card replaced", place));
@@ -75,7 +76,7 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
   }
 }
 
-// What makes a job slow, or fail later.
+// Reports conditions that slow a job down, or fail it later.
 void check_condition(const envgen::Gpu& gpu, Results& results) {
   const std::string place = gpu_place(gpu);
   if (!gpu.fabric.empty()) {
@@ -97,17 +98,18 @@ void check_condition(const envgen::Gpu& gpu, Results& results) {
   }
 }
 
-// The driver itself takes some hundred MiB.
+// Returns true for memory without a process. The driver itself takes some hundred MiB.
 bool has_unowned_memory(const envgen::Gpu& gpu) {
   constexpr std::uint64_t kMinMib = 1024;
   constexpr std::uint64_t kPart = 20;
   return gpu.pids.empty() && !gpu.mig && gpu.used_mib >= std::max(kMinMib, gpu.memory_mib / kPart);
 }
 
-// Of our own pid namespace we know nothing there: any process is somebody's.
+// Returns false while a job runs: every process on the device can then be the job's.
 bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kMonitor; }
 
-// What it has by now; each read of the device is a line. A file stands for it in tests.
+// Returns the current content of the kernel's log; each read of the device returns one line. Tests
+// use a file instead.
 envgen::Result<std::string> kernel_log(const std::string& path) {
   constexpr std::size_t kMaxBytes = 8U << 20;
   const sys::Fd log(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -117,7 +119,7 @@ envgen::Result<std::string> kernel_log(const std::string& path) {
   std::array<char, 8192> line;
   while (text.size() < kMaxBytes) {
     const ssize_t count = ::read(log.get(), line.data(), line.size());
-    // EPIPE: older lines were overwritten meanwhile.
+    // EPIPE: older lines were overwritten in the meantime.
     if (count < 0 && (errno == EINTR || errno == EPIPE)) continue;
     if (count < 0 && errno != EAGAIN) {
       return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
@@ -159,7 +161,7 @@ Results check_gpu(const Context& context) {
   if (!results.empty()) return results;
   auto report = envgen::parse_nvidia_smi(output, "nvidia-smi -q -x");
   if (!report) {
-    // A container without a GPU has the tool too.
+    // A container without a GPU can contain the tool, too.
     const bool none = output.find("No devices were found") != std::string::npos;
     return {none ? skipped("nvidia-smi finds no device") : fault_of(report.error())};
   }

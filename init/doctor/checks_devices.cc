@@ -1,5 +1,5 @@
-// Accelerators as the container shows them: device nodes, the variables of the container runtimes,
-// and the rank table that names them.
+// Checks of accelerators from inside the container: device nodes, the variables of container
+// runtimes, and the rank table that names the devices.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,11 +20,11 @@ namespace {
 
 struct Kind {
   std::string_view name;
-  std::string_view prefix;             // of the name under /dev; digits follow
-  std::array<const char*, 3> control;  // nodes that every process needs too
-  std::string_view runtime_variable;   // which of them the container was to get
-  std::string_view process_variable;   // which of those a process may use
-  const char* fix;                     // how a container gets them
+  std::string_view prefix;             // start of the name under /dev; digits follow
+  std::array<const char*, 3> control;  // further nodes that every process needs
+  std::string_view runtime_variable;   // names the devices that the container should get
+  std::string_view process_variable;   // names the devices that a process may use
+  const char* fix;                     // advice to give them to a container
 };
 
 constexpr std::array<Kind, 3> kKinds = {{
@@ -49,8 +49,8 @@ constexpr std::array<Kind, 3> kKinds = {{
      "each node; in Kubernetes ask for huawei.com/Ascend910"},
 }};
 
-// The numbers behind the prefix: nvidiactl and davinci_manager are none, and davinci10 does not
-// come before davinci2.
+// Returns the sorted numbers after the prefix. nvidiactl and davinci_manager have no number, and
+// davinci10 comes after davinci2.
 std::vector<int> numbers_of(const std::vector<std::string>& names, std::string_view prefix) {
   std::vector<int> numbers;
   for (const std::string& name : names) {
@@ -71,7 +71,7 @@ bool is_missing(const std::vector<int>& numbers, int wanted) {
   return std::ranges::find(numbers, wanted) == numbers.end();
 }
 
-// "0-3,6" as numbers; nothing where an item is none (a UUID, "all", "Ascend910-0").
+// Returns "0-3,6" as numbers, or nullopt if an item is not a number (a UUID, "all", "Ascend910-0").
 std::optional<std::vector<int>> numbers_listed(std::string_view list) {
   constexpr std::uint64_t kMax = 1024;
   std::vector<int> numbers;
@@ -85,7 +85,8 @@ std::optional<std::vector<int>> numbers_listed(std::string_view list) {
   return numbers;
 }
 
-// While a job runs its devices are left alone: opening one may wake a driver that is in trouble.
+// Returns why a device node cannot be used, or "". While a job runs, the device is not opened,
+// because that can wake a driver with a fault.
 std::string fault_of_node(const Context& context, const std::string& path) {
   const std::string file = context.root + path;
   if (context.occasion == Occasion::kMonitor) {
@@ -115,7 +116,7 @@ void check_nodes(const Context& context, const Kind& kind, const std::vector<int
 
 void check_variables(const Context& context, const Kind& kind, const std::vector<int>& numbers,
                      Results& results) {
-  // A runtime may number anew what it hands in, so that only the count says something.
+  // A runtime can renumber the devices of a container, so only their count is compared.
   const std::string_view given = context.env.get_or(kind.runtime_variable, "");
   const auto wanted = numbers_listed(given);
   if (wanted && wanted->size() > numbers.size()) {

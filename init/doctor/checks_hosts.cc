@@ -1,4 +1,5 @@
-// The job's other nodes: whether their names are known, and whether they answer.
+// Checks of the job's other nodes: whether their names can be resolved, and whether the nodes
+// answer.
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -23,11 +24,11 @@ namespace {
 
 using envgen::CheckStatus;
 
-constexpr std::size_t kShards = 8;      // processes that ask for names,
-constexpr std::size_t kMaxPeers = 500;  // or more: each of its peers takes one a descriptor
+constexpr std::size_t kShards = 8;      // processes, unless kMaxPeers requires more
+constexpr std::size_t kMaxPeers = 500;  // limit for nodes per process, as each needs a descriptor
 constexpr std::int64_t kNameMs = 5000;
 
-// Calls `examine` for the peers, some at a time in processes of their own.
+// Calls `examine` for the nodes, in several processes.
 Results in_shards(const Context& context,
                   Results (*examine)(const Context&, std::span<const OtherNode>)) {
   std::vector<Part> parts;
@@ -73,11 +74,11 @@ struct Try {
   const OtherNode* node = nullptr;
   sys::Fd socket;
   std::string fault;
-  bool unknown = false;  // where it is: the image cannot ask
+  bool unknown = false;  // the image cannot resolve the name
   bool done = false;
 };
 
-// IPv4 or IPv6; -1 and errno when it cannot even be tried.
+// Begins a connection by IPv4 or IPv6. Returns -1 and sets errno if not even that is possible.
 sys::Fd begin_connect(const std::string& address, int port) {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -129,7 +130,7 @@ void look(Try& one) {
   socklen_t size = sizeof error;
   ::getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   one.done = true;
-  // Nobody listens there, and somebody says so: the node is alive.
+  // A refusal without a listener means that the node is alive.
   if (error != 0 && error != ECONNREFUSED && error != ECONNRESET) {
     one.fault = sys::errno_text(error);
   }
@@ -174,7 +175,7 @@ Results peers_answer(const Context& context, std::span<const OtherNode> other_no
   return results;
 }
 
-// One line for all: a job may have a thousand nodes.
+// Returns one result for all nodes, because a job can have a thousand.
 Results summed_up(const Context& context, const Results& results, std::string_view good,
                   std::string_view bad, const std::string& fix) {
   std::vector<std::string> faults;
@@ -190,7 +191,7 @@ Results summed_up(const Context& context, const Results& results, std::string_vi
   if (!faults.empty()) {
     std::string found =
         std::to_string(faults.size()) + all + std::string(bad) + ": " + listed(faults);
-    // Before a job the others may be on their way.
+    // Before a job the other nodes may still be starting.
     const bool early = context.occasion == Occasion::kPreflight;
     return {early ? warning(std::move(found), fix) : failed(std::move(found), fix)};
   }

@@ -1,4 +1,5 @@
-// The kernel: its version, what it or a seccomp profile answers, its clocks, who we are to it.
+// Checks of the kernel: its version, the calls that it or a seccomp profile refuses, its clocks,
+// and this process's user.
 
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -24,7 +25,8 @@
 namespace doctor {
 namespace {
 
-// 0: it works, or would with other arguments; else the errno of a kernel or profile without it.
+// Returns 0 if the call works, or would work with other arguments. Otherwise returns the errno of a
+// kernel or profile without the call.
 int refusal(long result) {
   if (result >= 0) return 0;
   return errno == ENOSYS || errno == EPERM || errno == EACCES ? errno : 0;
@@ -48,7 +50,7 @@ int try_ptrace() { return refusal(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr))
 struct Probe {
   std::string_view name;
   int (*answer)();
-  const char* found;  // what a refusal means; nullptr = nothing that a job would miss
+  const char* found;  // the effect of a refusal; nullptr = no effect on a job
   const char* fix;
 };
 
@@ -61,7 +63,7 @@ constexpr std::array<Probe, 5> kKernelProbes = {{
     {"memfd_create", try_memfd, "frameworks share tensors by it", "allow it in the profile"},
 }};
 
-// What the default profiles of engines refuse, and most jobs do without.
+// Calls that the default profiles of container engines refuse, and that most jobs do not need.
 constexpr std::array<Probe, 5> kSeccompProbes = {{
     {"clone3", try_clone3, nullptr, nullptr},
     {"pidfd_open", try_pidfd_open, nullptr, nullptr},
@@ -70,7 +72,8 @@ constexpr std::array<Probe, 5> kSeccompProbes = {{
     {"ptrace", try_ptrace, nullptr, nullptr},
 }};
 
-// Each in a child: a profile may kill for a call, and ptrace changes who its parent is to it.
+// Runs each probe in a child, because a profile can kill for a call, and ptrace changes the
+// relation to the parent.
 Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   std::vector<Part> parts;
   parts.reserve(probes.size());
@@ -85,7 +88,7 @@ Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   return run_all(parts, limit_ms);
 }
 
-// What was refused, one result each where it matters; `said` gets the others.
+// Returns a result for each refusal that matters. `said` gets the other refusals.
 Results judge(std::span<const Probe> probes, const Results& answers,
               std::vector<std::string>& said) {
   Results results;
@@ -120,8 +123,8 @@ bool is_older(std::string_view release, int major, int minor) {
          std::pair(static_cast<std::uint64_t>(major), static_cast<std::uint64_t>(minor));
 }
 
-// It tells a version of its own, which says nothing of what it can do: "4.19.0-gvisor", before that
-// 4.4.0 with this line (pkg/sentry/syscalls/linux/linux64.go).
+// Returns true for gVisor, whose version says nothing about its features. The version is
+// "4.19.0-gvisor", earlier 4.4.0 with the line below (pkg/sentry/syscalls/linux/linux64.go).
 bool is_gvisor(const utsname& name) {
   return std::string_view(name.release).find("gvisor") != std::string_view::npos ||
          std::string_view(name.version) == "#1 SMP Sun Jan 10 15:06:54 PST 2016";
@@ -152,7 +155,7 @@ Results check_seccomp(const Context& context) {
   std::vector<std::string> said;
   const Results answers = answers_of(kSeccompProbes, context.limit_ms * 8 / 10);
   Results results = judge(kSeccompProbes, answers, said);
-  // Before glibc 2.34 nobody asks for it, from then on only ENOSYS sends it to the old call.
+  // glibc before 2.34 does not call clone3. Later versions use the old call only after ENOSYS.
   if (!answers.empty() && answers[0].found.find("EPERM") != std::string::npos) {
     results.push_back(failed("EPERM: programs of glibc 2.34 or newer cannot start threads",
                              "update the container runtime (Docker 20.10.10), whose profile "

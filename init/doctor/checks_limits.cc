@@ -1,4 +1,4 @@
-// What the kernel limits a process or a container to: locked memory, open files, processes.
+// Checks of the kernel's limits for a process or a container: locked memory, open files, processes.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ struct Limit {
 
 constexpr std::uint64_t kInfinite = ~0ULL;
 
-// What the job will have: --rlimit, else ours.
+// Returns the job's limit: that of --rlimit, otherwise trainit's own.
 Limit limit_of(const Context& context, int resource) {
   const auto given = std::ranges::find(context.limits, resource, &envgen::ResourceLimit::resource);
   if (given != context.limits.end()) return {given->soft, given->hard};
@@ -78,7 +78,7 @@ Results check_nofile(const Context& context) {
 }
 
 Results check_pids(const Context& context) {
-  // Threads count: those of the framework's pools, and the data loaders with theirs.
+  // Threads count, too: those of the framework's pools, and the data loaders with theirs.
   constexpr std::uint64_t kTasksOfRank = 256;
   constexpr std::uint64_t kMinOfRank = 32;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});
@@ -94,7 +94,7 @@ Results check_pids(const Context& context) {
     name = "nproc";
   }
   if (limit == kInfinite) return {ok("unlimited")};
-  const std::uint64_t used = context.tasks;  // without those of the checks
+  const std::uint64_t used = context.tasks;  // excludes the tasks of the checks
   const std::uint64_t left = limit > used ? limit - used : 0;
   const auto ranks = static_cast<std::uint64_t>(std::max(context.ranks, 1));
   const std::string found = name + " " + std::to_string(limit) + ", " + std::to_string(left) +
@@ -102,7 +102,7 @@ Results check_pids(const Context& context) {
   const char* fix =
       "start the container with a higher --pids-limit; in Kubernetes raise the kubelet's "
       "podPidsLimit";
-  // While it runs, the job itself has taken what it needs.
+  // A running job has already taken what it needs.
   const bool runs = context.occasion == Occasion::kMonitor;
   if (left < ranks * kMinOfRank) return {runs ? warning(found, fix) : failed(found, fix)};
   if (left < ranks * kTasksOfRank && !runs) return {warning(found, fix)};

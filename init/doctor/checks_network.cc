@@ -1,4 +1,4 @@
-// The network as the communication libraries will use it.
+// Checks of the network as the communication libraries will use it.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr std::array<Variable, 5> kVariables = {{{"NCCL_SOCKET_IFNAME", false},
                                                  {"MCCL_SOCKET_IFNAME", true}}};
 
 bool is_up(const Context& context, const std::string& name) {
-  // Those without a carrier of their own (lo, tun, some veth) say "unknown".
+  // Interfaces without a carrier (lo, tun, some veth) report "unknown".
   const std::string state = text_of(context, "/sys/class/net/" + name + "/operstate");
   return state == "up" || state == "unknown" || state.empty();
 }
@@ -60,7 +60,7 @@ NamedInterfaces named_interfaces(std::string_view list, bool exact,
   std::vector<bool> hit(interfaces.size());
   for (std::string& item : split_list(list)) {
     bool found = false;
-    item.resize(std::min(item.find(':'), item.size()));  // NCCL takes a port behind it
+    item.resize(std::min(item.find(':'), item.size()));  // NCCL accepts a port after the name
     for (std::size_t i = 0; i < interfaces.size(); ++i) {
       const bool matches = whole ? interfaces[i] == item : interfaces[i].starts_with(item);
       hit[i] = hit[i] || matches;

@@ -1,4 +1,4 @@
-// RDMA as NCCL and HCCL will use it: InfiniBand and RoCE, by /sys/class/infiniband
+// Checks of RDMA as NCCL and HCCL will use it: InfiniBand and RoCE, by /sys/class/infiniband
 // (https://docs.kernel.org/admin-guide/abi-stable.html, sysfs-class-infiniband).
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPorts = "/sys/class/infiniband/";
 
-// "4: ACTIVE" -> "ACTIVE"
+// Returns "ACTIVE" for "4: ACTIVE".
 std::string_view word_of(std::string_view text) {
   const std::size_t colon = text.find(": ");
   return colon == std::string_view::npos ? text : text.substr(colon + 2);
@@ -23,7 +23,7 @@ std::string_view word_of(std::string_view text) {
 struct Ports {
   std::vector<std::string> active;
   std::vector<std::string> down;                           // "mlx5_1 port 1 (DOWN, Polling)"
-  std::map<std::uint64_t, std::vector<std::string>> mtus;  // of the network devices of RoCE
+  std::map<std::uint64_t, std::vector<std::string>> mtus;  // network devices of RoCE by their MTU
 };
 
 void read_mtus(const Context& context, const std::string& device, Ports& ports) {
@@ -50,7 +50,7 @@ void read_ports(const Context& context, const std::string& device, Ports& ports)
 }
 
 void check_mtus(const Ports& ports, Results& results) {
-  constexpr std::uint64_t kFull = 4200;  // RDMA's 4096 bytes, and the headers
+  constexpr std::uint64_t kFull = 4200;  // RDMA's 4096 bytes plus the headers
   if (ports.mtus.empty()) return;
   if (ports.mtus.size() > 1) {
     std::vector<std::string> each;

@@ -1,4 +1,4 @@
-// What the job shares: memory, shared memory, CPUs.
+// Checks of what the job shares with others: memory, shared memory, CPUs.
 
 #include <sched.h>
 #include <sys/statvfs.h>
@@ -104,7 +104,7 @@ Results check_memory(const Context& context) {
 Results check_cpu(const Context& context) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // More than 1024 CPUs do not fit.
+  // The call fails with more than 1024 CPUs.
   if (::sched_getaffinity(0, sizeof set, &set) != 0) {
     return {skipped("the CPUs cannot be counted: " + sys::errno_text(errno))};
   }

@@ -1,4 +1,4 @@
-// Directories that the job writes, and data sets that it only reads.
+// Checks of directories that the job writes, and of datasets that it only reads.
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -22,13 +22,13 @@ namespace {
 struct Directory {
   std::string path;
   std::string use;            // "of the logs"
-  std::uint64_t least_bytes;  // below it a warning
-  bool needed = false;        // the job fails where it cannot be written
+  std::uint64_t least_bytes;  // less free space is a warning
+  bool needed = false;        // the job fails if it is not writable
 };
 
 constexpr std::uint64_t kGiB = 1ULL << 30;
 
-// The directory itself, or the one in which it would be made.
+// Returns the directory itself, or the nearest existing parent directory.
 std::string existing_part(std::string path) {
   while (path.size() > 1 && ::access(path.c_str(), F_OK) != 0 &&
          (errno == ENOENT || errno == ENOTDIR)) {
@@ -84,7 +84,8 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-// "36 35 98:0 /mnt1 /data rw,noatime master:1 - ext3 /dev/root rw,errors=continue"
+// Parses lines such as "36 35 98:0 /mnt1 /data rw,noatime master:1 - ext3 /dev/root
+// rw,errors=continue".
 std::vector<Mount> mounts_of(const Context& context) {
   const std::string text = text_of(context, "/proc/self/mountinfo");
   std::string_view left = text;
@@ -96,7 +97,7 @@ std::vector<Mount> mounts_of(const Context& context) {
     const std::string_view options = envgen::take_part(line, ' ');
     const std::size_t dash = line.find("- ");
     const std::string_view super = dash == std::string_view::npos ? "" : line.substr(dash);
-    // Of the mount itself, or of all of its file system.
+    // Either the mount is read-only, or its whole file system.
     mount.read_only = options == "ro" || options.starts_with("ro,") ||
                       super.find(" ro,") != std::string_view::npos || super.ends_with(" ro");
     mounts.push_back(std::move(mount));
@@ -110,7 +111,7 @@ bool lies_in(std::string_view path, std::string_view directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-// The one that holds `path`: of several at one place the last one.
+// Returns the mount that contains `path`: the last one, if several are at one place.
 const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {
@@ -120,7 +121,7 @@ const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
   return best;
 }
 
-// Where platforms mount data sets, if nobody names them.
+// Returns mounts at the usual places of datasets, for the case that no dataset is named.
 std::vector<std::string> usual_datasets(const std::vector<Mount>& mounts) {
   static constexpr auto kPlaces =
       envgen::words("/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data");

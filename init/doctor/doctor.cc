@@ -39,7 +39,7 @@ constexpr auto kChecks = std::to_array({
     Check{"user", "who the job is, and what it may", check_user},
 });
 
-// A live node answers on any port, be it with a refusal.
+// A live node answers on any port, if only with a refusal.
 constexpr int kAnyPort = 29500;
 
 void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
@@ -47,7 +47,7 @@ void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
     other_nodes.push_back({.host = std::move(host), .port = 0});
 }
 
-// PID 1's plan has no cluster; what hooks are told has its hosts.
+// Adds the nodes from the variables for hooks, because PID 1's plan has no cluster.
 void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context) {
   int own = 0;
   int port = kAnyPort;
@@ -67,7 +67,7 @@ void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context)
 void add_peers(const envgen::Plan& plan, Context& context) {
   const envgen::Cluster& cluster = *plan.cluster;
   const int own = plan.local_node ? plan.local_node->node_rank : -1;
-  // A launcher is one process here, whose ranks are more.
+  // A launcher is only one process of the plan, but has several ranks.
   if (own >= 0 && own < std::ssize(cluster.nodes)) {
     context.ranks = std::max(context.ranks, cluster.nodes[static_cast<std::size_t>(own)].slots);
   }
@@ -149,7 +149,7 @@ envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list
 
 namespace {
 
-// A check has a child, which may run a tool, which may have helpers of its own.
+// Each check is a child that can run a tool, which can have child processes, too.
 std::size_t most_at_once(const Context& context) {
   constexpr std::uint64_t kTasksOfCheck = 4;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});

@@ -1,8 +1,8 @@
 #pragma once
-// Checks of the machine that a job is to run on: devices, limits, disks, network, kernel. Each one
-// runs in a forked child with a deadline of its own, all at the same time, so that a hanging mount,
-// driver or name server costs one finding and no more than the deadline. Blocks until all have
-// answered: for commands and workers, never for PID 1.
+// Checks of the machine that will run a job: devices, limits, disks, network, kernel. Each check
+// runs in a forked child with its own deadline, all in parallel. A hanging mount, driver or name
+// server therefore costs one result and at most the deadline. Blocks until all checks have
+// answered, so it is for commands and workers, never for PID 1.
 
 #include <cstdint>
 #include <span>
@@ -18,8 +18,9 @@
 
 namespace doctor {
 
-// Of a plan, PID 1's decoded one included. `start` is the environment that trainit was started
-// with, to which the plan's edits are applied for the job's.
+// Makes the input of the checks from a plan. The plan can be the one that PID 1 has decoded.
+// `start` is the environment in which trainit was started. With the plan's edits it becomes that of
+// the job.
 Context context_of(const envgen::Plan& plan, const envgen::Environ& start);
 
 struct Check {
@@ -29,10 +30,12 @@ struct Check {
 };
 std::span<const Check> all_checks();
 
-// Names of checks, separated by commas; refuses one that is none. "" = none.
+// Reads names of checks, separated by commas. Returns an error for an unknown name, and an empty
+// list for "".
 envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list);
 
-// The checks in `only`, or all where it is empty, in the table's order; at least one result each.
+// Runs the checks in `only`, or all if it is empty. Returns at least one result for each, in the
+// order of the table.
 std::vector<envgen::CheckResult> run_checks(const std::vector<std::string>& only,
                                             const Context& context);
 

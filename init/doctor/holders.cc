@@ -26,7 +26,7 @@ namespace {
 
 using Device = envgen::DeviceWait::Device;
 
-// A process, and the devices that it holds.
+// A process with the devices that it holds.
 struct Holder {
   std::string process;  // "pid 12 (python)"
   std::vector<std::string> devices;
@@ -45,7 +45,7 @@ void add(std::vector<Holder>& holders, const std::string& process, const std::st
   }
 }
 
-// Calls `take` with each name in a directory; with none where it cannot be read.
+// Calls `take` for each name in a directory. An unreadable directory has no names.
 void for_each_name(const std::string& path, const std::function<void(int, const char*)>& take) {
   const sys::Dir directory(::opendir(path.c_str()));
   if (!directory) return;
@@ -54,7 +54,8 @@ void for_each_name(const std::string& path, const std::function<void(int, const 
   }
 }
 
-// By the links' texts: to follow one may hang, if it leads to a dead mount.
+// Returns the devices that the process has open. Only the text of each link is read: following a
+// link to a dead mount can hang.
 std::set<std::string> open_devices(const std::string& process, std::span<const Device> devices) {
   std::set<std::string> open;
   for_each_name(process + "/fd", [&](int directory, const char* name) {
@@ -70,7 +71,7 @@ std::set<std::string> open_devices(const std::string& process, std::span<const D
   return open;
 }
 
-// What /proc shows; `older` gets the pids of those that do not count.
+// Returns the holders in /proc. `older` gets the pids of processes that began before `since`.
 std::vector<Holder> holders_in_proc(const Context& context, std::span<const Device> devices,
                                     std::uint64_t since, std::set<int>& older) {
   std::set<int> pids;
@@ -98,7 +99,8 @@ bool has_any(std::span<const Device> devices, std::string_view prefix) {
       devices, [prefix](const Device& device) { return device.path.starts_with(prefix); });
 }
 
-// The number is the host's, and may be another process here.
+// Returns the text for a process that a tool has named. The pid is in the host's numbering, and can
+// be that of a different process here.
 std::string process_of_tool(int pid, std::string_view name, const std::string& tool) {
   constexpr std::size_t kMaxOfName = 80;
   std::string text(name.substr(0, kMaxOfName));
@@ -106,7 +108,7 @@ std::string process_of_tool(int pid, std::string_view name, const std::string& t
   return process_text(pid, text + "says " + tool);
 }
 
-// What is not there cannot be asked.
+// Adds the failures of a tool. A tool that does not exist is not a failure.
 void note_trouble(const Results& trouble, Results& results) {
   for (const envgen::CheckResult& one : trouble) {
     if (one.verdict == envgen::CheckStatus::kFailed) results.push_back(one);
@@ -154,12 +156,12 @@ void ask_nvidia_smi(const Context& context, std::span<const Device> devices,
   }
 }
 
-// A warning for each holder.
+// Returns a warning for each holder.
 Results look(const Context& context, std::span<const Device> devices, std::uint64_t since) {
   Results results;
   std::set<int> older;
   std::vector<Holder> holders = holders_in_proc(context, devices, since, older);
-  // A tool takes seconds, and opens the devices itself.
+  // Only now, because a tool takes seconds, and opens the devices itself.
   if (holders.empty()) {
     ask_npu_smi(context, devices, older, holders, results);
     ask_nvidia_smi(context, devices, older, holders, results);

@@ -1,7 +1,7 @@
 #pragma once
-// Who holds devices: each process that has one open, as /proc shows it; where that shows nobody,
-// those that the drivers' tools name, which know of other containers too. Blocks for as long as
-// Context::limit_ms at most, whatever hangs: for commands and workers, never for PID 1.
+// Finds the processes that have devices open. /proc is read first. If it shows no process, the
+// drivers' tools are asked, which also know processes of other containers. Blocks for at most
+// Context::limit_ms, even if a tool hangs, so it is for commands and workers, never for PID 1.
 
 #include <cstdint>
 #include <span>
@@ -13,12 +13,13 @@
 namespace doctor {
 
 struct DeviceHolders {
-  std::string held;     // "pid 12 (python) holds /dev/nvidia0, ..."; "" = nobody is seen
-  std::string unknown;  // what could not be asked, and why; "" = all that is there was
+  std::string held;     // "pid 12 (python) holds /dev/nvidia0, ..."; "" = no process found
+  std::string unknown;  // sources that could not be read, and why; "" = every source was read
 };
 
-// Processes that began before `since` (clock ticks after boot) are none: the first start went well
-// beside them (a daemon of the driver on a machine that is no container).
+// Returns the processes that hold `devices`. Processes that began before `since` (clock ticks after
+// boot) are ignored, because the first start succeeded beside them (a driver's daemon outside of a
+// container).
 DeviceHolders find_holders(const Context& context,
                            std::span<const envgen::DeviceWait::Device> devices,
                            std::uint64_t since);

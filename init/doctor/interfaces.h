@@ -1,5 +1,5 @@
 #pragma once
-// The network interfaces that a variable of a communication library names.
+// Network interfaces selected by a variable of a communication library.
 
 #include <string>
 #include <string_view>
@@ -7,11 +7,12 @@
 
 namespace doctor {
 
-// NCCL_SOCKET_IFNAME and HCCL_SOCKET_IFNAME: "eth,ib" are beginnings of names, "=eth0" whole ones,
-// "^lo,docker" (HCCL: "!") all others. `exact`: GLOO_SOCKET_IFNAME and the like, whole names alone.
+// The interfaces that a list selects. In NCCL_SOCKET_IFNAME and HCCL_SOCKET_IFNAME "eth,ib" are
+// prefixes, "=eth0" is a complete name, and "^lo,docker" (HCCL: "!") selects all others. With
+// `exact` (GLOO_SOCKET_IFNAME and similar variables) all items are complete names.
 struct NamedInterfaces {
-  std::vector<std::string> chosen;   // of the interfaces
-  std::vector<std::string> missing;  // items without one
+  std::vector<std::string> chosen;   // the selected interfaces
+  std::vector<std::string> missing;  // items that match no interface
 };
 NamedInterfaces named_interfaces(std::string_view list, bool exact,
                                  const std::vector<std::string>& interfaces);

@@ -27,7 +27,7 @@ std::string cgroup_text(const Context& context, const CgroupFile& file) {
 }
 
 std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFile& file) {
-  // v1 has the largest number of whole pages for "no limit".
+  // v1 writes "no limit" as the largest number of whole pages.
   constexpr std::uint64_t kUnlimited = 1ULL << 60;
   const auto number = number_in(cgroup_text(context, file));
   return number && *number < kUnlimited ? number : std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// Readers of the machine for the checks: small files of /proc and /sys, below Context::root.
+// Functions that read small files of /proc and /sys for the checks, below Context::root.
 
 #include <cstdint>
 #include <optional>
@@ -11,31 +11,33 @@
 
 namespace doctor {
 
-// Without the white space at its end; "" when there is no such file.
+// Returns a file's text without the white space at its end, or "" if there is no such file.
 std::string text_of(const Context& context, const std::string& path);
-// The names in a directory; none when there is no such one.
+// Returns the names in a directory, or an empty list if there is no such directory.
 std::vector<std::string> names_in(const Context& context, const std::string& path);
 
-// The value of this container's cgroup, by the controller's file of v1 or v2; "" when it has none.
+// A file of this container's cgroup controller, in v1 and v2. cgroup_text() returns its content, or
+// "" if it does not exist.
 struct CgroupFile {
   std::string_view controller;
-  std::string_view v1;  // "" = v1 has no such file
+  std::string_view v1;  // "" = v1 lacks this file
   std::string_view v2;
 };
 std::string cgroup_text(const Context& context, const CgroupFile& file);
-// The same as a number; nothing for "max", for v1's "unlimited" and where there is no file.
+// Returns a cgroup's value as a number. Returns nullopt for "max", for v1's "unlimited", and
+// without a file.
 std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFile& file);
 
 std::optional<std::uint64_t> number_in(std::string_view text);
-// The word behind "CapEff:" of /proc/self/status, or another field of such a file; "" = none.
+// Returns the word after `name`, for example after "CapEff:" in /proc/self/status, or "".
 std::string_view field_of(std::string_view text, std::string_view name);
-// What stands between commas, without blanks around it.
+// Returns the texts between commas, without blanks around them.
 std::vector<std::string> split_list(std::string_view list);
 
-std::string size_text(std::uint64_t bytes);  // "64 MiB", "1.5 GiB"
-// "3 things", "1 thing".
+std::string size_text(std::uint64_t bytes);  // returns "64 MiB", "1.5 GiB"
+// Returns "3 things" or "1 thing".
 std::string count_text(std::size_t count, std::string_view thing);
-// "a, b, c and 5 more"
+// Returns "a, b, c and 5 more".
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace doctor

@@ -1,6 +1,6 @@
 #pragma once
-// The output of `npu-smi info`: a box table with two lines a chip, and one of processes. The boxes'
-// widths, and the meaning of the second line's second word, differ by version:
+// Parser for the output of `npu-smi info`: a table with two lines per chip, and a table of
+// processes. The widths, and the meaning of the second word in the second line, differ by version:
 //   | NPU   Name      | Health  | Power(W)  Temp(C)  Hugepages-Usage(page) |
 //   | Chip            | Bus-Id  | ...   910B: one chip an NPU
 //   | Chip  Phy-ID    | Bus-Id  | ...   A3: two chips, numbered through; or "NA"
@@ -17,11 +17,11 @@ namespace envgen {
 
 struct NpuChip {
   int npu = 0;
-  int chip = 0;        // 0, 1 on this NPU
+  int chip = 0;        // number on this NPU: 0, 1
   int device = 0;      // /dev/davinci<device>
   std::string name;    // "910B4"
   std::string health;  // "OK", "Warning", "Alarm", "Critical", "UNKNOWN"
-  std::string bus_id;  // as sysfs has it: "0000:c1:00.0"; "" for "NA"
+  std::string bus_id;  // sysfs form: "0000:c1:00.0"; "" for "NA"
 
   bool operator==(const NpuChip&) const = default;
 };
@@ -29,8 +29,8 @@ struct NpuChip {
 struct NpuProcess {
   int npu = 0;
   int chip = 0;
-  int pid = 0;       // as the host numbers it
-  std::string name;  // may be ""
+  int pid = 0;       // host's numbering
+  std::string name;  // can be ""
 
   bool operator==(const NpuProcess&) const = default;
 };
@@ -43,7 +43,8 @@ struct NpuReport {
   bool operator==(const NpuReport&) const = default;
 };
 
-// Refuses a table without its header or with half a chip, and tells the line.
+// Parses the output. A table without its header, or with half a chip, is an error that names the
+// line.
 Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where);
 
 }  // namespace envgen

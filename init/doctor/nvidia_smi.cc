@@ -15,7 +15,7 @@ constexpr std::string_view kRoot = "nvidia_smi_log";
 constexpr std::size_t kMaxNotes = 8;
 constexpr std::size_t kMaxBroken = 4;
 
-// "3", "19968 MiB"; 0 for "N/A" and everything else.
+// Returns the number in "3" or "19968 MiB", and 0 for "N/A" and any other text.
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -34,8 +34,8 @@ bool is_broken(std::string_view text) {
       kSigns, [text](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
 }
 
-// "00000000:0A:00.0" -> "0000:0a:00.0". Azure's virtual domains have more than four digits that
-// count: "000014ED:00:00.0" -> "14ed:00:00.0".
+// Returns a bus id in the form of sysfs, "0000:0a:00.0" for "00000000:0A:00.0". Azure's virtual
+// domains have more than four significant digits, such as "14ed:00:00.0".
 std::string sysfs_bus_id(std::string_view id) {
   std::string result = lowercased(id);
   constexpr std::size_t kDomain = 4;
@@ -53,8 +53,8 @@ void collect_broken(const xml::Element& element, std::vector<std::string>& broke
   for (const xml::Element& child : element.children) collect_broken(child, broken);
 }
 
-// The names by which drivers tell them: dram_uncorrectable, sram_uncorrectable,
-// sram_uncorrectable_parity and _secded, and before them double_bit/total.
+// Sums the uncorrectable errors. Drivers use different names: dram_uncorrectable,
+// sram_uncorrectable, sram_uncorrectable_parity and _secded, and in older drivers double_bit/total.
 std::uint64_t uncorrectable_in(const xml::Element& gpu) {
   const xml::Element* errors = gpu.child("ecc_errors");
   const xml::Element* volatile_ones = errors == nullptr ? nullptr : errors->child("volatile");
@@ -77,11 +77,12 @@ void read_repairs(const xml::Element& log, Gpu& gpu) {
   gpu.repair_failed = log.text_at("remapped_rows/remapped_row_failure") == "Yes";
 }
 
-// What harms; that an idle card clocks down, or one at its power cap, is how it works.
+// Reads only harmful slowdowns. Low clocks of an idle card, or of a card at its power cap, are
+// normal.
 void read_slowdowns(const xml::Element& log, Gpu& gpu) {
   constexpr std::array<std::string_view, 4> kHarmful = {
       "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"};
-  // Drivers before 535 call them throttle reasons.
+  // Drivers before 535 name them throttle reasons.
   for (const auto& [list, prefix] :
        {std::pair{"clocks_event_reasons", "clocks_event_reason_"},
         std::pair{"clocks_throttle_reasons", "clocks_throttle_reason_"}}) {

@@ -1,7 +1,7 @@
 #pragma once
-// The output of `nvidia-smi -q -x`: an XML log with a DTD that is never fetched. Element names
-// differ by driver (nvsmi_device_v10 .. v13), values may be "N/A", "[Not Supported]" or "Requested
-// functionality has been deprecated", and sizes have units.
+// Parser for the output of `nvidia-smi -q -x`: an XML log with a DTD that is never fetched. Element
+// names differ by driver (nvsmi_device_v10 .. v13). Values can be "N/A", "[Not Supported]" or
+// "Requested functionality has been deprecated". Sizes have units.
 
 #include <cstdint>
 #include <string>
@@ -13,25 +13,25 @@
 namespace envgen {
 
 struct Gpu {
-  std::string bus_id;  // as sysfs has it: "0000:0a:00.0"
+  std::string bus_id;  // sysfs form: "0000:0a:00.0"
   std::string name;
   std::string uuid;
-  int minor = -1;    // /dev/nvidia<minor>; the log's order is another one
-  bool mig = false;  // divided: ranks use its mig_devices
+  int minor = -1;    // /dev/nvidia<minor>; the log has another order
+  bool mig = false;  // the GPU is partitioned: ranks use its mig_devices
   int mig_devices = 0;
   std::uint64_t uncorrectable = 0;     // ECC errors since the driver was loaded
   std::uint64_t retired_pages = 0;     // or remapped rows, for uncorrectable errors, ever
-  bool repair_pending = false;         // a page or row is taken out of use at the next reset
+  bool repair_pending = false;         // the next reset takes a page or row out of use
   bool repair_failed = false;          // no spare rows are left
-  std::string recovery_action;         // "Reset", "Reboot" ...; "" = none is asked for
-  std::vector<std::string> broken;     // elements that say "Unknown Error" and the like
-  std::vector<int> pids;               // as the host numbers them
-  std::vector<std::string> slowdowns;  // what holds its clocks down: "hw_thermal_slowdown"
-  int link_width = 0;                  // PCIe lanes in use, and that it has; 0: not told
+  std::string recovery_action;         // "Reset", "Reboot" ...; "" = no action needed
+  std::vector<std::string> broken;     // elements with a text such as "Unknown Error"
+  std::vector<int> pids;               // host's numbering
+  std::vector<std::string> slowdowns;  // reasons for low clocks: "hw_thermal_slowdown"
+  int link_width = 0;                  // PCIe lanes in use, and their maximum; 0 = unknown
   int max_link_width = 0;
-  std::string fabric;          // of NVSwitch: its state, or why it failed; "" = well, or none
-  bool ecc_off = false;        // on a card that has it
-  std::uint64_t used_mib = 0;  // of its memory, by anybody
+  std::string fabric;          // NVSwitch's state or fault; "" = no fault, or no NVSwitch
+  bool ecc_off = false;        // the card supports ECC, but it is off
+  std::uint64_t used_mib = 0;  // memory used by all processes
   std::uint64_t memory_mib = 0;
 
   bool operator==(const Gpu&) const = default;
@@ -40,26 +40,28 @@ struct Gpu {
 struct GpuReport {
   std::string driver;
   std::string cuda;
-  int attached = 0;                // that the driver has; the log may list fewer
-  std::vector<Gpu> gpus;           // in the log's order
+  int attached = 0;                // GPUs of the driver; the log can list fewer
+  std::vector<Gpu> gpus;           // in the order of the log
   std::vector<std::string> notes;  // lines around the log: "WARNING: infoROM is corrupted ..."
 
   bool operator==(const GpuReport&) const = default;
 };
 
 struct GpuProcess {
-  std::string bus_id;  // as sysfs has it
-  int pid = 0;         // as the host numbers it; 0 = not told
-  std::string name;    // "[Not Found]" from within a container; may be ""
+  std::string bus_id;  // sysfs form
+  int pid = 0;         // host's numbering; 0 = unknown
+  std::string name;    // "[Not Found]" from within a container; can be ""
 
   bool operator==(const GpuProcess&) const = default;
 };
 
-// Of `nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name --format=csv,noheader`; nothing
-// where nobody computes. Refuses any other line: it is nvidia-smi's reason.
+// Parses the output of `nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name
+// --format=csv,noheader`. The result is empty if no process computes. Any other line is
+// nvidia-smi's message and becomes the error.
 Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output, std::string_view where);
 
-// Refuses what is no log, or is cut; nvidia-smi's own message is then what was found.
+// Parses the log. If the output is no log or is truncated, the error's `found` is nvidia-smi's own
+// message.
 Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where);
 
 }  // namespace envgen

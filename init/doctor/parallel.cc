@@ -19,18 +19,19 @@ namespace {
 using envgen::CheckResult;
 using envgen::CheckStatus;
 
-constexpr std::size_t kMaxBytes = 4UL << 20;  // of a part's results
+constexpr std::size_t kMaxBytes = 4UL << 20;  // limit for the results of a part
 constexpr std::int64_t kReapMs = 50;
 constexpr const char* kDefect = "this is a defect of trainit: report it";
 
 struct Run {
-  std::optional<proc::ChildRun> child;  // none: it could not be started
-  std::string fault;                    // why
-  bool no_room = false;                 // for another process
+  std::optional<proc::ChildRun> child;  // nullopt: the child could not be started
+  std::string fault;                    // why it could not be started
+  bool no_room = false;                 // the system allows no further process
   bool done = false;
 };
 
-// A tool's words and a mount's name may be any bytes, and XML is to be UTF-8.
+// Replaces bytes that are not UTF-8. A tool's text and a mount's name can be any bytes, but XML
+// must be UTF-8.
 void make_utf8(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = sys::utf8_length(std::string_view(text).substr(at));
@@ -65,7 +66,7 @@ std::size_t count_running(const std::vector<Run>& runs) {
   return static_cast<std::size_t>(std::ranges::count(runs, false, &Run::done));
 }
 
-// Until one has said something or ended, or is late.
+// Blocks until a child has sent data, has ended or is late.
 void collect(std::vector<Run>& runs) {
   std::vector<pollfd> waits;
   std::int64_t look_ms = INT64_MAX;
@@ -79,7 +80,8 @@ void collect(std::vector<Run>& runs) {
   for (Run& run : runs) {
     if (run.done) continue;
     run.done = run.child->step();
-    // Frees a process for the next check. A child in D state is left to the next reaper.
+    // Reap the child to make room for the next check. A child in D state is left to the next
+    // reaper.
     if (run.done) run.child->end(kReapMs);
   }
 }
@@ -114,13 +116,13 @@ Results results_of(const Part& part, const Run& run) {
 
 std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_ms,
                                std::size_t most_at_once) {
-  ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
+  ::signal(SIGCHLD, SIG_DFL);  // waiting for a child fails if a caller ignores it
   std::vector<Run> runs;
   runs.reserve(parts.size());
   while (runs.size() < parts.size() || count_running(runs) > 0) {
     while (runs.size() < parts.size() && count_running(runs) < most_at_once) {
       Run run = start(parts[runs.size()], limit_ms);
-      // Its siblings have all the processes that there may be: one that ends makes room.
+      // No more processes are possible beside the running parts: wait until one exits.
       if (run.no_room && count_running(runs) > 0) break;
       runs.push_back(std::move(run));
     }

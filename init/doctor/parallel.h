@@ -1,5 +1,5 @@
 #pragma once
-// Parts of a check, each in a forked child of its own, side by side.
+// Parts of a check that run in parallel, each in its own forked child.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace doctor {
 using Results = std::vector<envgen::CheckResult>;
 
 struct Part {
-  std::string check;       // the name that its results get
-  std::string place = {};  // of the result that stands for one that did not answer
+  std::string check;       // name for its results
+  std::string place = {};  // place of the result that replaces a missing answer
   std::function<Results()> run;
 };
 
-// The results of each part, in their order; never empty. One that has not answered `limit_ms` after
-// its start is killed and has failed, and so has one that a signal ended. At most so many run at
-// once, fewer where there may be no more processes.
+// Returns the results of each part, in the order of the parts; no list is empty. A part without an
+// answer `limit_ms` after its start is killed and has failed. A part that a signal ended has
+// failed, too. At most `most_at_once` run at once, fewer if the system allows no more processes.
 std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_ms,
                                std::size_t most_at_once = SIZE_MAX);
 
-// The same as one list.
+// Returns the results of run_parts() as one list.
 Results run_all(std::span<const Part> parts, std::int64_t limit_ms,
                 std::size_t most_at_once = SIZE_MAX);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The errors of NVIDIA's GPUs in the kernel's log: "NVRM: Xid (PCI:0000:0a:00): 79, pid=..., GPU
+// Errors of NVIDIA GPUs in the kernel's log, such as "NVRM: Xid (PCI:0000:0a:00): 79, pid=..., GPU
 // has fallen off the bus." (https://docs.nvidia.com/deploy/xid-errors/).
 
 #include <string>
@@ -10,16 +10,17 @@ namespace envgen {
 
 struct Xid {
   int code = 0;
-  std::string device;  // "0000:0a:00", as the log has it
-  std::string text;    // what stands behind the code
+  std::string device;  // as in the log: "0000:0a:00"
+  std::string text;    // the text after the code
 
   bool operator==(const Xid&) const = default;
 };
 
-// By device and code, the last of each; in the order of the log.
+// Returns the last error for each pair of device and code, in the order of the log.
 std::vector<Xid> find_xids(std::string_view kernel_log);
 
-// What is broken: the card, its memory, its link. Others tell of programs, which a log is full of.
+// Returns true if the code means a hardware fault: the card, its memory, its link. Other codes are
+// about programs, and a log can have many of them.
 bool is_of_hardware(int code);
 
 }  // namespace envgen

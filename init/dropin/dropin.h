@@ -1,7 +1,8 @@
 #pragma once
-// tini, docker-init, dumb-init and catatonit: called by one of these names, the binary takes that
-// program's options, variables and exit codes, prints the messages that others parse, and behaves
-// as it does. It writes no run directory and knows no platform.
+// Replacements of tini, docker-init, dumb-init and catatonit. If the binary is called by one of
+// these names, it takes that program's options, variables and exit codes. The behaviour, and the
+// messages that other programs parse, are the same. A replacement writes no run directory and
+// detects no platform.
 
 #include <signal.h>
 #include <sys/types.h>
@@ -15,11 +16,11 @@
 
 namespace dropin {
 
-// By the last part of argv[0]: "/usr/bin/docker-init" is kTini.
+// Returns the program by the last part of argv[0]: "/usr/bin/docker-init" is kTini.
 std::optional<Program> program_of(std::string_view argv0);
 
-// `saved`: the signals as the caller had them; they have been taken over. The elements of `argv`
-// are moved, as getopt does it. Returns the exit code.
+// Runs the program and returns its exit code. `saved` is the caller's signal state, because the
+// signals have already been taken over. The elements of `argv` are reordered, as getopt does it.
 int run(Program program, int argc, char** argv, const proc::SavedSignals& saved,
         const Begun& begun = {});
 

@@ -1,7 +1,7 @@
 #pragma once
-// The flavour of an init: what the options and variables of tini, dumb-init or catatonit ask for,
-// as one value that drives one loop. Nothing here allocates: whatever runs before the command's
-// exec is what every `docker run --init` pays for.
+// The flavour of an init: the options and variables of tini, dumb-init or catatonit as one value
+// that controls one loop. The value owns no dynamic memory, because each `docker run --init` pays
+// for the code that runs before the command's exec.
 
 #include <sys/types.h>
 
@@ -16,14 +16,14 @@ namespace dropin {
 
 enum class Program : unsigned char { kTini, kDumbInit, kCatatonit };
 
-// Where the command runs, seen from us.
+// The process group or session of the command, relative to trainit's.
 enum class CommandGroup : unsigned char { kOurGroup, kNewGroup, kNewSession };
 
 enum class Terminal : unsigned char {
   kLeave,
-  kStdin,       // the command's group becomes the foreground of the terminal on stdin
-  kDevTty,      // the same by /dev/tty, else by stdin
-  kNewSession,  // we give the terminal up, and it becomes that of the command's session
+  kStdin,       // the command's group becomes the foreground group of the terminal on stdin
+  kDevTty,      // like kStdin, for /dev/tty, or for stdin without it
+  kNewSession,  // trainit gives up the terminal, and the command's session gets it
 };
 
 struct InitFlavour {
@@ -33,34 +33,34 @@ struct InitFlavour {
   InitFlavour() { send_as.fill(kAsItIs); }
 
   Program program = Program::kTini;
-  char** command = nullptr;  // null: none is started, TERM or INT end us with 0
-  int verbosity = 0;         // each program's own scale, see messages.cc
+  char** command = nullptr;  // null = no command, and TERM or INT end trainit with 0
+  int verbosity = 0;         // each program's own scale (messages.cc)
 
   CommandGroup command_group = CommandGroup::kNewGroup;
   Terminal terminal = Terminal::kLeave;
-  bool callers_signals = true;     // false: the command starts with default ones, as it does there
-  bool move_listen_pid = false;    // LISTEN_PID that names us is made to name the command
-  bool close_descriptors = false;  // ours from 3 on, once the command has them
-  bool leave_directory = false;    // we go to /, the command stays
+  bool callers_signals = true;     // false: the command gets default signals (dumb-init)
+  bool move_listen_pid = false;    // if LISTEN_PID is trainit's pid, it is changed to the command's
+  bool close_descriptors = false;  // close descriptors from 3 on, once the command has them
+  bool leave_directory = false;    // trainit changes to /, the command does not
 
   bool subreaper = false;
   bool warn_if_no_reaper = false;
   bool warn_on_reap = false;
-  int parent_death_signal = 0;  // for ourselves; 0: none
+  int parent_death_signal = 0;  // trainit's own; 0 = none
 
-  bool signal_group = false;                         // the command's group or session, not it alone
-  std::array<std::uint8_t, kSignals + 1> send_as{};  // by number; 0: is dropped
-  bool stop_like_command = false;                    // TSTP, TTIN and TTOU stop us too
-  bool term_group_at_end = false;                    // what is left of the group gets TERM
+  bool signal_group = false;                         // signals go to the command's group or session
+  std::array<std::uint8_t, kSignals + 1> send_as{};  // indexed by signal number; 0 = dropped
+  bool stop_like_command = false;                    // TSTP, TTIN and TTOU stop trainit, too
+  bool term_group_at_end = false;                    // send TERM to the remaining group at the end
 
   std::bitset<256> success;  // exit codes that become 0
 
-  // Told when debugging, by dumb-init alone.
+  // Fields for debug messages, set only by dumb-init.
   bool debug_by_variable = false;
   bool single_by_variable = false;
 };
 
-// The end instead: --version, --help, an error of usage.
+// An exit instead of a flavour: for --version, --help, or an error of usage.
 struct Exit {
   int code = 0;
   std::string out;
@@ -71,15 +71,15 @@ struct Input {
   int argc = 0;
   char** argv = nullptr;
   const char* const* environment = nullptr;
-  pid_t pid = 0;  // ours, for messages
+  pid_t pid = 0;  // trainit's own, for messages
 };
 
-// Null where it is not set.
+// Returns the value of a variable, or null if it is not set.
 const char* variable(const Input& input, std::string_view name);
-// "/usr/bin/tini" -> "tini"
+// Returns "tini" for "/usr/bin/tini".
 std::string_view last_part(std::string_view path);
 
-// One file each.
+// Parsers of the options and variables, one per source file.
 std::expected<InitFlavour, Exit> parse_tini(const Input& input);
 std::expected<InitFlavour, Exit> parse_dumb_init(const Input& input);
 std::expected<InitFlavour, Exit> parse_catatonit(const Input& input);

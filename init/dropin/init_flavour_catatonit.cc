@@ -9,7 +9,7 @@
 namespace dropin {
 namespace {
 
-// "tini version", because docker knows no other.
+// The text is "tini version", because docker accepts no other text.
 constexpr std::string_view kVersion = "tini version 0.1.7_catatonit\n";
 constexpr std::string_view kUsage = "usage: catatonit [-ghLPV] [--] <progname> [<arguments>...]\n";
 constexpr std::string_view kHelp =

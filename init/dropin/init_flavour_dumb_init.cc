@@ -10,7 +10,7 @@
 namespace dropin {
 namespace {
 
-constexpr int kLastRewritten = 31;  // it knows no real-time signals here
+constexpr int kLastRewritten = 31;  // dumb-init rewrites no real-time signals
 constexpr std::string_view kVersion = "dumb-init v1.2.5\n";
 
 constexpr auto kLongOptions = std::to_array({
@@ -44,7 +44,8 @@ constexpr std::string_view kRewriteHelp =
     "This option can be specified multiple times.\n"
     "Use --help for full usage.\n";
 
-// As scanf's "%d:%d": blanks and signs before a number, anything behind the second.
+// Reads like scanf's "%d:%d": blanks and signs before a number, and any text after the second, are
+// accepted.
 bool rewrite(const char* text, InitFlavour* dumb_init) {
   char* end = nullptr;
   const long from = std::strtol(text, &end, 10);

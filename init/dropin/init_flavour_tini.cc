@@ -1,4 +1,4 @@
-// tini 0.19, which Docker calls docker-init.
+// tini 0.19, which Docker names docker-init.
 
 #include <array>
 #include <climits>
@@ -12,8 +12,9 @@
 namespace dropin {
 namespace {
 
-// The daemon reads "tini version VERSION - git.COMMIT" and shows the commit in `docker info`. The
-// name of docker-init says there who answers; tini's own is what scripts compare.
+// The daemon reads "tini version VERSION - git.COMMIT" and shows the commit in `docker info`. For
+// the name docker-init the commit is "trainit". For tini it is left out, because scripts compare
+// the text.
 constexpr std::string_view kVersion = "tini version 0.19.0";
 constexpr std::string_view kCommit = " - git.trainit";
 
@@ -47,7 +48,7 @@ std::string usage(std::string_view called) {
 constexpr std::string_view kLicense =
     "This is trainit in tini's place: a program of its own, under trainit's licence.\n";
 
-// The names that it takes, and no others: not "TERM", "15" or "SIGPWR".
+// The only names that tini accepts: not "TERM", "15" or "SIGPWR".
 constexpr auto kSignalNames = std::to_array({
     std::pair{"SIGHUP", SIGHUP},       std::pair{"SIGINT", SIGINT},
     std::pair{"SIGQUIT", SIGQUIT},     std::pair{"SIGILL", SIGILL},
@@ -98,13 +99,13 @@ InitFlavour as_tini() {
   return tini;
 }
 
-// A variable beats the option.
+// Reads the variables, which have priority over the options.
 void take_variables(const Input& input, InitFlavour* tini) {
   if (variable(input, "TINI_SUBREAPER") != nullptr) tini->subreaper = true;
   if (variable(input, "TINI_KILL_PROCESS_GROUP") != nullptr) tini->signal_group = true;
   if (const char* level = variable(input, "TINI_VERBOSITY"); level != nullptr) {
     tini->verbosity = std::atoi(level);
-    // Read as unsigned there.
+    // tini reads it as unsigned.
     if (tini->verbosity < 0) tini->verbosity = INT_MAX;
   }
 }

@@ -27,16 +27,18 @@ constexpr int kFirstInherited = 3;
 
 bool is_stop(int signal) { return signal == SIGTSTP || signal == SIGTTOU || signal == SIGTTIN; }
 
-// SIGPIPE of a write to a closed pipe looks as if we had sent it; the terminal's hand-off signals
-// look so too, and count.
+// Returns true for the SIGPIPE of trainit's own write to a closed pipe, which seems sent by trainit
+// itself. The terminal's hand-off signals seem so, too, but they count.
 bool is_our_own_pipe(const siginfo_t& info) {
   return info.si_signo == SIGPIPE && info.si_code <= 0 && info.si_pid == ::getpid();
 }
 
-// "LISTEN_PID=<pid>" for the command. The text lives on beside the environment.
+// The entry "LISTEN_PID=<pid>" for the command. The object must exist as long as the environment
+// uses its text.
 class ListenPid {
  public:
-  // Where the variable names us; a number with anything behind it does too, as there.
+  // Finds the variable if its value is trainit's pid. Text after the number is accepted, as in the
+  // original program.
   void find(char** environment) {
     for (char** entry = environment; *entry != nullptr; ++entry) {
       const bool is_it = std::strncmp(*entry, kName.data(), kName.size()) == 0;
@@ -83,10 +85,10 @@ class Loop {
   const InitFlavour& flavour_;
   proc::SavedSignals saved_;
   const pid_t parent_ = ::getppid();
-  const pid_t group_ = ::getpgrp();  // 0: that of a process outside of our pid namespace
+  const pid_t group_ = ::getpgrp();  // 0 = group of a process outside trainit's pid namespace
   ListenPid listen_pid_;
-  sys::Fd directory_;  // where the command starts, when we are no longer there
-  std::array<bool, InitFlavour::kSignals + 1> hand_off_{};  // the next of these is the terminal's
+  sys::Fd directory_;  // the command's start directory, if trainit has left it
+  std::array<bool, InitFlavour::kSignals + 1> hand_off_{};  // the next one is the terminal's
   pid_t command_ = 0;
   int exit_code_ = -1;
 };
@@ -96,14 +98,15 @@ void Loop::announce() const {
   if (flavour_.single_by_variable) print_message(flavour_, Event::kSingleMode);
 }
 
-// A parent that had ended before the call would never be told of.
+// Requests the parent-death signal. If the parent had already ended, the kernel would not send it,
+// so trainit does.
 void Loop::die_with_parent() const {
   if (flavour_.parent_death_signal == 0) return;
   ::prctl(PR_SET_PDEATHSIG, flavour_.parent_death_signal, 0, 0, 0);
   if (::getppid() != parent_) ::kill(::getpid(), flavour_.parent_death_signal);
 }
 
-// Where it is refused, the command still has an init, but for the orphans.
+// If the kernel refuses, the command still has an init, but its orphans do not.
 void Loop::become_reaper() const {
   if (flavour_.subreaper) {
     const bool done = ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
@@ -115,7 +118,7 @@ void Loop::become_reaper() const {
   if (!known || subreaper != 1) print_message(flavour_, Event::kNoReaper);
 }
 
-// The kernel sends SIGHUP and SIGCONT to the group of a session leader that gives its terminal up.
+// If a session leader gives up its terminal, the kernel sends SIGHUP and SIGCONT to the group.
 void Loop::leave_terminal() {
   if (flavour_.terminal != Terminal::kNewSession) return;
   if (::ioctl(STDIN_FILENO, TIOCNOTTY) != 0) {
@@ -127,8 +130,8 @@ void Loop::leave_terminal() {
   hand_off_[SIGCONT] = leader;
 }
 
-// Before the command runs, which may look. It must be able to come back: entering needs a
-// permission that standing there does not.
+// Leaves the directory before the command runs, because the command can check it. A descriptor is
+// kept for the return, because entering a directory needs a permission that staying in it does not.
 void Loop::leave_directory() {
   if (!flavour_.leave_directory) return;
   directory_.reset(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -150,8 +153,8 @@ bool Loop::join_group() const {
   return true;
 }
 
-// Only where our own group has the terminal: started with '&' from a shell, it is the shell's.
-// SIGTTOU is blocked, as all are.
+// Takes the terminal only if trainit's own group has it: after a start with '&' the shell has it.
+// SIGTTOU is blocked, like all signals.
 void Loop::take_terminal() const {
   if (flavour_.terminal == Terminal::kLeave) return;
   if (flavour_.terminal == Terminal::kNewSession) {
@@ -184,7 +187,7 @@ int exec_failure_code(Program program, int error) {
   return 1;
 }
 
-// After vfork: the memory is the parent's, which stands still until the exec.
+// Runs after vfork: the memory belongs to the parent, which is suspended until the exec.
 void Loop::be_command() {
   listen_pid_.set(::getpid());
   if (directory_.valid()) std::ignore = ::fchdir(directory_.get());
@@ -204,7 +207,7 @@ void Loop::be_command() {
 bool Loop::start() {
   if (flavour_.command == nullptr) return true;
   if (flavour_.move_listen_pid) listen_pid_.find(environ);
-  // What is unsafe about vfork is asked for: we stand still until the program runs.
+  // vfork's unsafe property is intended: trainit is suspended until the program runs.
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
   const pid_t pid = proc::has_terminal() ? ::fork() : ::vfork();
   if (pid == 0) be_command();
@@ -224,7 +227,8 @@ int Loop::rewritten(int signal) const {
   return other;
 }
 
-// The command is not reaped yet, and its zombie keeps the number of its group too.
+// Sends a signal to the command or its group. The command is not reaped yet, so its zombie keeps
+// both numbers valid.
 void Loop::send(int signal, const siginfo_t* info) const {
   const int as = rewritten(signal);
   if (as == 0) return print_message(flavour_, Event::kIgnored);
@@ -251,7 +255,7 @@ void Loop::take(const siginfo_t& info) {
     hand_off = false;
     return print_message(flavour_, Event::kHandOff, {.number = signal});
   }
-  if (signal == SIGCHLD) return;  // reaping follows
+  if (signal == SIGCHLD) return;  // reap() follows
   if (flavour_.command == nullptr) {
     if (signal == SIGTERM || signal == SIGINT) exit_code_ = 0;
     return;
@@ -267,7 +271,7 @@ void Loop::report_death(const siginfo_t& dead) const {
   const bool is_command = dead.si_pid == command_;
   const MessageArguments words{.number = dead.si_pid, .second = dead.si_status};
   print_message(flavour_, Event::kReaped, words);
-  // catatonit tells of the others alone.
+  // catatonit reports only the other processes.
   if (!is_command || flavour_.program != Program::kCatatonit) {
     print_message(flavour_, dead.si_code == CLD_EXITED ? Event::kExited : Event::kKilled, words);
   }
@@ -285,9 +289,10 @@ void Loop::end(const siginfo_t& dead) {
   if (flavour_.success[static_cast<std::size_t>(exit_code_)]) exit_code_ = 0;
 }
 
-// False: nobody is dead, or the rest is not waited for.
+// Returns false if no process is dead, or if the remaining ones are not waited for.
 bool Loop::reap_one() {
-  // Looked at before it is reaped: the group is signalled while its number is still its own.
+  // The death is read before reaping, so that the group is signalled while its number is still
+  // valid.
   const bool look_first = flavour_.term_group_at_end;
   siginfo_t dead{};
   if (proc::wait_id(P_ALL, 0, &dead, WEXITED | WNOHANG | (look_first ? WNOWAIT : 0)) != 0) {
@@ -327,19 +332,20 @@ int Loop::run(const Begun& begun) {
   }
   if (flavour_.close_descriptors) sys::close_descriptors(kFirstInherited, {});
   sigset_t all;
-  // Also 32 and 33, which sigfillset leaves out.
+  // Includes 32 and 33, which sigfillset leaves out.
   std::memset(&all, 0xFF, sizeof all);
   siginfo_t info{};
   if (begun.command != 0) {
     if (begun.received != nullptr) take(*begun.received);
-    // Its SIGCHLD may be what was received, or have come before the signals were taken over.
+    // The command's SIGCHLD may be the received signal, or may have arrived before the signals were
+    // taken over.
     reap();
   }
   if (exit_code_ < 0) sys::release_start_memory();
   while (exit_code_ < 0) {
-    if (::sigwaitinfo(&all, &info) < 0) continue;  // EINTR: stopped and continued
+    if (::sigwaitinfo(&all, &info) < 0) continue;  // EINTR: trainit was stopped and continued
     take(info);
-    // tini reaps after every signal. The others tell of a death only once its SIGCHLD is received.
+    // tini reaps after every signal. The other programs report a death only after its SIGCHLD.
     const bool reaps = flavour_.program == Program::kTini || info.si_signo == SIGCHLD;
     if (reaps && exit_code_ < 0) reap();
   }

@@ -155,7 +155,7 @@ void add_prefix(const InitFlavour& flavour, int level, Line* line) {
 }
 
 void add_text(std::string_view text, const MessageArguments& words, Line* line) {
-  constexpr std::size_t kMaxWord = 3000;  // a longer path leaves room for what is wrong with it
+  constexpr std::size_t kMaxWord = 3000;  // after a longer path there is still room for the error
   for (std::size_t mark = text.find('%'); mark != std::string_view::npos; mark = text.find('%')) {
     line->add(text.substr(0, mark));
     switch (text[mark + 1]) {
@@ -188,7 +188,7 @@ void print_message(const InitFlavour& flavour, Event event, const MessageArgumen
   add_prefix(flavour, found->level, &line);
   add_text(found->text, words, &line);
   line.add("\n");
-  // tini's INFO and below are on stdout.
+  // tini writes INFO and lower levels to stdout.
   const bool on_stdout = flavour.program == Program::kTini && found->level >= tini::kInfo;
   pollfd stream{on_stdout ? STDOUT_FILENO : STDERR_FILENO, POLLOUT, 0};
   if (::poll(&stream, 1, 0) == 1 && (stream.revents & POLLOUT) != 0) {

@@ -1,7 +1,7 @@
 #pragma once
-// The messages of the three programs while they run: one event, each program's own words, level and
-// stream. Does not allocate, works in a vfork's child, one write a line. A reader that has stopped
-// reading loses lines; it does not stop an init.
+// The run-time messages of the three programs. Each event has the program's own text, level and
+// stream. Printing does not allocate, works in a vfork's child, and needs one write per line. If
+// the reader has stopped reading, lines are lost, but the init is not blocked.
 
 #include <array>
 #include <string_view>
@@ -48,7 +48,7 @@ enum class Event : unsigned char {
   kGoodbye,
 };
 
-// What a text's %s, %d, %D and %e stand for.
+// The values for %s, %d, %D and %e in a text.
 struct MessageArguments {
   std::string_view text = {};
   long number = 0;
@@ -58,7 +58,7 @@ struct MessageArguments {
 
 void print_message(const InitFlavour& flavour, Event event, const MessageArguments& words = {});
 
-// "Terminated", as strsignal says it.
+// A signal's name, as from strsignal: "Terminated".
 class SignalText {
  public:
   explicit SignalText(int signal);

@@ -79,7 +79,7 @@ int Options::next_long(std::string_view text) {
     return equals == std::string_view::npos ? option->letter : refuse("doesn't allow an argument");
   }
   if (equals != std::string_view::npos) {
-    // The text is a word's end, so it ends with a null.
+    // The text is the end of a word, so a NUL follows it.
     argument_ = const_cast<char*>(text.data()) + equals + 1;
   } else if (index_ < argc_) {
     argument_ = argv_[index_++];

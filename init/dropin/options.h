@@ -1,8 +1,7 @@
 #pragma once
-// getopt_long as glibc has it, as a value: its three users' options must mean what they mean there,
-// and its complaints read the same. Allocates for a complaint only.
-// Differences: none of order, abbreviation or argument; flag pointers and optional arguments are
-// left out.
+// glibc's getopt_long as a value. Options must have the same meaning as in the three original
+// programs, and errors the same text. Allocates only for an error text. Order, abbreviations and
+// arguments have no differences to glibc. Flag pointers and optional arguments are not supported.
 
 #include <span>
 #include <string>
@@ -17,9 +16,9 @@ struct LongOption {
 };
 
 struct Syntax {
-  std::string_view letters;  // "hr:": ':' after one that takes an argument
+  std::string_view letters;  // "hr:", with ':' after an option that takes an argument
   std::span<const LongOption> long_options;
-  bool stop_at_operand;  // else options are found behind operands too, up to "--"
+  bool stop_at_operand;  // false: options after operands are recognized, too, up to "--"
 };
 
 class Options {
@@ -27,15 +26,16 @@ class Options {
   static constexpr int kEnd = -1;
   static constexpr int kWrong = '?';
 
-  // Operands are moved to the front of `argv`, which keeps its elements otherwise.
+  // Moves operands to the front of `argv`. The elements do not change otherwise.
   Options(const Syntax& syntax, int argc, char** argv)
       : syntax_(syntax), argc_(argc), argv_(argv) {}
 
-  // The next option's letter, or kEnd, or kWrong, after which error() has the reason in one line.
+  // Returns the next option's letter, kEnd, or kWrong. After kWrong, error() has the reason in one
+  // line.
   int next();
   [[nodiscard]] char* argument() const { return argument_; }
   [[nodiscard]] const std::string& error() const { return error_; }
-  // After kEnd: what is no option, and a null.
+  // Returns the operands and a null. Requires that next() returned kEnd.
   char** operands();
 
  private:
@@ -48,7 +48,7 @@ class Options {
   int argc_;
   char** argv_;
   int index_ = 1;
-  int kept_ = 1;             // operands lie in argv_[1 .. kept_)
+  int kept_ = 1;             // operands are in argv_[1 .. kept_)
   char* cluster_ = nullptr;  // the rest of "-abc"
   char* argument_ = nullptr;
   std::string error_;

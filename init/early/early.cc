@@ -1,8 +1,9 @@
-// Runs before libc: no function of it, no thread-local storage, no constructors have run. Compiled
-// freestanding (CMakeLists.txt); everything is a system call or a loop.
+// This file runs before libc is ready: it uses no libc function and no thread-local storage, and no
+// constructor has run. The file is compiled freestanding (CMakeLists.txt), and consists of system
+// calls and loops.
 
 #if !defined(__clang__)
-#pragma GCC optimize("no-tree-loop-distribute-patterns")  // no memset in the place of a loop
+#pragma GCC optimize("no-tree-loop-distribute-patterns")  // a loop must not become a call of memset
 #endif
 
 #include "init/early/early.h"
@@ -24,8 +25,8 @@
 #include "init/early/early_options.h"
 #include "init/early/environment_prefixes.h"
 
-// The program's entry, instead of libc's: early_stage(the kernel's stack), then on to libc's with
-// that same stack.
+// The program's entry instead of libc's. The code calls early_stage() with the kernel's stack, then
+// jumps to libc's entry with the same stack.
 #if defined(__x86_64__)
 asm(R"(
     .pushsection .text.trainit_start,"ax",@progbits
@@ -106,9 +107,9 @@ namespace {
 constexpr std::uint64_t kAll = ~0ULL;
 constexpr int kStackBytes = 16 * 1024;
 constexpr int kPathBytes = 4096;
-constexpr int kMaxVariables = 1000;  // where some of them are not for the command
-// How long a command may take to end the program from here. Until then main() does not compete with
-// it for a processor.
+constexpr int kMaxVariables = 1000;  // limit, if trainit's own variables must be removed
+// Time that a command has to end the program from here. Until then main() does not compete with it
+// for a processor.
 constexpr long kPatienceNs = 20'000'000;
 
 Handover g_handover;
@@ -140,7 +141,7 @@ long address(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
-// As in init/proc/signals.cc.
+// The same struct as in init/proc/signals.cc.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -150,15 +151,15 @@ struct KernelAction {
 
 enum class Called : unsigned char { kElse, kTrainit, kTini };
 
-// What the command is and how it stands to its caller.
+// The command, and how it is started.
 struct Command {
   Called called = Called::kElse;
   char** argv = nullptr;
-  char** envp = nullptr;              // the command's
-  bool main_ends = false;             // a command that ends at once, too
-  const char* search_path = nullptr;  // where argv[0] has no '/'
+  char** envp = nullptr;   // environment of the command
+  bool main_ends = false;  // main() must end the program, even for a command that ends at once
+  const char* search_path = nullptr;  // used if argv[0] has no '/'
   pid_t self = 0;
-  bool adopts = true;  // orphans, where we are not PID 1
+  bool adopts = true;  // adopts orphans if it is not PID 1
   volatile bool failed = false;
 };
 
@@ -169,8 +170,9 @@ bool contains(const char* text, char wanted) {
   return false;
 }
 
-// Of the drop-ins only the one that is called most. Its names stand in init/dropin/dropin.cc as
-// well: a table of pointers to them, as there, needs relocations, which nobody has done yet.
+// Returns the program by its name. Of the drop-ins, only the most frequent one is recognized. The
+// names are those of init/dropin/dropin.cc. The table of pointers there cannot be used, because
+// relocation has not happened yet.
 Called called_as(const char* argv0) {
   const char* base = argv0;
   for (const char* at = argv0; *at != '\0'; ++at) {
@@ -182,8 +184,8 @@ Called called_as(const char* argv0) {
   return begins_with(base, "trainit") ? Called::kTrainit : Called::kElse;
 }
 
-// `trainit -- COMMAND`, `trainit /COMMAND`, `docker-init -- COMMAND`, `tini -s -- COMMAND`. False
-// where main() has to look.
+// Reads `trainit -- COMMAND`, `trainit /COMMAND`, `docker-init -- COMMAND` or `tini -s -- COMMAND`.
+// Returns false if main() must read the arguments.
 bool take_words(long argc, char** argv, Command& command) {
   if (argc < 2) return false;
   command.called = called_as(argv[0]);
@@ -192,7 +194,7 @@ bool take_words(long argc, char** argv, Command& command) {
   char** word = argv + 1;
   const bool subreaper = tini && equal(*word, "-s");
   if (subreaper) ++word;
-  // Elsewhere it warns of the orphans that it will not see.
+  // tini without -s warns of orphans that it cannot adopt, unless it is PID 1.
   if (tini && !subreaper && command.self != 1) return false;
   if (*word != nullptr && equal(*word, "--")) {
     ++word;
@@ -205,8 +207,8 @@ bool take_words(long argc, char** argv, Command& command) {
   return tini || !may_be_conda(*word);
 }
 
-// False where a variable is a sign of something to resolve. Those of our own options are not the
-// command's: it gets the others, in `kept`.
+// Returns false if a variable can require resolving. The variables of trainit's own options are
+// removed: the command gets the others, in `kept`.
 bool take_environment(char** envp, char** kept, Command& command) {
   command.envp = envp;
   const char* path = nullptr;
@@ -238,8 +240,8 @@ bool take_environment(char** envp, char** kept, Command& command) {
   return true;
 }
 
-// main() gives /dev/null for a standard descriptor that is closed, so the command has it either
-// way.
+// Returns true if 0, 1 and 2 are open. If one is closed, main() starts the command, because it
+// opens /dev/null first.
 bool has_standard_fds() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (call(__NR_fcntl, fd, F_GETFD) < 0) return false;
@@ -247,11 +249,11 @@ bool has_standard_fds() {
   return true;
 }
 
-// Calls `each` with each name of a directory, and whether it may be a link, until it says false;
-// false then, and where the directory cannot be read.
+// Calls `each` with each name of a directory and whether it may be a link, until `each` returns
+// false. Returns false in that case, and if the directory cannot be read.
 template <class Each>
 bool each_name(long directory, Each each) {
-  constexpr int kLengthAt = 16;  // of struct linux_dirent64
+  constexpr int kLengthAt = 16;  // offsets in struct linux_dirent64
   constexpr int kTypeAt = 18;
   constexpr int kNameAt = 19;
   constexpr char kUnknownType = 0;
@@ -281,7 +283,8 @@ bool each_name_of(const char* path, Each each) {
   return all;
 }
 
-// nodes, ranks: a single command without a platform has one.
+// Returns true if the condition is true. A single command without a platform has one node and one
+// rank.
 bool holds(hook_condition::Need need, const hook_condition::Word& word, char** envp) {
   using hook_condition::Need;
   if (need == Need::kNodes || need == Need::kRanks) return false;
@@ -296,8 +299,9 @@ bool holds(hook_condition::Need need, const hook_condition::Word& word, char** e
   return false;
 }
 
-// Nobody but root and we may change it: the rest is for main() to judge. Of a directory, on the
-// file system of /etc: another one may hang, and we would with it.
+// Returns true if only root and this user can change the file; main() judges all other cases. A
+// directory must also be on the file system of /etc, because another one could hang, and trainit
+// with it.
 bool is_plainly_ours(long fd, dev_t device) {
   struct stat status{};
   if (call(__NR_fstat, fd, address(&status)) != 0) return false;
@@ -320,10 +324,10 @@ bool may_apply(long directory, const char* name, char** envp) {
   });
 }
 
-// Whether none of an event's hooks may have to run, or `later`: whether they are such that PID 1
+// Returns true if none of an event's hooks may apply. With `later`, hooks are allowed if PID 1
 // itself can look at them after a failure.
 bool passes(long hooks, const char* event, bool later, dev_t device, char** envp) {
-  constexpr int kMaxHooks = 256;  // more are main()'s to refuse
+  constexpr int kMaxHooks = 256;  // main() refuses more
   const long directory = call(__NR_openat, hooks, address(event), kOpenDirectory | O_NOFOLLOW);
   if (directory < 0) return false;
   int count = 0;
@@ -336,8 +340,8 @@ bool passes(long hooks, const char* event, bool later, dev_t device, char** envp
   return passed;
 }
 
-// False where a hook may have to run before the command, or while it does: these are main()'s.
-// What is for a failure or a stall comes later; `any` says that there may be such ones.
+// Returns false if a hook may have to run before or during the command, because main() runs these.
+// Hooks for a failure or a stall run later; `any` is set if there may be some.
 bool leaves_start_alone(char** envp, bool& any) {
   const long hooks =
       call(__NR_openat, AT_FDCWD, address(kHooksDirectory), kOpenDirectory | O_NOFOLLOW);
@@ -357,8 +361,8 @@ bool leaves_start_alone(char** envp, bool& any) {
   return alone;
 }
 
-// Then ^Z could stop the child before its exec, and hold us as long. main() knows how to share a
-// terminal.
+// Returns true if there is a terminal. Then ^Z could stop the child before its exec, and so block
+// trainit. main() knows how to share a terminal.
 bool has_terminal() {
   int group = 0;
   for (int fd = 0; fd <= 2; ++fd) {
@@ -367,7 +371,8 @@ bool has_terminal() {
   return false;
 }
 
-// PID 1 adopts all orphans by itself. SIGCHLD ignored would reap behind our back.
+// Returns true if this process can wait for the child and its orphans. PID 1 adopts orphans without
+// a call. If SIGCHLD is ignored, the kernel would reap the child.
 bool may_be_parent(const Command& command) {
   KernelAction action{};
   if (call(__NR_rt_sigaction, SIGCHLD, 0, address(&action), sizeof action.mask) != 0) return false;
@@ -376,7 +381,7 @@ bool may_be_parent(const Command& command) {
   return call(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-// The part of a search path up to the next ':', joined with `name`; nullptr where it is too long.
+// Returns the search path up to the next ':' joined with `name`, or nullptr if it is too long.
 const char* join(char* buffer, const char* directory, long length, const char* name) {
   long at = 0;
   for (; at < length; ++at) {
@@ -409,14 +414,15 @@ void execute(const Command& command) {
     const char* file = join(buffer, directory, length, command.argv[0]);
     if (file == nullptr) return;
     const long error = run(file);
-    // Only a plain absence is passed over here; main() knows about all else.
+    // Only a missing file is skipped here. main() handles any other error.
     if (error != -ENOENT && error != -ENOTDIR) return;
     if (directory[length] == '\0') return;
     directory += length + 1;
   }
 }
 
-// On a stack of its own, in our memory, while we stand still.
+// Runs in the child, on its own stack but in the parent's memory. The parent is suspended
+// meanwhile.
 void child_main(void* argument) {
   Command& command = *static_cast<Command*>(argument);
   if (command.self != 1 && command.called == Called::kTrainit) {
@@ -438,20 +444,20 @@ extern "C" long early_clone(unsigned long flags, char* stack_top, void (*body)(v
 
 namespace {
 
-// 0: not started.
+// Starts the command. Returns 0 if it was not started.
 [[gnu::noinline]] pid_t start(Command& command) {
-  // Below what this function's own frame may still need.
+  // The stack is below the part that this function's own frame needs.
   alignas(16) char stack[kStackBytes];
   const long pid =
       early_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack + kStackBytes, child_main, &command);
   if (pid <= 0) return 0;
   if (!command.failed) return static_cast<pid_t>(pid);
-  // The next try is main()'s.
+  // main() tries again.
   call(__NR_wait4, pid, 0, __WALL, 0);
   return 0;
 }
 
-// Ends the program where the command ended well and left nothing behind.
+// Exits the program if the command succeeded and no other child is left.
 void end_if_done(pid_t child) {
   siginfo_t info{};
   if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
@@ -465,7 +471,7 @@ void end_if_done(pid_t child) {
   }
 }
 
-// tini ends with its command, whatever else there is.
+// Exits with the command, as tini does, whatever processes are left.
 void end_with(pid_t child) {
   siginfo_t info{};
   if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
@@ -474,7 +480,7 @@ void end_with(pid_t child) {
        info.si_code == CLD_EXITED ? info.si_status : exit_code::kSignalBase + info.si_status);
 }
 
-// A short command is waited for.
+// Waits a short time for the command to exit.
 void wait_a_moment(const Command& command, pid_t child) {
   const timespec patience{0, kPatienceNs};
   siginfo_t info{};
@@ -488,8 +494,9 @@ void wait_a_moment(const Command& command, pid_t child) {
   end_if_done(child);
 }
 
-// Of a set-user-ID program, or one with file capabilities, which main() refuses. Root's own is the
-// change of a security module's domain. `vector`: behind the environment.
+// Returns true for a set-user-ID program or one with file capabilities, which main() refuses. For
+// root, AT_SECURE comes from a security module's change of domain. `vector` is the auxiliary vector
+// after the environment.
 bool may_be_borrowed(const long* vector) {
   long uid = 0;
   long effective_uid = 0;
@@ -508,7 +515,8 @@ bool may_be_borrowed(const long* vector) {
 
 }  // namespace
 
-// `stack`: argc, argv, nullptr, envp, nullptr, the auxiliary vector, as the kernel leaves them.
+// Starts the command if possible. `stack` is as the kernel leaves it: argc, argv, nullptr, envp,
+// nullptr, the auxiliary vector.
 extern "C" void early_stage(long* stack) {
   call(__NR_rt_sigprocmask, SIG_SETMASK, address(&kAll), address(&g_handover.mask), sizeof kAll);
   g_handover.blocked = true;

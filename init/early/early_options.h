@@ -1,21 +1,21 @@
 #pragma once
-// The variables of options that change nothing before the command runs: how it is stopped, what its
-// exit code becomes, what our own lines look like. With those of them whose value is certainly a
-// good one a command is started before libc is up; main() reads them for itself. Each value stands
-// here in a small part of its grammar, and whatever else it is is main()'s to accept or to refuse:
-// tests/init/early/early_options_test.cc holds the two together.
+// Variables of options that change nothing before the command runs: how it is stopped, its mapped
+// exit code, the form of log lines. A command with only such variables, all with certainly valid
+// values, starts before libc is ready. main() reads them again. Here is only a small part of each
+// value's grammar. main() accepts or refuses any other value.
+// tests/init/early/early_options_test.cc compares the two.
 
 #include "init/early/environment_prefixes.h"
 
 namespace early {
 
 enum class Option : unsigned char {
-  kNone,  // no variable of such an option, or not certainly a good value
+  kNone,  // not such an option, or not certainly a valid value
   kTaken,
-  kTakenToTheEnd,  // so is the end of a command that ends at once: its code may become another one
+  kTakenToTheEnd,  // like kTaken, but main() must handle the command's exit: its code may be mapped
 };
 
-// Tables without pointers, which nobody has relocated yet.
+// Tables without pointers, because this code runs before relocation.
 inline constexpr char kStopScopes[][8] = {"main", "group", "tree"};
 inline constexpr char kSecondTerms[][8] = {"kill", "ignore"};
 inline constexpr char kLogFormats[][8] = {"human", "json"};
@@ -28,7 +28,7 @@ struct KnownSignal {
 inline constexpr KnownSignal kKnownSignals[] = {{"TERM", 15}, {"INT", 2},   {"QUIT", 3},
                                                 {"HUP", 1},   {"USR1", 10}, {"USR2", 12}};
 
-// One value, read from the front; 0 bytes are left when it is done.
+// One value, read from the front. at_end() is true when all of it is read.
 class Value {
  public:
   constexpr explicit Value(const char* text) : at_(text) {}
@@ -41,7 +41,7 @@ class Value {
     return true;
   }
 
-  // What does not go on as a word.
+  // Takes the word only if no letter follows it.
   constexpr bool take_word(const char* word) {
     const char* at = at_;
     while (*word != '\0') {
@@ -52,7 +52,7 @@ class Value {
     return true;
   }
 
-  // -1: there is none, or it is longer.
+  // Returns the number, or -1 without digits or with more than `most_digits`.
   constexpr int take_number(int most_digits) {
     int number = 0;
     int digits = 0;
@@ -63,7 +63,7 @@ class Value {
     return digits > 0 ? number : -1;
   }
 
-  // In milliseconds; -1.
+  // Returns milliseconds, or -1.
   constexpr int take_duration() {
     const int number = take_number(4);
     if (number < 0) return -1;
@@ -72,7 +72,7 @@ class Value {
     return take_word("m") ? number * 60'000 : -1;
   }
 
-  // Its number on every Linux; 0.
+  // Returns the signal's number, which is the same on every Linux, or 0.
   constexpr int take_signal() {
     for (const KnownSignal& known : kKnownSignals) {
       if (take_word(known.name)) return known.number;
@@ -94,7 +94,7 @@ constexpr bool is_one_of(Value value, const char (&words)[kCount][8]) {
   return false;
 }
 
-// "143=0,1-3=75"
+// Accepts "143=0,1-3=75".
 constexpr bool is_exit_codes(Value value) {
   constexpr int kMax = 255;
   do {
@@ -107,7 +107,7 @@ constexpr bool is_exit_codes(Value value) {
   return value.at_end();
 }
 
-// "TERM=QUIT,USR1=none", each signal once.
+// Accepts "TERM=QUIT,USR1=none", each signal once.
 constexpr bool is_signal_map(Value value) {
   unsigned seen = 0;
   do {
@@ -121,7 +121,7 @@ constexpr bool is_signal_map(Value value) {
   return value.at_end();
 }
 
-// "INT@10s,QUIT@20s", each later than the one before.
+// Accepts "INT@10s,QUIT@20s", each step later than the one before.
 constexpr bool is_escalation(Value value) {
   int last_ms = -1;
   do {
@@ -133,7 +133,7 @@ constexpr bool is_escalation(Value value) {
   return value.at_end();
 }
 
-// Of `entry`, "NAME=VALUE". Without a value it stands for nothing.
+// Returns how to treat `entry` ("NAME=VALUE"). An empty value of GRACE counts as not set.
 constexpr Option option_of(const char* entry) {
   constexpr char kPrefix[] = "TRAINIT_";
   if (!begins_with(entry, kPrefix)) return Option::kNone;
@@ -168,7 +168,7 @@ constexpr Option option_of(const char* entry) {
   if (const char* value = value_of("SIGNAL")) {
     return taken(is_signal_map(Value(value)), Option::kTaken);
   }
-  // A step that comes too late for the grace is said.
+  // main() must log a step that is too late for the grace.
   if (const char* value = value_of("ESCALATE")) {
     return taken(is_escalation(Value(value)), Option::kTakenToTheEnd);
   }

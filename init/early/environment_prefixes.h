@@ -1,11 +1,11 @@
 #pragma once
-// The prefixes of the variables that say that there may be something to resolve. A superset of what
-// envgen reads, by prefixes, so that it can be asked without libc;
-// tests/init/early/early_prefixes_test.cc compares it with envgen.
+// Prefixes of variables that can require resolving: a superset of the variables that envgen reads.
+// Code without libc can compare prefixes. tests/init/early/early_prefixes_test.cc compares the list
+// with envgen.
 
 namespace early {
 
-// "CONDA" stands for each variable whose name begins so.
+// "CONDA" matches each variable whose name begins with it.
 inline constexpr char kEnvironmentPrefixes[][16] = {
     "ANACONDA",  "ASCEND",       "ATB_",        "AZUREML_",    "AZ_BATCH",     "BATCH_",
     "CLOUD_ML_", "CLUSTER_SPEC", "CM_",         "CONDA",       "COORDINATOR_", "DEFAULT_CONDA",
@@ -20,10 +20,10 @@ inline constexpr char kEnvironmentPrefixes[][16] = {
     "TRAINIT_",  "VC_",          "VK_",         "WORKER_ADDR", "WORKER_HOST",  "WORLD_SIZE",
 };
 
-// Programs by whose name conda is found: "/opt/conda/envs/a/bin/python", "micromamba".
+// Names in a program's path that belong to conda: "/opt/conda/envs/a/bin/python", "micromamba".
 inline constexpr char kProgramPrefixes[][8] = {"conda", "mamba", "envs"};
 
-// Where it is, there may be hooks: envgen::kHooksDirectory.
+// If this directory exists, there may be hooks. Same as envgen::kHooksDirectory.
 inline constexpr char kHooksDirectory[] = "/etc/trainit/hooks";
 
 constexpr bool begins_with(const char* text, const char* prefix) {
@@ -41,7 +41,7 @@ constexpr bool equal(const char* text, const char* other) {
   return *text == *other;
 }
 
-// `entry`: "NAME=VALUE".
+// Checks the name in `entry` ("NAME=VALUE").
 constexpr bool has_known_prefix(const char* entry) {
   for (const auto& known : kEnvironmentPrefixes) {
     if (begins_with(entry, known)) return true;

@@ -27,7 +27,7 @@ std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
                        ", so that the job keeps a quarter of the grace (" +
                        envgen::seconds(stop.exit_at) + "): give a longer --grace");
   }
-  // Pre-stop hooks that end early leave more time: the step may then come.
+  // If pre-stop hooks end early, more time is left, and the step can still come.
   const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
   bool killed = false;
   for (const envgen::EscalationStep& step : policy.escalation) {

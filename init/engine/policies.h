@@ -1,5 +1,5 @@
 #pragma once
-// A plan as the state machine gets it.
+// Conversions of a plan for the state machine, and the policy and the plan that need no resolver.
 
 #include <string>
 #include <vector>
@@ -10,17 +10,19 @@
 
 namespace engine {
 
-// The warnings of what was asked for and will not be done: a drain that is shortened, steps of the
+// Returns warnings about requests that cannot be met, such as a shortened drain, or steps of the
 // escalation that would come too late.
 std::vector<std::string> policy_warnings(const envgen::Plan& plan);
-// What the machine is told of a plan.
+// Returns the event that tells the machine about a plan.
 lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan);
 
-// The plan may not exist for half an hour, and a stop must be bounded before.
+// Returns the policy before there is a plan. The plan may not exist for half an hour, and a stop
+// must be bounded before.
 envgen::Policy early_policy_of(const Setup& setup);
 
-// Of a single command for which nothing has to be resolved. Where it was started before its image's
-// hooks were read, those after a failure are left of them; they lie on the image's own disk.
+// Returns the plan of a pass-through: a single command for which nothing must be resolved. If the
+// command was started before its image's hooks were read, only the hooks after a failure remain in
+// the plan. PID 1 reads them itself, because they are on the image's own disk.
 envgen::Plan plan_of_pass_through(const Setup& setup);
 
 }  // namespace engine

@@ -1,7 +1,7 @@
 #pragma once
-// The poller of the loop, with what a turn waits for: descriptors that can be read, a signal, a
-// time. The set is made anew for each turn from what is open then, so nothing that was closed is
-// left in it. On ppoll: it has no descriptor of its own, and costs a start no call.
+// The poller of the loop. A turn waits for descriptors that can be read, a signal, or a time. Each
+// turn builds the set from the descriptors that are open then, so no closed one is left in it. Uses
+// ppoll, which needs no descriptor and no call at the start.
 
 #include <poll.h>
 
@@ -15,7 +15,7 @@ namespace engine {
 
 class Poller {
  public:
-  // `id` is what the caller wants to be told when `fd` can be read, or is at its end.
+  // `id` and `index` identify `fd` for the caller when it can be read or is at its end.
   struct Watched {
     int fd = -1;
     std::uint32_t id = 0;
@@ -23,16 +23,17 @@ class Poller {
   };
 
   void clear();
-  // A descriptor that is not open (-1) is left out.
+  // Adds a descriptor; -1 is ignored.
   void add(const Watched& watched);
-  // Until something can be read, a signal came, or `timeout_ms` are over; nullopt: no limit. What
-  // can be read, in the order in which it was added; the signals are the caller's to read.
+  // Blocks until a descriptor can be read, a signal came, or `timeout_ms` are over (nullopt: no
+  // limit). Returns the descriptors that can be read, in the order of add(). The caller reads the
+  // signals.
   const std::vector<Watched>& wait(proc::SignalSource& signals,
                                    std::optional<std::int64_t> timeout_ms);
 
  private:
   std::vector<Watched> watched_;
-  std::vector<pollfd> sources_;  // the signals' and then one for each in watched_
+  std::vector<pollfd> sources_;  // the signal source, then one entry for each in watched_
   std::vector<Watched> ready_;
 };
 

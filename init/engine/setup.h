@@ -1,5 +1,6 @@
 #pragma once
-// The setup of a supervisor: request, environment, saved signals, and what came before it.
+// The setup of a supervisor: request, environment, saved signals, and the command that already
+// runs.
 
 #include <sys/types.h>
 
@@ -20,25 +21,26 @@ struct Setup {
   envgen::Snapshot base;  // argv and environment as trainit found them; facts are gathered
   envgen::Request request;
   proc::SavedSignals saved;
-  std::vector<int> callers_fds;            // what the caller passed in beyond 0, 1 and 2
-  std::vector<std::string> own_variables;  // TRAINIT_<OPTION>: not for the job
-  // There may be some (envgen::kHooksDirectory): no pass-through, unless `started`. Then only those
-  // after a failure are left to run.
+  // Descriptors beyond 0, 1 and 2 that the caller passed in
+  std::vector<int> callers_fds;
+  std::vector<std::string> own_variables;  // TRAINIT_<OPTION>, which the job does not get
+  // true: there may be hooks (envgen::kHooksDirectory), so the command is no pass-through. If it is
+  // already `started`, only the hooks after a failure remain to run.
   bool has_hooks = false;
-  // The single command, where it was started before anything else was looked at (init/early): what
-  // is pass-through only. 0: it is still to be started.
+  // Pid of the single command, if init/early started it before anything was examined. Only a
+  // pass-through command is started in this way. 0: not started.
   pid_t started = 0;
-  bool ended_well = false;                 // and was reaped
-  std::optional<proc::Received> received;  // read before what the kernel has still queued
-  // What to do where the job's command is no program at all: "did you mean `trainit status`?"
+  bool ended_well = false;                 // the command exited with code 0 and was reaped
+  std::optional<proc::Received> received;  // signal read before those that the kernel queues
+  // Hint for the case that the job's command is not a program: "did you mean `trainit status`?"
   std::string command_hint;
   const char* termination_log = "/dev/termination-log";
-  // The process is over with the job: the kernel takes down what it holds, and faster.
+  // true: the process exits with the job, so the kernel frees its resources, which is faster.
   bool ends_process = false;
-  // Called before each step of the machine: for tests that make the engine fail.
+  // Called before each step of the machine. Tests use it to make the engine fail.
   std::function<void(const lifecycle::Event&)> before_step;
-  // Instead of envgen::resolve, with a look at what it wants: for tests that bring their own plan,
-  // which never is a pass-through. Called in the resolver's child too.
+  // Replaces collect_and_resolve in tests that bring their own plan, which is never a pass-through.
+  // Also called in the resolver's child.
   Planner planner;
 };
 

@@ -1,8 +1,7 @@
 #pragma once
-// The class behind supervise(): what it knows and its steps. The loop, which turns what happens
-// into events, and what is left behind are in supervisor.cc, the machine's actions in
-// supervision_actions.cc, the end in supervision_end.cc. What concerns a worker is with that
-// worker: it is known here by the list.
+// The class behind supervise(). The loop, which turns what happens into events, and the output
+// files are in supervisor.cc. The machine's actions are in supervision_actions.cc, the end in
+// supervision_end.cc. Code about a worker is with that worker; this class knows it by the list.
 
 #include <cstdint>
 #include <deque>
@@ -42,8 +41,9 @@ namespace engine {
 
 class Supervisor {
  public:
-  // `setup` outlives it. Not inlined into whoever runs it: a job runs for weeks, and what is on the
-  // stack of this, of begin(), of a turn and of the end would lie there all the time.
+  // `setup` must outlive the supervisor. The functions of the start, of a turn and of the end are
+  // not inlined into their caller. A job runs for weeks, and their stack would remain in use all
+  // the time.
   [[gnu::noinline]] explicit Supervisor(Setup& setup);
   int run();
 
@@ -53,8 +53,8 @@ class Supervisor {
   [[gnu::noinline]] void turn(const std::vector<Poller::Watched>& ready);
   const std::vector<Poller::Watched>& wait();
   void wake(const Poller::Watched& ready);
-  // The time by which the machine counts: it stands still while this process is stopped, so that
-  // a grace has then left what it had.
+  // Returns the time of the machine's clock, which does not advance while this process is stopped.
+  // So a stop does not shorten a grace period.
   [[nodiscard]] std::int64_t now_ms() const { return sys::monotonic_ms() - stopped_ms_; }
   void take_signal(const proc::Received& received);
   void answer_signal(const proc::Received& received);
@@ -68,7 +68,7 @@ class Supervisor {
   void replace_late();
   void let_output_go(const TaskRecord& record);
   void read_control(int client);
-  // Events in, actions out.
+  // Events and actions.
   void post(lifecycle::Event next) { events_.push_back(std::move(next)); }
   void drain();
   void perform(const lifecycle::Action& next);
@@ -86,23 +86,22 @@ class Supervisor {
   void signal_task(const lifecycle::action::Signal& signal);
   void stop_main(const TaskRecord& record, int signal);
   void begin_anew();
-  // What is left behind.
+  // Output files.
   void open_run_dir();
   // Returns nullptr if there is no termination log, or another instance holds it. PID 1 writes it
-  // in any case: an instance that its early-started command has started may be faster with the
-  // lock.
+  // in any case: an instance started by its early-started command may have got the lock first.
   [[nodiscard]] const char* termination_log() const {
     return pid1_ || termination_claim_.valid() ? setup_.termination_log : nullptr;
   }
   void write_state();
-  // The state is written soon, not now: ranks that start, or the end of an idle job, come before.
+  // Delays the next write of the state. Ranks that start, or the end of an idle job, come first.
   void hold_state() {
     constexpr std::int64_t kSoonOverMs = 3;
     state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
   }
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
   void add_output(JobReport& report) const;
-  // True: a process has been stopped by a signal, or continued, since.
+  // Returns true if a process has been stopped by a signal, or continued, since the last call.
   bool look_for_paused();
   void continue_stopped();
   void finish_logs();
@@ -117,13 +116,13 @@ class Supervisor {
   lifecycle::Machine machine_;
   Stopper stopper_;
   Timeline timeline_;
-  // In the order in which they are heard.
+  // The workers, in the order in which the loop serves them.
   WorkerContext context_;
   WorkerList workers_;
   Resolver& resolver_;
-  std::vector<DataTask*> data_;  // as in job_.data
+  std::vector<DataTask*> data_;  // same order as job_.data
   Tees& tees_;
-  ChildWorker& trigger_;  // makes a trigger file
+  ChildWorker& trigger_;  // creates a trigger file
   EnvFiles& env_files_;
   LinkTask& link_;
   NodeClaim claim_;
@@ -135,26 +134,28 @@ class Supervisor {
   OrphanReaper orphan_reaper_;
   WaitView wait_view_;
   std::deque<lifecycle::Event> events_;
-  std::optional<envgen::Environ> common_;  // of the main tasks that start in this step
+  std::optional<envgen::Environ> common_;  // environment of the main tasks that start in this step
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;
-  std::string oom_group_warning_;  // "" = none
+  std::string oom_group_warning_;  // "" = no warning
   proc::JobControl job_control_;
   StateWriter state_writer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
-  std::int64_t state_due_ms_ = 0;               // what is changed is not written before
-  std::uint64_t forwarded_ = 0;   // to this start of the job, see lifecycle::signal_bit
-  std::uint64_t stops_said_ = 0;  // the stop signals that the log has, see lifecycle::signal_bit
+  std::int64_t state_due_ms_ = 0;               // earliest time of the next write of the state
+  // Signals forwarded to this start of the job, see lifecycle::signal_bit.
+  std::uint64_t forwarded_ = 0;
+  // Stop signals that were logged, see lifecycle::signal_bit.
+  std::uint64_t stops_said_ = 0;
   bool reap_again_ = false;
   bool child_changed_ = false;
   std::int64_t stopped_ms_ = 0;
   bool post_stop_killed_ = false;
-  bool said_unheard_ = false;  // that a signal may not be sent
-  bool settled_ = false;       // the job runs, and from now on we wait
+  bool said_unheard_ = false;  // a failure to send a signal was logged
+  bool settled_ = false;       // true: the job runs, and from now on trainit mostly waits
   bool done_ = false;
   int exit_code_ = 0;
-  int resolve_code_ = 0;  // what a resolver that failed said
+  int resolve_code_ = 0;  // exit code of a resolver that failed
   std::int64_t started_ms_ = sys::wall_ms();
 };
 

@@ -1,4 +1,4 @@
-// What the machine asks for: tasks that start, signals, reports.
+// The actions of the machine: starting tasks, sending signals, reporting.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -38,7 +38,7 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
     orphan_reaper_.begin(adopted->signal);
     if (adopted->signal == 0) stopper_.forget();
-    // It sweeps behind a reaping, which also tells that there is nothing to sweep.
+    // The sweep runs after a reaping, which also shows whether there is anything to sweep.
     reap_again_ = reap_again_ || adopted->signal != 0;
   } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
     timers_.set(*timer);
@@ -86,8 +86,8 @@ envgen::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::ui
 }
 
 envgen::Result<pid_t> Supervisor::start_resolver() {
-  // A confined process, the scripts first, must not change or read this one by ptrace or
-  // /proc/PID/mem, even with the same uid. Without a border /proc/1/fd/1 stays of use.
+  // A confined process, such as a script, must not change or read this one by ptrace or
+  // /proc/PID/mem, even with the same uid. Without a security boundary /proc/1/fd/1 remains usable.
   if (setup_.request.sandbox.is_border()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (machine_.restarts() > 0) begin_anew();
   auto status = resolver_.start(setup_.base, setup_.request, setup_.saved, setup_.planner,
@@ -122,7 +122,7 @@ envgen::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::S
   }
   auto warm = warm_.hand_over(record, spec);
   auto spawned = warm ? std::move(*warm) : proc::spawn(spec, setup_.saved);
-  // Where it is not the rank in the end, another one is to have the same output.
+  // If the spare does not become the rank, the process that replaces it needs the same output.
   if (!record.handed_over) let_output_go(record);
   let_go();
   return spawned;
@@ -142,7 +142,7 @@ StartContext Supervisor::start_context() const {
           .restarts = machine_.restarts()};
 }
 
-// What the last incarnation left is none of the next one's.
+// Discards the results of the previous incarnation.
 void Supervisor::begin_anew() {
   tees_.retire();
   job_.exports.clear();
@@ -156,17 +156,17 @@ void Supervisor::begin_anew() {
   write_termination_log(termination_log(), "");
 }
 
-// What the caller passed in is the main process's from now on.
+// Closes the caller's descriptors, which belong to the main process from now on.
 void Supervisor::let_go() {
-  // Whoever reads the other end waits for its end, and we may live longer than the task that has
-  // it.
+  // The reader of the other end waits until it is closed, and trainit may live longer than the task
+  // that has the descriptor.
   for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
-  // No mount of the caller's is held by us. A plan's relative paths count from our directory.
-  // Hooks run where the image has them run.
+  // trainit must not keep a mount of the caller busy. A plan's relative paths start at trainit's
+  // directory. Hooks run in the directory that the image defines.
   if (pass_through_ && !setup_.has_hooks) std::ignore = ::chdir("/");
 }
 
-// The command that init/early started.
+// Adopts the command that init/early started.
 void Supervisor::adopt_started(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   record.pid = std::exchange(setup_.started, 0);
@@ -197,16 +197,17 @@ void Supervisor::not_started(TaskRef task, envgen::Error error) {
 
 namespace {
 
-// Asked with signal 0: a stop may have reached a group or a tree.
+// Returns true if trainit may not signal `pid`. Tests with signal 0, because the stop signal may
+// have been sent to a group or a tree.
 bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
-// The tee has so long to read what the ranks printed before they are told to stop.
+// Time for the tee to read what the ranks printed before they get a stop signal.
 constexpr std::int64_t kCatchUpMs = 250;
 
-// Main processes that exit by themselves, before the first signal of a step: one signal may reach
-// several of them, and end others as victims.
+// Records which main processes exit on their own, before the first signal of a step. One signal may
+// reach several of them and end others as victims.
 void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
   const bool stops = std::ranges::any_of(actions, [this](const lifecycle::Action& one) {
     const auto* signal = std::get_if<action::Signal>(&one);
@@ -237,7 +238,7 @@ void Supervisor::signal_task(const action::Signal& signal) {
   } else {
     ::kill(record.pid, signal.signal);
   }
-  // Nothing is swept behind a post-stop process: what it started goes with it, or at the exit.
+  // No sweep follows a post-stop process. Its children end with it, or when trainit exits.
   if (record.kind == TaskKind::kPostStop && signal.signal == SIGKILL) {
     ::kill(-record.pid, SIGKILL);
     post_stop_killed_ = true;

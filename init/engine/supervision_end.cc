@@ -1,4 +1,5 @@
-// The end: what is written last, whom it waits for, and what is left where the supervisor fails.
+// The end of the supervisor: the last writes, the processes it waits for, and the fallback when it
+// fails.
 
 #include <poll.h>
 
@@ -22,18 +23,19 @@
 namespace engine {
 namespace {
 
-// What is kept of the runtime's own limit (10 s with Docker) for the last of the job's output.
+// Share of the runtime's own limit (10 s with Docker) for the last of the job's output.
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
-// So long the end waits for files that were to be written behind the start.
+// Time that the end waits for environment files that are written after the start.
 constexpr std::int64_t kFilesMs = 1000;
 
-// So long it waits for what stood by, which is killed.
+// Time that the end waits for spare processes, which are killed.
 constexpr std::int64_t kSparesMs = 1000;
 
 }  // namespace
 
-// A stop has a deadline that is not ours, also one that came when all was over.
+// Writes the rest of the output. After a stop request the runtime has a deadline, so the wait is
+// limited, even if the request came when the job was over.
 void Supervisor::finish_logs() {
   if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
   tees_.finish(kLogsWithinStopMs, [this](pollfd& end) {
@@ -56,11 +58,12 @@ void Supervisor::finish() {
     return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
   };
   const auto before = counted();
-  // Before the logs, whose reader may take its time: whoever else waits is told the code now.
+  // Write the exit code before the logs. Their reader may be slow, and other readers need the code
+  // now.
   state_writer_.note_change();
   write_state();
   timeline_.flush();
-  // With PID 1 the kernel ends them.
+  // If trainit is PID 1, the kernel ends them.
   warm_.finish(pid1_ ? 0 : kSparesMs);
   link_.farewell(exit_code_);
   env_files_.finish(kFilesMs);
@@ -71,7 +74,7 @@ void Supervisor::finish() {
   }
   timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
   state_writer_.close();
-  // Not in pass-through, whose exit is as quick as its command's.
+  // Skipped in pass-through, whose exit must be as quick as its command's.
   if (!pass_through_ && job_.first_failure.empty()) {
     const std::string warning = oom_warning(job_, sys::oom_kills());
     if (!warning.empty()) sys::log::warning(warning);
@@ -83,7 +86,7 @@ void Supervisor::finish() {
   } else if (!pass_through_ && says_exit_code(job_, exit_code_)) {
     sys::log::info("exit code " + std::to_string(exit_code_));
   }
-  // With PID 1 the kernel ends all.
+  // If trainit is PID 1, the kernel ends all.
   if (!pid1_ && post_stop_killed_) orphan_reaper_.kill_rest();
 }
 

@@ -35,11 +35,11 @@ using lifecycle::ExitStatus;
 using lifecycle::TaskKind;
 namespace event = lifecycle::event;
 
-// Of one turn, so that a fork bomb does not starve the other sources.
+// Limit of one turn, so that a fork bomb does not starve the other sources.
 constexpr int kMaxDeaths = 256;
 
-// What a start leaves to do behind it is due by then: the state, environments, metrics. It needs
-// the memory of the start once more.
+// The time within which work that follows a start is due: the state, environments, metrics. That
+// work uses the memory of the start once more.
 constexpr std::int64_t kStartMs = 1000;
 
 enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
@@ -51,7 +51,7 @@ Job new_job(const Setup& setup) {
   return job;
 }
 
-// The resolver is the first.
+// Returns the tasks before there is a plan: the resolver first, then one for each dataset.
 std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
   std::vector<TaskKind> tasks(1 + datasets, TaskKind::kData);
   tasks.front() = TaskKind::kResolve;
@@ -118,7 +118,7 @@ void Supervisor::begin() {
     }
   }
   termination_claim_ = claim_termination_log(setup_.termination_log);
-  // In pass-through nothing is looked at before the command runs, but what its hooks have to know.
+  // A pass-through command runs before anything is examined, except for what its hooks need.
   const bool at_once = pass_through_ && !setup_.has_hooks;
   if (!at_once) {
     setup_.base.facts = sys::gather_facts();
@@ -129,7 +129,7 @@ void Supervisor::begin() {
   drain();
   if (setup_.received) take_signal(*setup_.received);
   if (at_once) open_run_dir();
-  // While the resolver works, and before the ranks run.
+  // Do this while the resolver works, before the ranks run.
   state_writer_.serve();
   job_.oom_kills_before = sys::oom_kills();
   if (!pass_through_) oom_group_warning_ = sys::oom_group_warning();
@@ -146,7 +146,7 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
   replace_late();
-  // A rank that has died saves nothing, whoever asks for it: another node, or a command.
+  // Reap first: a rank that has died cannot save for another node or a command.
   if (reap_again_) reap();
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
@@ -160,14 +160,15 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {
     post(*verdict);
-    drain();  // before the other nodes hear that the failure is understood
+    drain();  // before the other nodes hear that the search for the cause has ended
   }
   link_.turned();
   if (!pass_through_) wait_view_.show(job_, machine_);
-  // finish() does it with the code.
+  // After the end finish() writes the state, with the exit code.
   if (!done_ && sys::monotonic_ms() >= state_due_ms_) write_state();
   if (!std::exchange(child_changed_, false)) return;
-  // Last in a turn: what came before has been answered when the shell gets its terminal back.
+  // Stopping with the job comes last in a turn: earlier events are handled before the shell gets
+  // its terminal back.
   for (const pid_t pid : main_pids(job_)) stopped_ms_ += job_control_.stop_with(pid);
 }
 
@@ -175,7 +176,7 @@ bool Supervisor::look_for_paused() {
   bool changed = false;
   for (TaskRecord& record : job_.records) {
     siginfo_t info{};
-    // Left to be seen by others: it is there until the process goes on.
+    // WNOWAIT leaves the status for other calls, until the process continues.
     const bool paused =
         record.pid > 0 &&
         ::waitid(P_PID, static_cast<id_t>(record.pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
@@ -246,11 +247,11 @@ void Supervisor::take_signal(const proc::Received& received) {
     return;
   }
   if (job_control_.is_ignored(received)) return;
-  // ^C in the middle of a prompt is no request to end the job, but if the command says so.
+  // ^C at a prompt of the command is no request to end the job, unless the command treats it so.
   const std::vector<pid_t> mains = main_pids(job_);
   const bool for_main = std::ranges::any_of(
       mains, [&](pid_t pid) { return job_control_.has_reached(pid, received); });
-  // The terminal has told the main process before its own one had the new size.
+  // The terminal signalled the main process before the process's own terminal had the new size.
   if (received.signal == SIGWINCH && tees_.resize() && for_main) {
     for (const pid_t pid : mains) ::kill(pid, SIGWINCH);
   }
@@ -258,7 +259,7 @@ void Supervisor::take_signal(const proc::Received& received) {
     forwarded_ |= lifecycle::signal_bit(received.signal);
     return job_control_.answered(received);
   }
-  drain();  // what happened before it is answered before it
+  drain();  // events from before the signal are handled before it
   forwarding_ = &received;
   answer_signal(received);
   drain();
@@ -271,7 +272,8 @@ void Supervisor::answer_signal(const proc::Received& received) {
   const Meaning meaning = meaning_of(received.signal, job_.plan.policy.signals,
                                      asks_to_stop(received.signal, preparing));
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
-    // Platforms repeat themselves; a second SIGINT says more than the first.
+    // Platforms repeat a stop signal, so it is logged once. A second SIGINT means more than the
+    // first.
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
     const bool message = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
@@ -286,14 +288,14 @@ void Supervisor::answer_signal(const proc::Received& received) {
     post(event::SignalReceived{forward->signal});
   } else if (std::holds_alternative<Save>(meaning)) {
     sys::log::info(std::string(proc::signal_name(received.signal)) + " received");
-    reap();  // as before a command that asks for it (turn)
+    reap();  // as before a command that asks for a checkpoint (turn)
     post(event::CheckpointRequested{});
     drain();
     if (!machine_.rescheduled()) {
       sys::log::warning("no checkpoint: the job has ended or is being ended");
     }
   } else if (const auto* touch = std::get_if<Touch>(&meaning)) {
-    // One at a time: on a mount that hangs they would pile up.
+    // Only one child runs at a time: on a mount that hangs they would accumulate.
     if (trigger_.pid() == 0) {
       trigger_.adopt(touch_trigger(touch->path, job_.plan.sandbox.identity, setup_.saved));
     }
@@ -302,7 +304,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
 
 void Supervisor::reap() {
   proc::Reaped reaped = proc::reap(kMaxDeaths);
-  if (reaped.refused != 0) {  // nobody's end would ever be seen
+  if (reaped.refused != 0) {  // no exit would ever be seen
     sys::log::error("waiting for the job: waitid and wait4: found " +
                     sys::errno_text(reaped.refused) + "; allow one of them in the seccomp profile");
     exit_code_ = exit_code::kOwnFailure;
@@ -320,7 +322,7 @@ void Supervisor::reap() {
     record->pid = 0;
     check_start(index);
     record->start_pipe.reset();
-    // Its messenger may still hold the start pipe.
+    // The messenger of the spare may still hold the start pipe.
     if (record->handed_over && warm_.has_run(*record)) note_run(*record, index);
     if (std::exchange(record->handed_over, false)) {
       if (!record->stop_sent) {
@@ -338,7 +340,7 @@ void Supervisor::reap() {
     const bool held = data != nullptr && data->settle(exit_status);
     record->exit_status = exit_status;
     warn_of_end(job_, *record);
-    // Whoever is at the keyboard talks to us until the next one has it.
+    // Until the next process gets the terminal, the keyboard belongs to trainit.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
     if (held) continue;
     const std::uint64_t sent = machine_.tasks()[index].sent;
@@ -349,10 +351,10 @@ void Supervisor::reap() {
     }
     ended.ends.push_back({{index, record->incarnation}, exit_status, record->unasked});
   }
-  // Before the end of a resolver that has failed behind them.
+  // Post the held ends of data tasks before the end of a resolver that failed after them.
   for (DataTask* data : data_) data->post_held();
   if (!ended.ends.empty()) post(std::move(ended));
-  // The tee ends behind the job, and finish() waits for it.
+  // The tee ends after the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
                           main_pids(job_).empty() && tees_.are_all_children(outliving_pids(job_));
   const bool nothing_adopted = orphan_reaper_.sweep_behind(reaped, reap_again_);
@@ -371,7 +373,7 @@ void Supervisor::take_message(ResolverMessage message) {
     note_waiting(job_, std::move(waits->reason));
     wait_view_.show(job_, machine_);
   } else if (auto* failed = std::get_if<ResolverFailed>(&message)) {
-    // An elastic job goes on without a node that its list had before.
+    // An elastic job continues without a node that is no longer in its list.
     if (failed->not_listed && job_.plan.policy.elastic && machine_.restarts() > 0) {
       sys::log::info("this node has left the job, whose list of nodes has it no longer: " +
                      failed->message);
@@ -419,8 +421,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!copies) begin_output();
 }
 
-// The ranks start when the resolver has ended, and that takes it as long as a fork of the tee. Not
-// where the tee would wait: for hooks or other nodes, as the caller does not for data.
+// Starts the tee while the resolver ends, which takes as long as the fork of the tee; the ranks
+// start afterwards. Not done if the tee would wait for hooks or other nodes; the caller checks for
+// data.
 void Supervisor::begin_output() {
   const envgen::Plan& plan = job_.plan;
   const bool hooks = has_hooks(plan, envgen::HookEvent::kPreStart);
@@ -460,16 +463,16 @@ void Supervisor::note_run(TaskRecord& record, std::uint32_t index) {
   post(event::TaskStarted{{index, record.incarnation}});
 }
 
-// What stood by did not get its work, or has ended before it was the rank. Its end starts the rank
-// cold, as if none had stood by.
+// Handles a spare that did not get its start message, or ended before it was the rank. Its end
+// starts the rank cold, as if there had been no spare.
 void Supervisor::lose_handed_over(TaskRecord& record, const std::string& why) {
   warm_.note_lost(record, why);
   record.start_pipe.reset();
   if (record.pid > 0) ::kill(record.pid, SIGKILL);
 }
 
-// A process of the job's has the last word on whether it answers, and may be in the kernel where no
-// SIGKILL reaches it: the rank starts cold without waiting for its end.
+// Starts a rank cold whose spare has not become it in time, without waiting for the spare's end.
+// The spare runs the job's code, so it may never answer. SIGKILL may not reach it in the kernel.
 void Supervisor::replace_late() {
   for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
     TaskRecord& record = job_.records[i];
@@ -481,7 +484,7 @@ void Supervisor::replace_late() {
       note_run(record, i);
       continue;
     }
-    // Otherwise it was killed before, and has not ended.
+    // If its start pipe is closed, the process was killed earlier and has not ended yet.
     if (record.start_pipe.valid()) lose_handed_over(record, "it has not answered within 10 s");
     job_.spares.push_back(std::exchange(record.pid, 0));
     record.handed_over = false;
@@ -492,7 +495,7 @@ void Supervisor::replace_late() {
 void Supervisor::read_control(int client) {
   auto request = state_writer_.control().read_request(client);
   if (!request) return;
-  drain();  // each is decided on what the one before has brought about
+  drain();  // each request is decided after the effects of the previous one
   if (request->op == ControlOp::kStacks) {
     const auto number = stacks_.ask();
     const ControlAnswer answer = number ? ControlAnswer::kDone : ControlAnswer::kNotNow;
@@ -503,9 +506,9 @@ void Supervisor::read_control(int client) {
   if (decision.event) {
     post(std::move(*decision.event));
     drain();
-    if (!done_) write_state();  // whoever has the answer may read the state next
+    if (!done_) write_state();  // the client that gets the answer may read the state next
     if (request->op == ControlOp::kCheckpoint && machine_.checkpoint_until() == 0) {
-      decision.reply.value_ms = 0;  // nobody saves: it is over already
+      decision.reply.value_ms = 0;  // no process saves, so it is over already
     }
   }
   state_writer_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
@@ -513,7 +516,7 @@ void Supervisor::read_control(int client) {
 
 void Supervisor::drain() {
   while (!events_.empty()) {
-    // It stays in front until it is answered: fall_back() must not lose it.
+    // The event stays in the queue until it is handled, so that fall_back() does not lose it.
     const lifecycle::Event& next = events_.front();
     if (setup_.before_step) setup_.before_step(next);
     const auto* timer = std::get_if<event::TimerFired>(&next);
@@ -529,14 +532,15 @@ void Supervisor::drain() {
       job_.save_asked_ms = sys::monotonic_ms();
     }
     workers_.stepped();
-    // The screen is free before anything starts that may use it.
+    // The screen must be free before a process starts that may use it.
     if (!pass_through_) wait_view_.show(job_, machine_);
-    // What is asked to save or to end must not be kept from it by whoever does not read its output.
+    // A process that must save or exit must not be blocked by a reader that does not read its
+    // output.
     const lifecycle::Phase phase = machine_.phase();
     const bool is_ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
     if (machine_.stopped() || phase == lifecycle::Phase::kCheckpointing || is_ending) tees_.hurry();
     if (!actions.empty()) report_outlived(hanging);
-    // A signal that is only sent on changes nothing that a state tells.
+    // A forwarded signal changes nothing in the state.
     const bool sends_on = std::holds_alternative<event::SignalReceived>(next);
     const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
     if (!sends_on && !nothing) state_writer_.note_change();
@@ -546,7 +550,7 @@ void Supervisor::drain() {
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
-    // A user who looks into a held container may run the job there once more.
+    // A user in a debug window may run the job there again.
     if (machine_.phase() >= lifecycle::Phase::kHold) claim_.release();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
@@ -559,7 +563,7 @@ void Supervisor::open_run_dir() {
   if (!pass_through_) timeline_.open(state_writer_.run_dir());
 }
 
-// In pass-through there is nothing to measure. A job that nobody watches wakes us for nothing.
+// A pass-through has nothing to measure. A job without watches must not wake trainit needlessly.
 std::optional<std::int64_t> Supervisor::metrics_due_ms() const {
   if (pass_through_) return std::nullopt;
   return state_writer_.metrics_due_ms(envgen::has_watches(job_.plan.observe));

@@ -1,13 +1,14 @@
 #pragma once
-// The supervisor of a job: the one loop that turns what happens (signals, deaths, timers, the
-// resolver's news, control records) into events for the lifecycle machine, and its actions into
-// system calls.
+// The supervisor of a job. One loop turns signals, deaths, timers, the resolver's messages and
+// control records into events for the lifecycle machine, and the machine's actions into system
+// calls.
 
 #include "init/engine/setup.h"
 
 namespace engine {
 
-// Returns the container's exit code. `setup` is the supervisor's until then.
+// Runs a job until its end and returns the container's exit code. Nothing else may use `setup`
+// until then. With Setup::ends_process it exits instead of returning.
 int supervise(Setup& setup);
 
 }  // namespace engine

@@ -19,12 +19,13 @@
 namespace proc {
 namespace {
 
-// Where the exit shows by looking only: soon after the end of the output, then less often.
+// The pauses between looks when poll() does not report the exit. After the end of the output, the
+// first pause is short and each later one longer.
 constexpr std::int64_t kLookMs = 20;
 constexpr std::int64_t kFirstPauseMs = 2;
 constexpr std::int64_t kMaxPauseMs = 100;
 
-// Can be read when the process has exited; not valid before Linux 5.3.
+// Returns a descriptor that is readable when the process has exited; not valid before Linux 5.3.
 sys::Fd exit_of(pid_t pid) { return sys::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
 struct Pipe {
@@ -61,7 +62,8 @@ envgen::Result<ChildRun> ChildRun::start(const RunLimits& limits, SpawnSpec spec
   spec.new_session = true;
   spec.die_with_parent = true;
   spec.output_fd = pipe.write_end.get();
-  // No signal may end the start half-way. During the wait, a stop signal ends this process at once.
+  // Block signals: none may end the start half-way. During the wait, a stop signal ends this
+  // process at once.
   const SavedSignals own = saved != nullptr ? *saved : take_over_signals();
   auto spawned = spawn(spec, own);
   if (saved == nullptr) restore_signals(own);
@@ -79,12 +81,13 @@ ChildRun::ChildRun(pid_t pid, sys::Fd output, const RunLimits& limits)
 
 ChildRun::~ChildRun() { end(); }
 
-// Does not reap the child, so that its number and its group stay its own.
+// Checks whether the child has exited. Does not reap it, so that its pid and its group are not
+// reused.
 void ChildRun::look_for_exit() {
   siginfo_t info{};
   const int looked =
       wait_id(P_PID, static_cast<id_t>(pid_.value), &info, WEXITED | WNOHANG | WNOWAIT);
-  // ECHILD: somebody else has reaped it, and nobody knows how it ended.
+  // ECHILD: another reaper has reaped the child, so its exit status is unknown.
   if (looked == 0 ? info.si_pid == pid_.value : errno == ECHILD) exited_ = info;
   if (looked != 0 && errno == ECHILD) pid_.value = -1;
 }
@@ -105,7 +108,8 @@ void ChildRun::read_some() {
 }
 
 bool ChildRun::step() {
-  // Comes before the pipe is read: all that the child wrote before its exit is then there.
+  // Look for the exit before reading the pipe: all that the child wrote before its exit is then in
+  // it.
   if (!exited_) look_for_exit();
   if (output_.valid()) read_some();
   if (exited_ || bytes_.size() >= limits_.most_bytes) return true;
@@ -133,8 +137,8 @@ void ChildRun::wait() {
 }
 
 void ChildRun::end(std::int64_t most_ms) {
-  // A child that has exited is looked up again: another reaper may have taken it. An exit first
-  // seen here came after the run was over, and is no answer.
+  // Look again even if the child has exited: another reaper may have taken it. An exit first seen
+  // here came after the run was over, and is no answer.
   const auto known = exited_;
   if (pid_.value > 0) look_for_exit();
   const bool has_exited = known || exited_;
@@ -142,7 +146,7 @@ void ChildRun::end(std::int64_t most_ms) {
   const pid_t pid = std::exchange(pid_.value, -1);
   if (pid <= 0) return;
   if (!has_exited || !limits_.keeps_group) ::kill(-pid, SIGKILL);
-  if (!has_exited) ::kill(pid, SIGKILL);  // it may not have made its group yet
+  if (!has_exited) ::kill(pid, SIGKILL);  // the child may not have made its group yet
   const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
   std::int64_t pause_ms = kFirstPauseMs;
   while (::waitpid(pid, nullptr, WNOHANG) == 0 && sys::monotonic_ms() < until_ms) {

@@ -1,9 +1,9 @@
 #pragma once
-// A child that answers by its output and in time: a program, or a function of trainit's in a
-// process of its own. The only home of what such a wait needs: the pipe, the deadline, the bound of
-// bytes, EINTR, the end of the whole process group, and the child in D state, which is never waited
-// for: the next reaper has it. For workers and commands, which may block. A loop that must not
-// block polls fd() and calls step().
+// A child process that answers by its output within a time limit: a program, or a function of
+// trainit in a forked worker. Only this unit implements the wait: its pipe, deadline, limit of
+// bytes, EINTR, and the end of the whole process group. A child in D state is never waited for; the
+// next reaper reaps it. Workers and commands use it, as they may block. A loop that must not block
+// polls fd() and calls step().
 
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -27,20 +27,21 @@
 namespace proc {
 
 struct RunLimits {
-  std::int64_t time_ms = 0;             // from the start
-  std::size_t most_bytes = 16UL << 20;  // of output: with more the run is over
-  std::int64_t linger_ms = 500;         // from the end of the output to the child's exit
-  bool keeps_group = false;             // processes that an exited child left are not killed
+  std::int64_t time_ms = 0;             // limit, from the start
+  std::size_t most_bytes = 16UL << 20;  // output of this size ends the run
+  std::int64_t linger_ms = 500;         // limit, from the end of the output to the exit
+  bool keeps_group = false;             // do not kill processes that an exited child left
 };
 
 class ChildRun {
  public:
-  // A worker (fork_worker) in which `body` gets the write end of the pipe, and `keep`.
+  // Starts a worker (fork_worker) that runs `body` with the write end of the pipe. The descriptors
+  // in `keep` stay open in it.
   static envgen::Result<ChildRun> start(const RunLimits& limits,
                                         const std::function<int(int fd)>& body,
                                         std::span<const int> keep = {});
-  // The program of `spec`, in a session of its own, without input; stdout and stderr are the pipe.
-  // The program dies with this process. `saved`: nullptr where the caller has not taken over
+  // Starts the program of `spec` in a new session, without input. stdout and stderr are the pipe.
+  // The program dies with this process. `saved` is nullptr if the caller has not taken over
   // signals.
   static envgen::Result<ChildRun> start(const RunLimits& limits, SpawnSpec spec,
                                         const SavedSignals* saved);
@@ -49,27 +50,29 @@ class ChildRun {
 
   ChildRun(ChildRun&& other) noexcept = default;
   ChildRun& operator=(ChildRun&&) = delete;
-  ~ChildRun();  // as end()
+  ~ChildRun();  // calls end()
 
-  // Takes what there is, and never blocks. True when the run is over: the child has exited, did not
-  // exit within linger_ms of the end of its output, or reached a limit.
+  // Reads the available output; never blocks. Returns true when the run is over. The child has then
+  // exited, did not exit within linger_ms of the end of its output, or reached a limit.
   bool step();
   // Blocks until step() is true.
   void wait();
-  // Kills the child if it runs, and its group. Blocks until it is reaped, `most_ms` at most.
-  // Signals nobody if the child has been reaped elsewhere: its number may be a stranger's by then.
+  // Kills the child if it runs, and its group. Blocks until it is reaped, at most `most_ms`. Sends
+  // no signal if the child has been reaped elsewhere: its pid may then belong to another process.
   void end(std::int64_t most_ms = 500);
 
   [[nodiscard]] int fd() const { return output_.get(); }  // -1: the output has ended
-  [[nodiscard]] std::int64_t next_look_ms() const;  // when to call step() again, monotonic clock
+  [[nodiscard]] std::int64_t next_look_ms() const;  // time of the next step(), monotonic clock
   [[nodiscard]] const std::string& output() const { return bytes_; }
-  [[nodiscard]] bool late() const { return late_; }  // the time was over before the output's end
-  // Why the run is over although the child did not exit, in words; "" where it did.
+  // Returns whether the time limit was reached before the end of the output.
+  [[nodiscard]] bool late() const { return late_; }
+  // Returns which limit ended the run, in words. Returns "" if the child exited with less than
+  // most_bytes of output.
   [[nodiscard]] std::string cut_short() const;
-  // How it exited, unless by kill() of ours.
+  // Returns how the child exited; nullopt if it has not, or only end() killed it.
   [[nodiscard]] const std::optional<siginfo_t>& exited() const { return exited_; }
-  [[nodiscard]] int exit_code() const;  // 128 + n for a signal; -1: it did not exit by itself
-  // Why the program did not start.
+  [[nodiscard]] int exit_code() const;  // 128 + n for signal n; -1 if no exit was seen
+  // Returns why the program did not start; nullopt for a program that did.
   [[nodiscard]] std::optional<StartFailure> start_failure() const;
 
  private:
@@ -83,20 +86,21 @@ class ChildRun {
 
   Pid pid_;
   sys::Fd output_;
-  sys::Fd start_pipe_;  // of a program
+  sys::Fd start_pipe_;  // set for a program only
   RunLimits limits_;
   std::int64_t deadline_ms_;
-  std::int64_t pause_ms_ = 0;  // to the next look, longer each time
+  std::int64_t pause_ms_ = 0;  // time to the next look, longer each time
   std::string bytes_;
   std::optional<siginfo_t> exited_;
   bool late_ = false;
 };
 
-// The whole run of a tool, to its end within the limits. Fails when it cannot be started.
+// The result of capture(), which runs a tool to its end, within the limits. capture() blocks, and
+// fails if the tool cannot be started.
 struct Captured {
-  std::string output;          // of stdout and stderr, as it came
+  std::string output;          // stdout and stderr, in one text
   int exit_code = -1;          // ChildRun::exit_code
-  bool late = false;           // the time was over before its output was
+  bool late = false;           // ChildRun::late
   std::string cut_short = {};  // ChildRun::cut_short
 };
 std::expected<Captured, StartFailure> capture(const Tool& tool, std::vector<std::string> arguments,

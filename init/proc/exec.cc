@@ -72,19 +72,19 @@ std::string read_at(int fd, off_t offset, std::size_t size) {
   return bytes;
 }
 
-// Non-blocking, as what is not executable may be a FIFO.
+// Opens a file to read it. Non-blocking, as a file that is not executable may be a FIFO.
 sys::Fd open_program(const std::string& path) {
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 bool is_elf(std::string_view head) { return head.starts_with(std::string_view(ELFMAG, SELFMAG)); }
 
-// The rule of shells: a NUL in what would be the first lines is no script.
+// Returns whether the file is binary, by the rule of shells: a NUL among its first bytes.
 bool is_binary(std::string_view head) {
   return is_elf(head) || head.substr(0, 128).find('\0') != std::string_view::npos;
 }
 
-// "#!/bin/sh -e" → "/bin/sh"
+// Returns the interpreter: "/bin/sh" for "#!/bin/sh -e".
 std::string interpreter_of(std::string_view head) {
   if (!head.starts_with("#!")) return {};
   std::string_view line = head.substr(2, head.find('\n') - 2);
@@ -92,7 +92,7 @@ std::string interpreter_of(std::string_view head) {
   return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
-// The dynamic loader that a 64-bit program names, "" for a static one.
+// Returns the dynamic loader that a 64-bit program names; "" for a static one.
 std::string loader_of(int fd, std::string_view head) {
   Elf64_Ehdr header;
   if (head.size() < sizeof header || !is_elf(head) || head[EI_CLASS] != ELFCLASS64) return {};
@@ -112,10 +112,10 @@ std::string loader_of(int fd, std::string_view head) {
   return {};
 }
 
-// The first directory on the way to `path`, also behind links, that this process may not search;
-// "" = there is none.
+// Returns the first directory on the path to `path`, also behind links, that this process may not
+// search; "" if it may search all.
 std::string closed_directory(const std::string& path) {
-  constexpr int kMaxLinks = 40;  // as the kernel
+  constexpr int kMaxLinks = 40;  // the kernel's limit
   std::string done = path.starts_with('/') ? "/" : "./";
   std::string rest = path;
   for (int links = 0; !rest.empty();) {
@@ -142,7 +142,7 @@ std::string closed_directory(const std::string& path) {
 
 constexpr const char* kOpenIt = "open it (chmod o+x), or install the program elsewhere";
 
-// "the directory /root, which uid 1000 may not search"; "" = all of them are open.
+// Returns "the directory /root, which uid 1000 may not search"; "" if it may search all.
 std::string closed_text(const std::string& path) {
   const std::string closed = closed_directory(path);
   if (closed.empty()) return {};
@@ -158,7 +158,8 @@ Reason helper_reason(const std::string& what, const std::string& path, const cha
   return {what + path + " gives " + sys::errno_text(error), fix};
 }
 
-// What the file needs to be run, where that is what is missing or may not be executed.
+// Returns the interpreter or loader that the file needs, if it is missing or may not be executed.
+// Returns nullopt if neither is the cause.
 std::optional<Reason> blame_helper(const std::string& path) {
   const sys::Fd fd = open_program(path);
   if (!fd.valid()) return std::nullopt;
@@ -183,7 +184,7 @@ std::optional<Reason> blame_helper(const std::string& path) {
 
 constexpr std::string_view kPythonEnding = ".py";
 
-// What to do about a script; `otherwise` where it is not clear whose it is.
+// Returns the advice for a script; `otherwise` if its language is not known.
 std::string by_interpreter(const std::string& path, const std::string& otherwise) {
   if (!path.ends_with(kPythonEnding)) return otherwise;
   return "start it by its interpreter: python3 " + path;
@@ -232,7 +233,8 @@ Reason blame_format(const std::string& path) {
           by_interpreter(path, "give it a #! line, or start it by its interpreter")};
 }
 
-// What to do about a name that no directory of PATH has. A file of that name may lie here.
+// Returns the advice for a name that no directory of PATH has. The working directory may have such
+// a file.
 std::string advice_for_name(const std::string& name) {
   if (name.find(' ') != std::string::npos) {
     if (envgen::conda_activation(name)) return "use " + envgen::advice_for_line(name);
@@ -253,7 +255,7 @@ std::string advice_for_path(const std::string& path) {
                                : "correct the path, which counts from the working directory";
 }
 
-// "a:b:c" or "a:b:... (12 directories)".
+// Returns "a:b:c" or "a:b:... (12 directories)".
 std::string short_search_path(const std::string& path) {
   constexpr std::size_t kShown = 80;
   if (path.size() <= kShown) return path;
@@ -311,19 +313,19 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-// A link counts, wherever it leads.
+// Returns whether the path exists. A link counts, wherever it leads.
 bool lies_there(const std::string& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0;
 }
 
-// Errors after which execvp looks at the next directory.
+// Returns whether execvp looks at the next directory after this error.
 bool is_absence(int error) {
   return error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
          error == ETIMEDOUT || error == ENAMETOOLONG;
 }
 
-// An empty element is the current directory.
+// Returns the candidates for `name`. An empty element is the current directory.
 std::vector<std::string> files_in(std::string_view search_path, const std::string& name) {
   std::vector<std::string> files;
   while (true) {
@@ -372,7 +374,8 @@ int Program::try_file(const std::string& path) {
   if (errno != ENOEXEC) return errno;
   const sys::Fd fd = open_program(path);
   if (!fd.valid() || is_binary(read_at(fd.get(), 0, kHeadBytes))) return ENOEXEC;
-  // execvp's way for scripts. Of Python the shell understands `import` alone, as another program.
+  // Run a script by a shell, as execvp does. Not a Python file: a shell runs its `import` as a
+  // different program.
   if (path.ends_with(kPythonEnding)) return ENOEXEC;
   shell_[1] = pointer(path);
   ::execve(kShell, shell_.data(), environment_.data());
@@ -381,7 +384,7 @@ int Program::try_file(const std::string& path) {
 
 StartFailure Program::exec() { return try_all(&Program::try_file); }
 
-// 0 where execve() would go on to read it.
+// Returns 0 if execve() would go on to read the file, otherwise an errno.
 int Program::inspect_file(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return errno;
@@ -398,14 +401,14 @@ std::optional<StartFailure> Program::find_fault() {
 StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   const std::string name = arguments_[0] == nullptr ? "" : arguments_[0];
   const std::string what = "starting " + (name.empty() ? "a program" : name);
-  const std::string* denied = nullptr;  // the first that is there, with the error it gave
+  const std::string* denied = nullptr;  // first file that exists, with its error
   int denied_error = 0;
-  std::string closed;  // of PATH
+  std::string closed;  // about a directory of PATH
   for (const std::string& path : files_) {
     const int error = (this->*attempt)(path);
     if (error == 0) return {};
     if (is_absence(error) && !exists(path)) continue;
-    // The program may be in it, or not: execvp ends with EACCES too.
+    // The program may be in this directory, or not: execvp ends with EACCES too.
     if (!search_path_.empty() && error == EACCES && !lies_there(path)) {
       if (closed.empty()) closed = closed_text(path);
       continue;

@@ -29,7 +29,7 @@ bool is_below(const std::vector<Load>& loads, const Load& one, pid_t root) {
     if (at->pid == root) return true;
     at = at->parent > 0 ? find(loads, at->parent) : nullptr;
   }
-  // Adopted by PID 1, and still of the session that a rank has of its own.
+  // A process that PID 1 has adopted is still in the session of its rank.
   return one.session == root;
 }
 
@@ -40,7 +40,7 @@ std::optional<Load> parse_load(std::string_view stat) {
   constexpr int kState = 3;
   constexpr int kParent = 4;
   constexpr int kSession = 6;
-  constexpr int kUsed = 14;  // utime, stime, and the same of its dead children
+  constexpr int kUsed = 14;  // utime, stime, and both of children it waited for
   constexpr int kUsedEnd = 17;
   constexpr int kStart = 22;
   const std::size_t end_of_name = stat.rfind(')');

@@ -15,23 +15,24 @@ struct Load {
   pid_t parent = 0;
   pid_t session = 0;
   char state = '?';
-  std::uint64_t start = 0;   // in clock ticks since boot
-  std::int64_t used_ms = 0;  // by itself, and by those of its children that it has waited for
+  std::uint64_t start = 0;   // start time, in clock ticks since boot
+  std::int64_t used_ms = 0;  // CPU time, with that of the children it has waited for
 };
 
-// The text of /proc/<pid>/stat. nullopt: not such a text.
+// Parses the text of /proc/<pid>/stat. Returns nullopt for any other text.
 std::optional<Load> parse_load(std::string_view stat);
 
-// By pid; empty where there is no /proc of our pid namespace.
+// Returns all processes, sorted by pid; empty if /proc of this pid namespace is not mounted.
 std::vector<Load> all_loads();
 
-// Of the process `root`, all below it, and what else is of its session; `loads` by pid. A process
-// that ends takes time away that nobody has waited for: the sum is not monotonic.
+// Returns the CPU time of the process `root`, all processes below it, and the rest of its session.
+// `loads` is sorted by pid. The sum is not monotonic: it loses the time of a process that ends and
+// that no process of the tree has waited for.
 std::int64_t tree_used_ms(const std::vector<Load>& loads, pid_t root);
 
-// Whether a process of that tree runs or waits for a CPU (state R).
+// Returns whether a process of that tree runs or waits for a CPU (state R).
 bool tree_runnable(const std::vector<Load>& loads, pid_t root);
-// The pids of that tree, `root` first.
+// Returns the pids of that tree, `root` first.
 std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root);
 
 }  // namespace proc

@@ -19,19 +19,20 @@ namespace {
 constexpr std::string_view kLibraries =
     "/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver:"
     "/usr/local/nvidia/lib64:/usr/local/nvidia/lib:/usr/local/neuware/lib64";
-// Read by libc's resolver; they name no file.
+// The variables of libc's resolver that name no file.
 constexpr auto kKept = envgen::words("LOCALDOMAIN", "RES_OPTIONS");
 constexpr std::string_view kLibraryPath = "LD_LIBRARY_PATH";
 constexpr std::string_view kHome = "HOME";
 
-// A group that may write something is the job's for all that is known here.
+// Returns a user that has root's group. The job's groups are unknown here, so a file that a group
+// may write counts as the job's.
 envgen::Identity any_user() {
   envgen::Identity any;
   any.groups = {0};
   return any;
 }
 
-// The absolute paths of `list` that are there and that nobody but root may change.
+// Returns the absolute paths of `list` that exist and that only root may change.
 std::string ours_of(std::string_view list, const envgen::Identity& job) {
   std::string ours;
   while (!list.empty()) {
@@ -43,7 +44,8 @@ std::string ours_of(std::string_view list, const envgen::Identity& job) {
   return ours;
 }
 
-// Whether a path in `value` is the job's: of a list, of options ("-I/home/job"), of an assignment.
+// Returns whether a path in `value` is the job's: in a list, in options ("-I/home/job"), or in an
+// assignment.
 bool leads_to_job(std::string_view value, const envgen::Identity& job) {
   constexpr std::string_view kBetween = ": \t\n;,='\"";
   while (true) {
@@ -62,7 +64,7 @@ std::string libraries(const envgen::Environ& start) {
   return envgen::concat({kLibraries, ":", start.get_or(kLibraryPath, "")});
 }
 
-// Precondition: root.
+// Requires root.
 envgen::Environ made_env(const envgen::Environ& start) {
   envgen::Environ env;
   env.set("PATH", ours_of(envgen::kTrustedPath, any_user()));
@@ -75,7 +77,7 @@ envgen::Environ made_env(const envgen::Environ& start) {
   return env;
 }
 
-// Precondition: root.
+// Requires root.
 std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view places,
                                             const envgen::Environ& start) {
   StartFailure failure{.exit_code = exit_code::kNotFound,
@@ -113,7 +115,7 @@ std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
 
 namespace {
 
-// Variables that a loader or an interpreter obeys before the first line of a hook.
+// Returns whether a loader or an interpreter reads the variable before the first line of a hook.
 bool is_obeyed_first(std::string_view name) {
   static constexpr auto kNames = envgen::words("BASH_ENV", "ENV", "GCONV_PATH", "NODE_OPTIONS",
                                                "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT");
@@ -121,8 +123,8 @@ bool is_obeyed_first(std::string_view name) {
          std::ranges::find(kNames, name) != kNames.end();
 }
 
-// True if each part is an absolute path: a relative one, or `$ORIGIN`, counts from what the job's
-// user may change.
+// Returns whether each part is an absolute path. A relative one, or `$ORIGIN`, depends on
+// directories that the job's user may change.
 bool is_list_of_paths(std::string_view value) {
   constexpr std::string_view kBetween = ": ;,\t";
   bool begins = true;

@@ -1,10 +1,9 @@
 #pragma once
-// The programs that trainit runs with its own rights although another user may have written the
-// job's environment: the tools of the devices' drivers (nvidia-smi, npu-smi, hccn_tool), getent,
-// and hooks. The only place that decides where such a program is found and what its environment is.
-// `start` is the environment that trainit was started with, never the job's: scripts and hooks
-// change that.
-// Called by workers: a look at a directory may hang on a dead mount.
+// Programs that trainit runs with its own rights, although another user may have written the job's
+// environment: the tools of drivers (nvidia-smi, npu-smi, hccn_tool), getent, and hooks. Only this
+// unit decides where such a program is found and what its environment is. `start` is the
+// environment that trainit was started with, never the job's, which scripts and hooks change. Only
+// workers call it: a look at a directory may block on a dead mount.
 
 #include <expected>
 #include <string>
@@ -17,33 +16,39 @@
 namespace proc {
 
 struct Tool {
-  std::string path;  // without '/': to be looked up in the PATH of `env`
+  std::string path;  // a path without '/' is looked up in the PATH of `env`
   envgen::Environ env;
-  std::string cwd = {};  // "": that of trainit
+  std::string cwd = {};  // "": trainit's own directory
 };
 
-// As root: a program that nobody else may change, in one of the fixed directories of drivers and
-// packages, then in those of `start`'s PATH. Its environment is made here: a fixed PATH, HOME and
-// LC_ALL, the drivers' libraries and `start`'s LD_LIBRARY_PATH, without the directories that others
-// may change, and of `start` what the resolver of libc reads. An ordinary user gets `name` and
-// `start` with the drivers' libraries in front. Exit code 127: not found; 126: others may change
-// it.
+// Finds a driver's tool. Root gets a program that no other user may change. The search covers the
+// fixed directories of drivers and packages, then those of `start`'s PATH. The environment is a new
+// one: a fixed PATH, HOME and LC_ALL, the libraries, and the variables of libc's resolver from
+// `start`. The libraries are the drivers' and `start`'s LD_LIBRARY_PATH, without the directories
+// that other users may change.
+//
+// An ordinary user gets `name`, and `start` with the drivers' libraries in front. Exit code 127
+// means not found, 126 that other users may change the program.
 std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
                                                    const envgen::Environ& start);
 
-// The same for a program of the image: in the PATH of `start` only.
+// Finds a program of the image. Root gets it as above, but from the PATH of `start` only. An
+// ordinary user gets `name` and `start`.
 std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
                                                   const envgen::Environ& start);
 
-// Whether the job's user may change what `path` means, or make what is not there. Root asks.
+// Returns whether the job's user may change what `path` means, or create it if it is missing. Only
+// for root.
 bool may_change(const envgen::Identity& job, std::string path);
 
-// The directories of kTrustedPath that are there and that nobody but root may change; root asks.
+// Returns the directories of kTrustedPath that exist and that only root may change. Only for root.
 std::string trusted_path(const envgen::Identity& job);
 
-// The environment of a hook of root's, where the job is another user's: `env` with trusted_path(),
-// and without the paths that this user may change. A variable stays as it is if it is TRAINIT's, or
-// if `text`, the hook's own, has its name; HOME becomes /root all the same. Root asks.
+// Returns the environment of a hook that root runs for another user's job: `env` with
+// trusted_path(), and without the paths that this user may change. TRAINIT_ variables stay
+// unchanged, and so does a variable whose name occurs in `text`, the text of the hook. Variables
+// that a loader or an interpreter reads first (LD_PRELOAD, PYTHONPATH) are excepted. If the user
+// may change HOME, it becomes /root. Only for root.
 envgen::Environ trusted_env(const envgen::Environ& env, const envgen::Identity& job,
                             std::string_view text);
 

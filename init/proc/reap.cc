@@ -60,14 +60,14 @@ int wait_id(idtype_t type, id_t id, siginfo_t* info, int options) {
 
 Reaped reap(int limit) {
   Reaped result;
-  // __WALL: a clone() child with another exit signal than SIGCHLD is ours to reap as well.
+  // __WALL: reap a clone() child whose exit signal is not SIGCHLD as well.
   int options = WEXITED | WNOHANG | __WALL;
   while (limit > 0) {
     siginfo_t info{};
     if (wait_id(P_ALL, 0, &info, options) != 0) {
       if (errno == EINTR) continue;
       if (errno == EINVAL && (options & __WALL) != 0) {
-        options &= ~__WALL;  // gVisor has it for wait4 only
+        options &= ~__WALL;  // gVisor supports it for wait4 only
         continue;
       }
       result.childless = errno == ECHILD;

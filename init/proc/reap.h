@@ -1,5 +1,6 @@
 #pragma once
-// Children: reaping them, finding those that were adopted, becoming their adopter.
+// The children of a process: functions that reap and list them, and that make this process adopt
+// orphans.
 
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -20,24 +21,26 @@ struct Death {
 struct Reaped {
   std::vector<Death> deaths;
   bool childless = false;  // ECHILD: no child is left
-  int refused = 0;         // errno, where nobody can be waited for at all
+  int refused = 0;         // errno, if waiting is refused altogether
 };
 
-// waitid; where a seccomp profile refuses that, wait4: it reaps at once what WNOWAIT would leave,
-// and of stops alone tells nothing.
+// Calls waitid. If a seccomp profile refuses that, calls wait4 instead. wait4 also reaps a child
+// that WNOWAIT would leave, and does not report stops alone.
 int wait_id(idtype_t type, id_t id, siginfo_t* info, int options);
 
-// Reaps what has died, at most `limit` (the rest stays for the next turn, so that a fork bomb of
-// orphans cannot starve SIGTERM). Stopped children are not deaths.
+// Reaps at most `limit` dead children. The rest stays for the next call, so that a fork bomb of
+// orphans cannot starve SIGTERM. Stopped children are not deaths.
 Reaped reap(int limit);
 
-// pids whose parent is this process, zombies included. From /proc; empty where that is not mounted.
-// The kernel's list is whole while none of them is reaped, which nobody but we does.
+// Returns the pids of all children of this process, zombies included; empty if /proc is not
+// mounted. The kernel's list is complete while no child is reaped, and only this process reaps
+// them.
 std::vector<pid_t> children_of_self();
-// The same by reading all of /proc: for kernels without CONFIG_PROC_CHILDREN, and gVisor.
+// Returns the same by reading all of /proc, for gVisor and kernels without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> children_by_scan();
 
-// Orphans below us become our children; a warning-worthy Error where the kernel refuses.
+// Makes this process adopt orphans below it. Returns an Error, worth a warning, if the kernel
+// refuses.
 envgen::Status become_subreaper();
 
 }  // namespace proc

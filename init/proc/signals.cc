@@ -23,18 +23,18 @@ constexpr std::uint64_t kAll = ~0ULL;
 
 constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
 
-// What a worker outlives: signals that are meant for the job.
+// The signals that are meant for the job, and that a worker survives.
 constexpr auto kOfTheJob = std::to_array({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2});
 
-// glibc keeps 32 and 33 to itself: its functions neither block them nor tell about them, and a
-// caller's mask would come back changed.
+// Changes the mask by a system call. The functions of glibc neither block nor report 32 and 33,
+// which it reserves. The caller's mask would come back changed.
 std::uint64_t change_mask(int how, std::uint64_t set) {
   std::uint64_t before = 0;
   ::syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
   return before;
 }
 
-// As the kernel has it on x86-64 and arm64; glibc's has another order of members.
+// The kernel's struct on x86-64 and arm64; glibc's has a different order of members.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -59,8 +59,8 @@ Received from_kernel(const signalfd_siginfo& info) {
           .value = info.ssi_ptr};
 }
 
-// SIGPIPE of a write to a closed pipe looks as if we had sent it. What the kernel reports of others
-// (SIGCHLD with the child's pid) has a positive code.
+// Returns whether this process sent the signal. SIGPIPE of a write to a closed pipe looks so too.
+// Reports of the kernel about other processes (SIGCHLD with the child's pid) have a positive code.
 bool sent_by_ourselves(const Received& received) {
   return received.code <= 0 && received.sender == ::getpid();
 }
@@ -70,8 +70,8 @@ bool sent_by_ourselves(const Received& received) {
 bool handlers_installed = false;
 std::uint64_t ignored_before_handlers = 0;
 
-// Filled by handlers. As each of them blocks all others a wait adds one; the rest is room for a
-// kernel that thinks otherwise.
+// The signals that handlers have stored. Each handler blocks all signals, so one wait adds one
+// signal; the rest is room for a kernel that behaves differently.
 struct Caught {
   std::array<siginfo_t, 16> infos;
   volatile std::sig_atomic_t count;
@@ -85,8 +85,8 @@ void catch_signal(int /*signal*/, siginfo_t* info, void* /*context*/) {
   caught.count = caught.count + 1;
 }
 
-// glibc refuses 32 and 33, so its action for another signal, with the way back from a handler that
-// only it knows, serves as the pattern for all.
+// Installs a handler for every signal. glibc refuses 32 and 33. So its action for SIGTERM is the
+// pattern for all, because only glibc knows the function that returns from a handler.
 void install_handlers() {
   handlers_installed = true;
   struct sigaction action{};
@@ -120,7 +120,7 @@ void pass_over(int /*signal*/) {}
 
 void restore_dispositions(const SavedSignals& saved) {
   const std::uint64_t ignored = ignored_before_handlers | (saved.child_ignored ? bit(SIGCHLD) : 0);
-  // What nobody has changed is inherited as it is.
+  // Dispositions that trainit has not changed are inherited as they are.
   const int first = handlers_installed ? 1 : SIGCHLD;
   const int last = handlers_installed ? kSignals : SIGCHLD;
   for (int signal = first; signal <= last; ++signal) {
@@ -129,7 +129,8 @@ void restore_dispositions(const SavedSignals& saved) {
   }
 }
 
-// By handlers, because exec takes them back; what is ignored or blocked would stay so.
+// Sets handlers that do nothing, because exec removes them. Ignored or blocked signals would stay
+// so.
 void pass_over_signals_of_job() {
   struct sigaction action{};
   action.sa_handler = pass_over;
@@ -156,9 +157,9 @@ SavedSignals take_over_signals() {
   SavedSignals saved;
   saved.mask = change_mask(SIG_SETMASK, kAll);
   KernelAction action{};
-  // Also for SA_NOCLDWAIT, which reaps by itself too. Only where it is needed: the kernel forgets a
-  // SIGCHLD that waits when its default is set again, and with it that a command which was started
-  // early has ended.
+  // Reset SIGCHLD also for SA_NOCLDWAIT, with which the kernel reaps automatically too. Reset it
+  // only if needed: the kernel discards a pending SIGCHLD when its default is set again. The end of
+  // a command that was started early would then be missed.
   const bool known = get_action(SIGCHLD, &action);
   saved.child_ignored = known && action.handler == SIG_IGN;
   if (!known || action.handler != SIG_DFL || (action.flags & SA_NOCLDWAIT) != 0) {
@@ -211,7 +212,7 @@ void SignalSource::wait(std::span<pollfd> sources, std::int64_t timeout_ms) {
   const long ready =
       ::syscall(SYS_ppoll, sources.data(), sources.size(), timeout_ms < 0 ? nullptr : &limit,
                 fd_.valid() ? nullptr : &kNothingBlocked, sizeof kNothingBlocked);
-  // Refused, or a limit on descriptors that was lowered under us (EINVAL).
+  // ppoll is refused, or the limit on descriptors was lowered meanwhile (EINVAL).
   if (ready < 0 && errno != EINTR) wait_for_signals(sources, timeout_ms);
 }
 
@@ -278,7 +279,7 @@ void forward_signal(pid_t pid, const Received& received) {
     std::memcpy(&info.si_value, &received.value, sizeof info.si_value);
     if (::syscall(SYS_rt_sigqueueinfo, pid, received.signal, &info) == 0) return;
   }
-  // Also where the queue is full (RLIMIT_SIGPENDING): without its value rather than not at all.
+  // Send without the value also if the queue is full (RLIMIT_SIGPENDING): better than not at all.
   ::kill(pid, received.signal);
 }
 

@@ -74,7 +74,7 @@ std::optional<StartFailure> decode(std::string_view record) {
   return failure;
 }
 
-// What the child gets from its parent.
+// The data that the child gets from its parent.
 struct ChildContext {
   const SpawnSpec& spec;
   const SavedSignals& saved;
@@ -84,7 +84,8 @@ struct ChildContext {
   pid_t parent_group;
 };
 
-// Only where our group has it: started with '&' from a shell, it is the shell's.
+// Gives the terminal to the child's group, if trainit's group has it. After a start with '&', the
+// shell has it.
 void take_terminal(pid_t parent_group) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::tcgetpgrp(fd) != parent_group) continue;
@@ -103,7 +104,8 @@ envgen::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const 
   return {};
 }
 
-// A terminal's descriptor is mostly open for reading as well, whichever of the three it is.
+// Returns whether the descriptor is a terminal that is open for reading. Most are, also those of
+// stdout and stderr.
 bool reads_terminal(int fd) {
   return ::isatty(fd) == 1 && (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY;
 }
@@ -112,7 +114,7 @@ void keep_from_reading() {
   write_terminals_only();
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (!reads_terminal(fd)) continue;
-    // Without /proc there is no output either.
+    // The terminal could not be reopened, for want of /proc: the program has no output either.
     const sys::Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (null.valid()) ::dup2(null.get(), fd);
   }
@@ -122,12 +124,13 @@ const envgen::Identity* other_user(const SpawnSpec& spec) {
   return spec.sandbox != nullptr && spec.sandbox->identity ? &*spec.sandbox->identity : nullptr;
 }
 
-// A rank that does not own the terminal must not read from it either.
+// Redirects the standard descriptors. A rank that does not own the terminal must not read from it
+// either.
 envgen::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
     constexpr std::uint32_t kMode = 0644;
     auto log = sys::open_to_append(spec.log_path, kMode, other_user(spec), true);
-    // What others put there ends no job.
+    // A file that another user put there must not end the job.
     const bool theirs = !log && log.error().what == sys::kNotOurs;
     if (!log && !theirs) return std::unexpected(std::move(log.error()));
     if (theirs) sys::log::warning(to_line(log.error()) + "; its output comes with trainit's own");
@@ -159,7 +162,8 @@ envgen::Status change_directory(const std::string& path) {
                       "create it, or choose another one");
 }
 
-// A cpuset may have changed since the plan, a filter may forbid it: no reason not to compute.
+// Binds the child to its CPUs. A failure does not stop the job: a cpuset may have changed since the
+// plan, or a filter may forbid the call.
 void bind_to(const SpawnSpec& spec) {
   if (spec.cpus.empty()) return;
   const envgen::CpuList cpus = envgen::parse_cpu_list(spec.cpus).value_or(envgen::CpuList());
@@ -172,7 +176,7 @@ void bind_to(const SpawnSpec& spec) {
                     sys::errno_text(errno) + "; it runs unbound");
 }
 
-// The kernel forgets the death signal with each change of credentials.
+// Applies the sandbox. The kernel clears the death signal at each change of credentials.
 envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
@@ -181,8 +185,8 @@ envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
   return {};
 }
 
-// The caller's descriptors are those without CLOEXEC; one of ours that stands among them, because
-// the caller left a gap, closes itself.
+// Closes what the child does not inherit. The caller's descriptors are those without CLOEXEC. A
+// descriptor of trainit among them, in a gap that the caller left, closes at exec.
 void close_the_rest(int start_fd, int channel_fd, int inherited_fds) {
   std::vector<int> keep = {start_fd};
   if (channel_fd >= 0) keep.push_back(channel_fd);
@@ -191,7 +195,8 @@ void close_the_rest(int start_fd, int channel_fd, int inherited_fds) {
 
 void report(int start_fd, const StartFailure& failure) {
   const std::string record = encode(failure);
-  // Whoever no longer reads it, or has a filter that forbids to write, still gets the exit code.
+  // Ignore errors: a parent that does not read, or a filter that forbids writing, still leaves the
+  // exit code.
   std::ignore = ::write(start_fd, record.data(), record.size());
 }
 
@@ -207,7 +212,8 @@ envgen::Status prepare(const ChildContext& child) {
   TRY(redirect(spec));
   if (spec.inherited_fds > 0) child.program.set_listen_pid(::getpid());
   bind_to(spec);
-  // Before the sandbox, which may take /proc/self and the limit on descriptors that it needs.
+  // Close before the sandbox, which may remove /proc/self and lower the limit on descriptors;
+  // closing needs both.
   if (!spec.callers_fds) close_the_rest(child.start_fd, spec.channel_fd, spec.inherited_fds);
   if (spec.channel_fd >= 0) ::fcntl(spec.channel_fd, F_SETFD, 0);
   if (spec.sandbox != nullptr) {
@@ -216,11 +222,11 @@ envgen::Status prepare(const ChildContext& child) {
   return change_directory(spec.cwd);
 }
 
-// Signals first: a filter may forbid what restores them, and the job would never see one.
+// Restores signals first: a filter may forbid that later, and the job would never get one.
 StartFailure run_program(const ChildContext& child) {
   restore_signals(child.saved);
   if (child.spec.sandbox == nullptr) return child.program.exec();
-  // What a filter leaves is not enough to say why a program cannot be started.
+  // Look for faults first: the calls that a filter allows are too few to explain a failed start.
   if (auto missing = child.program.find_fault()) return std::move(*missing);
   if (auto installed = sandbox::install_seccomp(*child.spec.sandbox); !installed) {
     return {exit_code::kOwnFailure, std::move(installed.error())};
@@ -228,7 +234,8 @@ StartFailure run_program(const ChildContext& child) {
   return child.program.exec();
 }
 
-// Everything it makes is destroyed when it returns: with vfork the memory is the parent's.
+// Runs the child's steps. All its objects are destroyed when it returns: with vfork the memory is
+// the parent's.
 int run_child(const ChildContext& child) {
   StartFailure failure{exit_code::kOwnFailure, {}};
   if (auto prepared = prepare(child); prepared) {
@@ -240,9 +247,9 @@ int run_child(const ChildContext& child) {
   return failure.exit_code;
 }
 
-// Its own small frame: vfork returns twice into it.
+// Forks in a small separate frame: vfork returns into it twice.
 [[gnu::noinline]] pid_t fork_child(const ChildContext& child) {
-  // What is unsafe about vfork is asked for: we stand still until the program runs.
+  // The unsafe part of vfork is intended: the parent waits until the program runs.
   const bool share = child.spec.share_memory && child.spec.sandbox == nullptr && !has_terminal();
   // NOLINTNEXTLINE(bugprone-unsafe-functions)
   const pid_t pid = share ? ::vfork() : ::fork();
@@ -294,11 +301,11 @@ void give_standard_fds(const envgen::Identity& who, bool pid1) {
     if (::fstat(fd, &status) != 0) continue;
     const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
     struct statfs system{};
-    // A FIFO of a directory stays whose it is.
+    // A FIFO that lies in a directory keeps its owner.
     const bool pipe =
         S_ISFIFO(status.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
     if (!pipe && !terminal) continue;
-    // Without CAP_CHOWN, or on a read-only file system, it stays as it is.
+    // Ignore errors: without CAP_CHOWN, or on a read-only file system, the owner stays.
     std::ignore = ::fchown(fd, who.uid, status.st_gid);
   }
 }
@@ -323,7 +330,7 @@ envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) 
                             .parent_group = ::getpgrp()});
   if (spawned.pid < 0) return fork_failed(what, errno);
   if (spec.log_path.empty() && spec.output_fd < 0) sys::log::share_stderr();
-  // The child does it too; whoever is first. A signal to its group must not come too early.
+  // Parent and child both do this, so that the group exists before any signal to it.
   if (!spec.new_session && !spec.callers_group) ::setpgid(spawned.pid, spawned.pid);
   return spawned;
 }
@@ -377,7 +384,7 @@ envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int
 
 namespace {
 
-// The standard descriptors of this process, and the end of a start pipe.
+// Sends the standard descriptors of this process and the end of a start pipe.
 bool send_descriptors(int channel, std::string_view message, int start_fd) {
   const std::array<int, 4> fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, start_fd};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fds)> control{};
@@ -403,7 +410,7 @@ int carry(const SpawnSpec& spec, int channel, std::string_view message, int star
     if (const auto* who = other_user(spec)) give_standard_fds(*who, !spec.die_with_parent);
     if (send_descriptors(channel, message, start_fd)) return 0;
     const int error = errno;
-    if (error == EPIPE || error == ECONNRESET) return 0;  // it has died, and is reaped
+    if (error == EPIPE || error == ECONNRESET) return 0;  // the spare has died, and is reaped
     failure.error = {"handing a rank over", "sendmsg", sys::errno_text(error), ""};
   }
   report(start_fd, failure);

@@ -20,8 +20,8 @@ constexpr std::uint64_t kTerminals =
 
 bool has_parent_session() { return ::getpid() != 1 && ::getsid(0) != ::getpid(); }
 
-// The signal that stopped this child, which is stopped now; 0: it is not. Leaves its state there
-// for the next question.
+// Returns the signal that stopped this child, or 0 if it is not stopped now. Leaves its state for
+// the next question.
 int stopped_by(pid_t child) {
   siginfo_t info{};
   const auto id = static_cast<id_t>(child);
@@ -43,8 +43,8 @@ void take_back_terminal(pid_t ended) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const pid_t foreground = ::tcgetpgrp(fd);
     if (foreground < 0) continue;
-    // As PID 1 or a session leader we know whose the other groups are: the main process's. One
-    // without a number here (0) is outside of our pid namespace.
+    // If this process is PID 1 or a session leader, other groups are the main process's. A group
+    // without a number here (0) is outside of this pid namespace.
     const bool of_job = foreground == ended || (foreground > 0 && !has_parent_session());
     if (of_job && foreground != ours) ::tcsetpgrp(fd, ours);  // SIGTTOU is blocked, as all are
     return;
@@ -72,7 +72,7 @@ bool JobControl::is_ignored(const Received& received) const {
 
 bool JobControl::has_reached(pid_t main, const Received& received) const {
   if (!in_callers_group_ || !sent_by_terminal(received)) return false;
-  // A shell as the main process makes a group of its own.
+  // A shell as the main process makes a separate group.
   return (unsure_ & bit(received.signal)) == 0 && ::getpgid(main) == ::getpgrp();
 }
 
@@ -88,11 +88,12 @@ std::int64_t JobControl::stop_with(pid_t main) {
   const int signal = stopped_by(main);
   if (signal == 0) return 0;
   const std::int64_t since_ms = sys::monotonic_ms();
-  // By the same signal, as the shell says which one it was; others than these cannot wait blocked.
+  // Stop by the same signal, because the shell names it. Only signals of kStops can stay pending
+  // while blocked.
   const bool waits = (bit(signal) & kStops) != 0;
   ::kill(::getpid(), waits ? signal : SIGSTOP);
   if (waits) {
-    // Continued meanwhile: nobody would continue us.
+    // The main process was continued meanwhile: no process would continue this one.
     if (stopped_by(main) == 0) {
       discard_signal(signal);
       return 0;
@@ -101,8 +102,8 @@ std::int64_t JobControl::stop_with(pid_t main) {
   }
   discard_signal(SIGCONT);
   terminal_stop_ = false;
-  // What woke us woke the whole group; a main process with a group of its own sleeps on. Unless the
-  // next ^Z has come already.
+  // SIGCONT woke the whole group of this process, but not a main process in a separate group.
+  // Continue it, unless the next ^Z has come already.
   if (stopped_by(main) != 0 && (pending_signals() & kStops) == 0) ::kill(main, SIGCONT);
   return std::max<std::int64_t>(sys::monotonic_ms() - since_ms, 1);
 }

@@ -23,7 +23,7 @@ std::string thread_path(pid_t pid, pid_t tid) {
   return process_path(pid) + "/task/" + std::to_string(tid);
 }
 
-// "tid (name) state ... utime stime": fields 14 and 15, counted from 1.
+// Parses "tid (name) state ... utime stime": fields 14 and 15, counted from 1.
 void read_stat(const std::string& text, Thread* thread) {
   constexpr int kUser = 14;
   const std::size_t begin = text.find('(');

@@ -1,6 +1,6 @@
 #pragma once
-// The threads of a process, by what /proc shows of them without ptrace. A file that may not be read
-// leaves its part empty.
+// The threads of a process, as /proc shows them without ptrace. If a file may not be read, its part
+// stays empty.
 
 #include <sys/types.h>
 
@@ -14,26 +14,26 @@ struct Thread {
   pid_t tid = 0;
   std::string name;
   char state = '?';
-  std::string wait;             // the kernel's function that it sleeps in; "" = none
-  std::int64_t used_ticks = 0;  // of CPU time, in user mode and in the kernel
+  std::string wait;             // kernel function that it sleeps in, or ""
+  std::int64_t used_ticks = 0;  // CPU time, in user mode and in the kernel
 };
 
-// The main thread first, at most so many; none of a process that is gone.
+// Returns at most `most` threads, the main thread first; empty if the process has exited.
 std::vector<Thread> threads_of(pid_t pid, std::size_t most);
 
 // The signals of a process, bit n-1 for signal n.
 struct SignalMasks {
-  std::uint64_t pending = 0;  // for any of its threads
+  std::uint64_t pending = 0;  // pending for the process or for this thread
   std::uint64_t caught = 0;
-  std::uint64_t blocked = 0;  // of this thread
+  std::uint64_t blocked = 0;  // blocked in this thread
 };
 SignalMasks signal_masks(pid_t pid, pid_t tid);
 
-// Whether descriptor `fd` of the process is the open file of this device and inode. False too where
-// that may not be seen: only its own user, or root with CAP_SYS_PTRACE, may.
+// Returns whether descriptor `fd` of the process is the open file with this device and inode. Also
+// returns false if that is not visible: only the same user, or root with CAP_SYS_PTRACE, may look.
 bool holds_open(pid_t pid, int fd, std::uint64_t device, std::uint64_t inode);
 
-// Whether an accelerator's device is open in it; true where that may not be seen.
+// Returns whether the process has an accelerator's device open; true if that is not visible.
 bool holds_accelerator(pid_t pid);
 
 }  // namespace proc

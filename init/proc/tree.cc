@@ -20,7 +20,7 @@
 namespace proc {
 
 std::string read_small(const std::string& path) {
-  // Enough for the whole of a stat or wchan, and for a status up to its signals.
+  // The size is enough for a whole stat or wchan, and for a status up to its signals.
   constexpr std::size_t kMaxBytes = 4096;
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, kMaxBytes> text;
@@ -38,7 +38,7 @@ bool read_number(std::string_view text, T* number) {
   return error == std::errc() && stop == text.data() + text.size();
 }
 
-// The numbers among a directory's names.
+// Returns the numbers among a directory's names.
 std::vector<pid_t> numbers_in(const std::string& path) {
   std::vector<pid_t> numbers;
   const sys::Dir directory(::opendir(path.c_str()));
@@ -50,15 +50,16 @@ std::vector<pid_t> numbers_in(const std::string& path) {
   return numbers;
 }
 
-// One look at all processes, completed by a second look at those whose parents came or went
-// meanwhile.
+// A snapshot of all processes. Processes whose parents started or exited meanwhile are read a
+// second time.
 class Table {
  public:
   Table() {
     for (const Member& member : all_processes()) members_[member.pid] = member;
   }
 
-  // How far it is below this process; 0: not at all, or below one of `spared`.
+  // Returns how far a process is below this one. Returns 0 if it is not below, or in or below one
+  // of `spared`.
   int depth_of(pid_t pid, const std::vector<pid_t>& spared) {
     const pid_t self = ::getpid();
     int depth = 0;
@@ -75,7 +76,8 @@ class Table {
  private:
   static constexpr int kDeepest = 1 << 16;
 
-  // Of a process whose parent has died since, the one that adopted it.
+  // Returns the parent. If that has died since the snapshot, returns the process that adopted
+  // `pid`.
   pid_t parent_of(pid_t pid) {
     const auto known = [this](pid_t one) -> const Member* {
       const auto found = members_.find(one);
@@ -154,7 +156,7 @@ std::optional<std::vector<Member>> descendants(const std::vector<pid_t>& spared)
   Table table;
   if (table.members().empty()) return std::nullopt;
   std::vector<Member> below;
-  // A copy: what depth_of looks up joins the table.
+  // Copy the members: depth_of() adds entries to the table.
   const std::map<pid_t, Member> seen = table.members();
   for (const auto& [pid, member] : seen) {
     const int depth = table.depth_of(pid, spared);
@@ -175,7 +177,8 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups) {
 }
 
 bool signal_member(const Member& member, int signal) {
-  // The descriptor first: what it names cannot change after the look that says who it is.
+  // Open the descriptor first: the process that it names cannot change after the check of the start
+  // time.
   const sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, member.pid, 0)));
   const auto now = find_member(member.pid);
   if (!now || now->start != member.start) return true;
@@ -237,7 +240,7 @@ std::string state_text(pid_t pid) {
   }
   if (state == 'Z') return "";
   std::string text = "pid " + std::to_string(pid) + " (" + name + "), state " + state;
-  // "0": it runs, or the kernel does not tell.
+  // "0": the thread runs, or the kernel does not report it.
   if (!where.empty() && where != "0") text += " in " + where;
   return text;
 }

@@ -37,8 +37,8 @@ class ChartMaker {
   Chart& chart_;
   std::optional<Open> phase_;
   std::optional<Open> wait_;
-  std::map<std::string, Span> running_;  // by task
-  std::set<std::string> used_;           // lanes
+  std::map<std::string, Span> running_;  // spans without an end, by task
+  std::set<std::string> used_;           // names in Chart::lanes
 };
 
 void ChartMaker::use_lane(const std::string& name) {
@@ -96,7 +96,7 @@ void ChartMaker::task(const TimelineEvent& event) {
 }
 
 void ChartMaker::moment(const TimelineEvent& event, std::string name) {
-  // A failure is the job's; its task may be another node's.
+  // A failure belongs to the job; its task may be on a different node.
   const bool is_task = !event.task.empty() && event.event != "first_failure";
   if (is_task) use_lane(event.task);
   chart_.moments.push_back({.lane = is_task ? event.task : kPhases,
@@ -159,7 +159,7 @@ Chart chart_of(const NodeRun& run) {
   if (run.events.empty()) return chart;
   chart.begin_ms = run.events.front().at_ms;
   chart.end_ms = run.events.front().at_ms;
-  // The clock may have been set back meanwhile.
+  // The clock may have been set back during the run.
   for (const TimelineEvent& event : run.events) {
     chart.begin_ms = std::min(chart.begin_ms, event.at_ms);
     chart.end_ms = std::max(chart.end_ms, event.at_ms);

@@ -1,6 +1,6 @@
 #pragma once
-// A node's events as a chart: what lasted from when to when, in lanes, and what happened in a
-// moment. Pure. What has no end in the events lasts until the last of them.
+// The events of a node as a chart. Spans have a start and an end and are drawn in lanes; moments
+// have one time. A span without an end in the events lasts until the last event. Pure.
 
 #include <cstdint>
 #include <string>
@@ -15,20 +15,20 @@ struct Span {
   Kind kind = Kind::kTask;
   std::string lane;
   std::string name;
-  std::string task_kind = {};  // of a task or its stage: as in TaskReport
+  std::string task_kind = {};  // kind of a task or of a stage's task, as in TaskReport
   std::int64_t start_ms = 0;   // wall clock, UTC
   std::int64_t end_ms = 0;
-  std::uint32_t incarnation = 0;  // 0: none
+  std::uint32_t incarnation = 0;  // 0: not a task
   int rank = -1;
-  int exit_code = -1;  // -1: not known
+  int exit_code = -1;  // -1: unknown
   std::string signal = {};
   std::string text = {};
-  bool ended = true;  // false: it was running when the events ended
+  bool ended = true;  // false: still running when the events ended
 };
 
 struct Moment {
-  std::string lane;  // kPhases where it is of the job
-  std::string task;  // whose; "" = none's
+  std::string lane;  // kPhases if it belongs to the job
+  std::string task;  // name of the task; "" = no task
   std::string name;
   std::int64_t at_ms = 0;
   int rank = -1;
@@ -43,14 +43,15 @@ struct Chart {
   std::string host;
   std::int64_t begin_ms = 0;
   std::int64_t end_ms = 0;
-  std::vector<std::string> lanes;  // kPhases, kWaits where something was waited for, the tasks
-  std::vector<Span> spans;         // by their end
-  std::vector<Moment> moments;     // by time
+  // kPhases, kWaits (if there was a wait), then the tasks.
+  std::vector<std::string> lanes;
+  std::vector<Span> spans;      // ordered by end
+  std::vector<Moment> moments;  // ordered by time
 };
 
 Chart chart_of(const NodeRun& run);
 
-// "node 1 (pod-1)"
+// Returns "node 1 (pod-1)".
 std::string node_text(const Chart& chart);
 
 }  // namespace report

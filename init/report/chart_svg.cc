@@ -17,7 +17,7 @@
 namespace report {
 namespace {
 
-// In user units; the picture scales with the window.
+// Sizes in user units. The picture scales with the window.
 constexpr std::int64_t kLabels = 170;
 constexpr std::int64_t kWidth = 1000;
 constexpr std::int64_t kPlot = kWidth - kLabels - 10;
@@ -25,15 +25,15 @@ constexpr std::int64_t kRow = 16;
 constexpr std::int64_t kBar = 12;
 constexpr std::int64_t kAxis = 24;
 constexpr std::int64_t kNodeGap = 10;
-constexpr std::int64_t kTenth = 10;  // positions have one digit behind the point
+constexpr std::int64_t kTenth = 10;  // positions have one decimal
 
-constexpr std::size_t kMaxLanes = 400;  // of all nodes
+constexpr std::size_t kMaxLanes = 400;  // limit for all nodes
 constexpr std::size_t kFewestLanesOfNode = 6;
-constexpr std::size_t kMaxMoments = 500;  // of a node
-constexpr std::size_t kMaxBars = 10'000;  // of a node
+constexpr std::size_t kMaxMoments = 500;  // limit for each node
+constexpr std::size_t kMaxBars = 10'000;  // limit for each node
 constexpr std::size_t kLongestLabel = 24;
 
-// Which task failed first, and when.
+// The tasks that failed first, and the times of the failures.
 using Failures = std::set<std::pair<std::string, std::int64_t>>;
 
 Failures failures_of(const Chart& chart) {
@@ -45,7 +45,7 @@ Failures failures_of(const Chart& chart) {
 }
 
 bool is_failed(const Failures& failures, const Span& span) {
-  constexpr std::int64_t kSlackMs = 2000;  // it is told when it has ended
+  constexpr std::int64_t kSlackMs = 2000;  // the failure is reported after the end of the task
   if (span.exit_code == 0) return false;
   const auto next = failures.lower_bound({span.lane, span.end_ms - kSlackMs});
   return next != failures.end() && next->first == span.lane &&
@@ -88,13 +88,13 @@ std::string Picture::x_of(std::int64_t ms) const {
   return position_text(kLabels * kTenth + since_ms * kPlot * kTenth / length_ms_);
 }
 
-// What is too short to be seen has a width, too.
+// Returns the width of a span. Very short spans get a minimum width, so that they can be seen.
 std::string Picture::width_of(std::int64_t from_ms, std::int64_t to_ms) const {
   const std::int64_t length_ms = std::clamp<std::int64_t>(to_ms - from_ms, 0, length_ms_);
   return position_text(std::max<std::int64_t>(length_ms * kPlot * kTenth / length_ms_, 8));
 }
 
-// The distance of two ticks: at most twelve of them.
+// Returns the distance between two ticks, so that there are at most about twelve.
 std::int64_t tick_ms(std::int64_t length_ms) {
   static constexpr std::array<std::int64_t, 20> kSteps{
       1,         5,          10,         50,         100,        500,        1000,
@@ -179,7 +179,8 @@ void Picture::draw_moment(const Moment& moment, std::int64_t top) {
            escaped(title) + "</title></g>\n";
 }
 
-// The phases, what is no rank, the ranks that failed, and others until there are enough.
+// Returns the lanes to draw: the phases, tasks that are not ranks, failed ranks, and other ranks up
+// to the limit.
 std::vector<std::string> Picture::shown_lanes(const Chart& chart, const Failures& failures) const {
   const std::size_t most =
       std::max(kFewestLanesOfNode, kMaxLanes / std::max<std::size_t>(summary_.nodes.size(), 1));
@@ -209,7 +210,7 @@ void Picture::draw_node(const Chart& chart) {
     tops.emplace(lane, bottom_);
     bottom_ += kRow;
   }
-  // Of too many the last ones: what the run ended with.
+  // If there are too many spans, the last ones are drawn, because they show how the run ended.
   std::vector<std::pair<const Span*, std::int64_t>> bars;
   for (const Span& span : chart.spans) {
     const auto top = tops.find(span.lane);

@@ -1,7 +1,7 @@
 #pragma once
-// The charts of all nodes as one SVG over a common axis of time. Its classes are the style sheet's
-// (html.cc). Of a job with very many ranks those that failed are drawn, and as many others as a
-// reader can look at; how many are left out is said.
+// The charts of all nodes as one SVG over a common time axis. Its classes are those of the style
+// sheet (html.cc). For a job with very many ranks it draws the failed ranks and as many others as a
+// reader can look at. It also shows how many are left out.
 
 #include <string>
 

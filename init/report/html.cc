@@ -106,7 +106,7 @@ std::string shares_row(const std::string& name, const TimeShares& shares) {
 }
 
 std::string shares_bar(const TimeShares& shares) {
-  constexpr std::int64_t kLength = 10'000;  // of the bar, as a whole
+  constexpr std::int64_t kLength = 10'000;  // length of the whole bar
   const std::int64_t whole_ms = whole_of(shares);
   std::string html =
       "<svg viewBox=\"0 0 10000 160\" preserveAspectRatio=\"none\" "

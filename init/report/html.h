@@ -1,6 +1,6 @@
 #pragma once
-// A report as one HTML file, which opens without a network: no scripts, no fonts, no pictures from
-// elsewhere.
+// A report as one HTML file. It opens without a network: it has no scripts, and no fonts or
+// pictures from other places.
 
 #include <string>
 

@@ -1,12 +1,13 @@
 #pragma once
-// Text in HTML and SVG, where it is content or the value of an attribute.
+// Escapes for HTML and SVG, in content and in values of attributes.
 
 #include <string>
 #include <string_view>
 
 namespace report {
 
-// Control characters but newlines become "?", bytes that are no UTF-8 U+FFFD.
+// Returns the text with markup characters escaped. Control characters except newlines become "?";
+// bytes that are not UTF-8 become U+FFFD.
 std::string escaped(std::string_view text);
 
 }  // namespace report

@@ -1,6 +1,6 @@
 #pragma once
-// What one node's trainit has left of a run: its timeline, its last state, its plan, and what its
-// ranks printed last. A value; run_files.h reads it.
+// The files that trainit has left of a run on one node: timeline, last state, plan, and last output
+// of the ranks. A value; run_files.h reads it.
 
 #include <optional>
 #include <string>
@@ -17,13 +17,13 @@ struct NamedText {
 };
 
 struct NodeRun {
-  std::string path;  // of its events
+  std::string path;  // path of the events file
   std::vector<engine::TimelineEvent> events;
-  std::optional<engine::JobReport> state;  // nullopt: there is none, or it cannot be read
-  std::string plan;                        // "" = there is none
-  std::vector<NamedText> outputs;          // by task: the last lines of its file
-  std::vector<NamedText> stacks;           // by file
-  std::vector<std::string> problems;       // what could not be read of it
+  std::optional<engine::JobReport> state;  // nullopt: no state file, or it cannot be read
+  std::string plan;                        // "" = no plan file
+  std::vector<NamedText> outputs;          // last lines of each task's file
+  std::vector<NamedText> stacks;           // content of each file of stacks
+  std::vector<std::string> problems;       // errors when reading the files
 };
 
 }  // namespace report

@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view kStem = "events";
 constexpr std::string_view kEnding = ".jsonl";
-constexpr std::size_t kMaxText = 256U << 10;  // of a plan, of a file of stacks
+constexpr std::size_t kMaxText = 256U << 10;  // limit for a plan or a file of stacks
 constexpr std::size_t kMaxEvents = 16U << 20;
 constexpr std::size_t kMaxStacks = 64;
-constexpr std::int64_t kLatestMs = 253'402'300'799'999;  // of the year 9999
+constexpr std::int64_t kLatestMs = 253'402'300'799'999;  // end of the year 9999
 
-// "events-node1.jsonl" -> "-node1"; nullopt: another file.
+// Returns "-node1" for "events-node1.jsonl"; nullopt if the name is not that of an events file.
 std::optional<std::string> suffix_of(const std::string& name) {
   if (!name.starts_with(kStem) || !name.ends_with(kEnding)) return std::nullopt;
   if (name.size() < kStem.size() + kEnding.size()) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string> suffix_of(const std::string& name) {
   return suffix;
 }
 
-// state.json -> state-node1.json
+// Returns "state-node1.json" for "state.json" and "-node1".
 std::string with_suffix(std::string_view name, const std::string& suffix) {
   const std::size_t dot = name.rfind('.');
   return std::string(name.substr(0, dot)) + suffix + std::string(name.substr(dot));
@@ -58,8 +58,8 @@ void read_events(std::string_view text, NodeRun& run) {
   }
 }
 
-// "rank-3.log", "rank-3.txt": what ranks' files are called. A state that others have written could
-// name any file.
+// Returns true for the name of a rank's file, such as "rank-3.log" or "rank-3.txt". A state that
+// another user has written could name any file.
 bool is_name_of_log(std::string_view name) {
   constexpr std::string_view kRank = "rank-";
   if (!name.starts_with(kRank)) return false;
@@ -69,7 +69,8 @@ bool is_name_of_log(std::string_view name) {
   return envgen::is_digits(name.substr(0, dot)) && (ending == ".log" || ending == ".txt");
 }
 
-// Beside the events, or where a run directory says that it is.
+// Returns the last lines of a rank. The rank's file is next to the events. In a run directory it
+// can also be at the path in the state.
 std::vector<std::string> lines_of_rank(const std::string& directory, bool is_run_dir,
                                        const engine::TaskReport& task) {
   const std::string name = task.log.substr(task.log.rfind('/') + 1);
@@ -95,7 +96,8 @@ void read_outputs(const std::string& directory, bool is_run_dir, NodeRun& run) {
   }
 }
 
-// A regular file, and no link: others may have made the directory. "" where it is none.
+// Returns the content of a regular file, at most `most` bytes; "" for anything different. Does not
+// follow a symlink, because another user may have made the directory.
 std::string text_at(const std::string& path, std::size_t most) {
   const sys::Fd file(
       ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));

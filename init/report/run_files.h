@@ -1,6 +1,7 @@
 #pragma once
-// The files of a run: a run directory (events.jsonl, state.json, plan.txt, stacks/), or one that
-// `--timeline` copied them to, with those of one node or of many (events-node1.jsonl, ...).
+// The files of a run. They are in a run directory (events.jsonl, state.json, plan.txt, stacks/), or
+// in the directory that `--timeline` copied them to. The latter can have the files of many nodes
+// (events-node1.jsonl, ...).
 
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace report {
 
-// One for each events file in `directory`, by name; an error where there is none.
+// Reads the runs in `directory`: one per events file that has an event, ordered by file name.
+// Returns an error if no such file exists.
 envgen::Result<std::vector<NodeRun>> read_runs(const std::string& directory);
 
 }  // namespace report

@@ -16,10 +16,11 @@ namespace {
 using engine::JobReport;
 using engine::TimelineEvent;
 
-// Of nodes that tell the same: their clocks differ, and news has a way to go.
+// Maximum difference between the times at which two nodes report the same failure. Their clocks
+// differ, and messages take time.
 constexpr std::int64_t kSameFailureMs = 60'000;
-constexpr std::size_t kMaxFailures = 200;   // of a node: the first and the last of them
-constexpr std::size_t kMaxFindings = 1000;  // of a node
+constexpr std::size_t kMaxFailures = 200;   // limit for each node: the first one and the last ones
+constexpr std::size_t kMaxFindings = 1000;  // limit for each node
 
 std::string number_text(std::int64_t value, std::size_t width) {
   std::string text = std::to_string(value);
@@ -46,7 +47,7 @@ std::string ending_of(const NodeRun& run) {
   return text + ", " + std::string(outcome_of(state.state));
 }
 
-// The worst of all nodes counts.
+// Returns the worst outcome of all nodes.
 std::string outcome_of(const std::vector<NodeRun>& runs) {
   static constexpr auto kWorstFirst =
       envgen::words("error", "expired", "stopped", "running", "success");
@@ -64,7 +65,7 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   };
   int restarts = 0;
   const JobReport* state = nullptr;
-  std::vector<engine::TaskReport> tasks;  // of all nodes
+  std::vector<engine::TaskReport> tasks;  // tasks of all nodes
   for (const NodeRun& run : runs) {
     if (!run.state) continue;
     if (state == nullptr) state = &*run.state;
@@ -103,7 +104,7 @@ void add_failure(Summary& summary, Failure failure) {
 
 void add_failures(Summary& summary, const NodeSummary& node) {
   std::vector<Failure> found;
-  bool corrects = false;  // another one was taken for the first failure of this start
+  bool corrects = false;  // true: the next first failure replaces that of this start
   for (const TimelineEvent& event : node.run->events) {
     const bool restarts = event.event == "phase" && event.text == "preparing";
     if (restarts || (event.event == "start" && event.kind == "main")) corrects = false;
@@ -212,7 +213,7 @@ std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares) {
   const std::int64_t whole_ms = std::max<std::int64_t>(whole_of(shares), 1);
   std::array<std::string, kTimeShares> texts;
   std::int64_t sum_ms = 0;
-  std::int64_t before = 0;  // in tenths of a percent, rounded
+  std::int64_t before = 0;  // rounded, in tenths of a percent
   for (std::size_t i = 0; i < kTimeShares; ++i) {
     sum_ms += shares[i];
     const std::int64_t until = (sum_ms * 1000 + whole_ms / 2) / whole_ms;

@@ -1,5 +1,5 @@
 #pragma once
-// The runs of a job's nodes as what a report says of them, before it has a form. Pure.
+// The content of a report about the runs of a job's nodes, without a format. Pure.
 
 #include <array>
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace report {
 
-// A first failure, as one or more nodes have told it.
+// A first failure, as one or more nodes have reported it.
 struct Failure {
   std::int64_t at_ms = 0;
-  std::string nodes;  // who has told it: "node 0 (pod-0), node 1 (pod-1)"
+  std::string nodes;  // nodes that reported it: "node 0 (pod-0), node 1 (pod-1)"
   std::string message;
-  std::string cause;               // the line that says why, what to do; "" = not known
-  std::vector<std::string> lines;  // that led to it, a traceback; or that were printed last
+  std::string cause;               // line with the cause, and the advice; "" = unknown
+  std::vector<std::string> lines;  // traceback, or the last printed lines
 };
 
 struct Finding {
-  std::int64_t at_ms = 0;  // 0: at no time of its own
+  std::int64_t at_ms = 0;  // 0: no time
   std::string node;
   std::string text;
 };
@@ -37,22 +37,25 @@ struct NodeSummary {
 };
 
 struct Summary {
-  std::string outcome;  // "failed", "ended well", "was stopped", "ran out of time", "has not ended"
+  // "failed", "ended well", "was stopped", "ran out of time", "has not ended".
+  std::string outcome;
   std::vector<std::pair<std::string, std::string>> facts;  // "world size", "16"
-  std::vector<NodeSummary> nodes;                          // by node rank
-  std::vector<Failure> failures;                           // by time: the first is the job's
-  std::vector<Finding> findings;                           // of watches and checks, warnings
-  TimeShares shares{};                                     // of all nodes together
+  std::vector<NodeSummary> nodes;                          // ordered by node rank
+  // ordered by time: the first is the job's
+  std::vector<Failure> failures;
+  // Results of watches and checks, and warnings
+  std::vector<Finding> findings;
+  TimeShares shares{};  // shares of all nodes together
   std::int64_t begin_ms = 0;
   std::int64_t end_ms = 0;
 };
 
-// `runs` outlives it.
+// Summarizes `runs`, which must outlive the result.
 Summary summary_of(const std::vector<NodeRun>& runs);
 
-std::string utc_text(std::int64_t ms);       // "2026-01-31 12:00:00.250 UTC"
-std::string duration_text(std::int64_t ms);  // "1.2 s", "4m 10s"
-// "12.5 %" of each, which add up to 100.
+std::string utc_text(std::int64_t ms);       // returns "2026-01-31 12:00:00.250 UTC"
+std::string duration_text(std::int64_t ms);  // returns "1.2 s", "4m 10s"
+// Returns each share as "12.5 %". The percentages add up to 100.
 std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares);
 std::int64_t whole_of(const TimeShares& shares);
 

@@ -13,7 +13,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Columns two blanks apart; the first one begins the line.
+// Returns a table. Columns are separated by at least two blanks.
 std::string table_of(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
@@ -72,7 +72,7 @@ std::string shares_text(const Summary& summary) {
   return "\nWhere the time went\n" + table_of(rows);
 }
 
-// "  steps: rank-0 120, rank-1 100", at most so many.
+// Returns "  steps: rank-0 120, rank-1 100", with at most `kMax` ranks.
 std::string step_list(const std::vector<engine::TaskReport>& tasks) {
   constexpr std::size_t kMax = 64;
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-// A report for a terminal.
+// The text of a report for a terminal.
 
 #include <string>
 

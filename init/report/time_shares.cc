@@ -17,7 +17,7 @@ using Covers = std::array<int, kTimeShares>;
 struct Edge {
   std::int64_t at_ms = 0;
   TimeShare share = TimeShare::kStarting;
-  int step = 0;  // 1: it begins, -1: it ends
+  int step = 0;  // 1: begin, -1: end
 };
 
 bool runs(const Span& span) {
@@ -30,7 +30,7 @@ std::optional<TimeShare> share_of(const Span& span) {
     case Span::Kind::kWait:
       return TimeShare::kWaiting;
     case Span::Kind::kStage:
-      return std::nullopt;  // its task counts
+      return std::nullopt;  // the time of its task counts instead
     case Span::Kind::kPhase:
       if (runs(span)) return TimeShare::kRunning;
       return span.name == "preparing" || span.name == "starting" || span.name == "auto-restart"
@@ -52,8 +52,8 @@ void add(std::vector<Edge>& edges, TimeShare share, std::int64_t from_ms, std::i
 }
 
 void add_losses(std::vector<Edge>& edges, const Chart& chart) {
-  std::map<std::int64_t, std::int64_t> stops;  // from when to when
-  std::set<std::int64_t> begins;               // of what runs
+  std::map<std::int64_t, std::int64_t> stops;  // ends of the stops, by their starts
+  std::set<std::int64_t> begins;               // starts of running phases
   for (const Span& span : chart.spans) {
     if (runs(span)) begins.insert(span.start_ms);
     if (span.kind != Span::Kind::kPhase || span.name != "stopping") continue;
@@ -62,7 +62,7 @@ void add_losses(std::vector<Edge>& edges, const Chart& chart) {
   }
   for (const Moment& moment : chart.moments) {
     if (moment.name != "first failure") continue;
-    // A failure on another node stops this one before it is known which was the first.
+    // A failure on another node stops this one before the first failure is known.
     const auto after = stops.upper_bound(moment.at_ms);
     const auto stop = after == stops.begin() ? after : std::prev(after);
     const bool inside = after != stops.begin() && stop->second >= moment.at_ms;
@@ -90,7 +90,7 @@ std::string_view share_name(TimeShare share) {
 TimeShares time_shares_of(const Chart& chart) {
   std::vector<Edge> edges;
   for (const Span& span : chart.spans) {
-    // What began before the events did, by a clock that was set, counts from their begin.
+    // A span may begin before the events if the clock was set. Count it from the first event.
     const std::int64_t from_ms = std::max(span.start_ms, chart.begin_ms);
     if (const auto share = share_of(span)) add(edges, *share, from_ms, span.end_ms);
   }

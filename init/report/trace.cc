@@ -14,7 +14,7 @@ namespace {
 
 namespace json = envgen::json;
 
-constexpr std::int64_t kMicroseconds = 1000;  // of a millisecond
+constexpr std::int64_t kMicroseconds = 1000;  // microseconds per millisecond
 
 void write_known(json::Writer& out, const char* name, std::int64_t value, std::int64_t none) {
   if (value != none) out.key(name).integer(value);
@@ -55,7 +55,7 @@ class TraceWriter {
 
   json::Writer& out_;
   const Chart& chart_;
-  std::map<std::string, std::size_t> threads_;  // by lane
+  std::map<std::string, std::size_t> threads_;  // thread numbers, by lane
 };
 
 std::size_t TraceWriter::thread_of(const std::string& lane) const {

@@ -35,7 +35,7 @@ Status set_oom_score_adj(const Sandbox& sandbox) {
   constexpr const char* kPath = "/proc/self/oom_score_adj";
   const std::string value = std::to_string(*sandbox.settings.oom_score_adj);
   sys::Fd fd(::open(kPath, O_WRONLY | O_CLOEXEC));
-  if (!fd.valid() && errno == EACCES) {  // root's, as nobody may trace this process
+  if (!fd.valid() && errno == EACCES) {  // owned by root while this process is not dumpable
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fd.reset(::open(kPath, O_WRONLY | O_CLOEXEC));
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -74,7 +74,8 @@ Status drop_bounding_set(const Sandbox& sandbox) {
   return sandbox.capabilities ? drop_bounding(*sandbox.capabilities) : Status{};
 }
 
-// What is so already needs no privilege: an image may name the user that a platform starts it as.
+// Sets the groups. No privilege is needed if they are already right: an image may name the user as
+// which a platform starts it.
 Status set_groups(const Identity& who) {
   if (has_groups(who.groups)) return {};
   const std::vector<gid_t> groups(who.groups.begin(), who.groups.end());
@@ -98,7 +99,8 @@ Status set_gid(const Identity& who) {
                       sys::errno_text(error), unmapped("GID", error));
 }
 
-// Without KEEPCAPS no capability survives the change, and none could be made ambient.
+// Sets the uid. Without KEEPCAPS, no capability would survive the change, and none could become
+// ambient.
 Status set_uid(const Identity& who) {
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
   if (::setresuid(who.uid, who.uid, who.uid) == 0) return {};
@@ -108,9 +110,10 @@ Status set_uid(const Identity& who) {
                       error == EAGAIN ? "raise RLIMIT_NPROC" : unmapped("UID", error));
 }
 
-// A process with the caller's session keyring reads the keys in it, whatever its uid. A new one is
-// made with trainit's own quota, as that of an ordinary user ends at 200 keys. A kernel without
-// keys, and a filter that refuses the call, refuse it to the job too.
+// Gives the job a new session keyring. A process in the caller's keyring can read its keys,
+// whatever its uid. trainit creates the new one with its own quota, because that of an ordinary
+// user ends at 200 keys. If the kernel has no keys or a filter refuses the call, the job cannot use
+// keys either.
 Status leave_session_keyring(const Identity& who) {
   if (who.uid == ::geteuid()) return {};
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0) return {};
@@ -135,8 +138,8 @@ std::uint64_t inheritable_capabilities() {
   return data[0].inheritable | static_cast<std::uint64_t>(data[1].inheritable) << 32;
 }
 
-// What is permitted after the exec follows from the inheritable, ambient and, for root, bounding
-// sets. The filter's CAP_SYS_ADMIN is in none of them.
+// Sets the capability sets. The permitted set after the exec follows from the inheritable and
+// ambient sets and, for root, the bounding set. The filter's CAP_SYS_ADMIN is in none of them.
 Status set_capability_sets(const Sandbox& sandbox) {
   if (!sandbox.identity && !sandbox.capabilities && sandbox.ambient == 0) return {};
   TRY_ASSIGN(auto have, permitted_capabilities());
@@ -152,7 +155,8 @@ Status set_capability_sets(const Sandbox& sandbox) {
   return set_capabilities(permitted, permitted, inheritable);
 }
 
-// Nobody asked for others: those that the caller has stay as far as they are still permitted.
+// Sets the ambient set. If the request names neither a user nor ambient capabilities, the caller's
+// stay, as far as they are still permitted.
 Status set_ambient(const Sandbox& sandbox) {
   if (!sandbox.identity && sandbox.ambient == 0) return {};
   return raise_ambient(sandbox.ambient);
@@ -185,8 +189,8 @@ bool has_groups(std::vector<std::uint32_t> wanted) {
 
 Status drop_privileges(const Sandbox& sandbox) {
   TRY(set_no_new_privs(sandbox));
-  // A process of the job that traces this one would run what it likes, without the filter. The exec
-  // makes it dumpable again.
+  // A process of the job that traces this one could run any code in it, without the filter. The
+  // exec makes this process dumpable again.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   TRY(set_oom_score_adj(sandbox));
   TRY(set_nice(sandbox));
@@ -194,14 +198,14 @@ Status drop_privileges(const Sandbox& sandbox) {
   set_umask(sandbox);
   TRY(drop_bounding_set(sandbox));
   TRY(set_identity(sandbox));
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // a new identity takes fs.suid_dumpable
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // a new identity resets it to fs.suid_dumpable
   TRY(set_capability_sets(sandbox));
   return set_ambient(sandbox);
 }
 
-// Since Linux 4.17 a filter slows all of the job's memory reads on some processors (against
-// Spectre v4) unless it is told not to, as runc tells it; before, and in gVisor, the flag is
-// unknown.
+// SPEC_ALLOW, which runc sets too: since Linux 4.17, a filter without it slows all of the job's
+// memory reads on some processors (against Spectre v4). Older kernels and gVisor do not know the
+// flag.
 Status install_seccomp(const Sandbox& sandbox) {
   if (sandbox.filter.empty()) return {};
   std::vector<sock_filter> steps(sandbox.filter.size() / sizeof(sock_filter));

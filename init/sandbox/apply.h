@@ -1,6 +1,6 @@
 #pragma once
-// The confinement of the calling process: two checklists in a child between fork and exec. Nothing
-// in them looks up a name; the only file touched is the one that oom_score_adj is.
+// The confinement of the calling process: two checklists that run in a child between fork and exec.
+// The checklists look up no name, and the only file that they touch is oom_score_adj.
 
 #include <cstdint>
 #include <vector>
@@ -10,25 +10,28 @@
 
 namespace sandbox {
 
-// In this order, because each step takes away what a later one no longer needs: no_new_privs,
-// PR_SET_DUMPABLE, oom_score_adj, nice, limits, umask, bounding set, groups, gid, uid (capabilities
-// kept across it), capability sets, ambient set. The first failure ends it.
+// Applies all of the sandbox except the filter. Returns the first failure. The order is fixed,
+// because each step removes what later steps no longer need:
+//   no_new_privs, PR_SET_DUMPABLE, oom_score_adj, nice, limits, umask, bounding set, groups, gid,
+//   uid (capabilities kept across it), capability sets, ambient set
 //
-// From its start to the exec no process of the new user can trace the caller, whose own /proc/self
-// is root's. The kernel clears the caller's PR_SET_PDEATHSIG with every change of credentials.
+// No process of the new user can trace the caller from its start to the exec, and the caller's own
+// /proc/self belongs to root. The kernel clears the caller's PR_SET_PDEATHSIG at each change of
+// credentials.
 envgen::Status drop_privileges(const envgen::Sandbox& sandbox);
 
-// The last step: the filter may forbid everything that comes before the exec. Where the filter was
-// allowed by CAP_SYS_ADMIN, drop_privileges() leaves that until the exec, by which the kernel takes
-// it away: nothing but exec may follow.
+// Installs the filter, as the last step: the filter may forbid everything that comes before the
+// exec, so only exec may follow. If CAP_SYS_ADMIN allows the filter, drop_privileges() keeps that
+// capability, and the kernel removes it at the exec.
 envgen::Status install_seccomp(const envgen::Sandbox& sandbox);
 
-// The supplementary groups of the calling process; none where the kernel does not say.
+// Returns the supplementary groups of the calling process; empty if the kernel does not report
+// them.
 std::vector<std::uint32_t> present_groups();
 // Returns whether the process has no supplementary groups and `wanted` is only its own gid: the
 // kernel grants the same access for both. Docker gives no groups to a user by number.
 bool counts_as_groups(const std::vector<std::uint32_t>& wanted);
-// Whether these are the supplementary groups of the calling process, in any order.
+// Returns whether these are the supplementary groups of the calling process, in any order.
 bool has_groups(std::vector<std::uint32_t> wanted);
 
 }  // namespace sandbox

@@ -48,7 +48,8 @@ bool has_terminal() {
   return sys::Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)).valid();
 }
 
-// A process can type (TIOCSTI) for the reader of its controlling terminal.
+// Leaves the controlling terminal of another session: a process can type (TIOCSTI) for the reader
+// of its terminal.
 envgen::Status leave_terminal() {
   if (::getsid(0) == ::getpid()) return {};
   const sys::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
@@ -83,7 +84,7 @@ Result<std::string> give_up_rights(const SandboxRequest& asked,
     TRY_ASSIGN(rights.ambient, keep_capabilities(asked.ambient, permitted, "--ambient"));
     kept |= rights.ambient;
   }
-  // No program gets anything out of the bounding set, with no_new_privs.
+  // no_new_privs prevents that a program gains a capability from the bounding set.
   const bool may_drop = (permitted & capability_bit(CAP_SETPCAP)) != 0;
   rights.capabilities = may_drop ? kept : bounding;
   if (rights.identity) before_drop(*rights.identity);
@@ -92,7 +93,7 @@ Result<std::string> give_up_rights(const SandboxRequest& asked,
   TRY(leave_terminal());
   TRY(set_capabilities(rights.ambient, rights.ambient, rights.ambient));
   TRY(raise_ambient(rights.ambient));
-  // The files of /proc/self would be root's otherwise.
+  // Otherwise root would own the files of /proc/self.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   return lost.empty() ? lost
                       : "--untrusted-image: leaving the supplementary groups " + lost +

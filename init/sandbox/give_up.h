@@ -1,7 +1,7 @@
 #pragma once
-// The mode for images that are not trusted: trainit itself becomes the job's user before it reads
-// anything of the image. Everything that the image can cause (by a variable, a hook, a link, a
-// program, its passwd) is then done with the job's rights. No list says which inputs are dangerous.
+// The mode for untrusted images: trainit itself becomes the job's user before it reads anything of
+// the image. Whatever the image causes (by a variable, a hook, a link, a program, its passwd) then
+// happens with the job's rights. So no list of dangerous inputs is needed.
 
 #include <functional>
 #include <string>
@@ -16,7 +16,7 @@ namespace sandbox {
 // image's passwd does not choose it. `before_drop` is called with that user, while the process
 // still has its rights. Closes the descriptors above 2, and leaves the controlling terminal of
 // another session. Returns a line about the supplementary groups that the process lost; "" if it
-// had none. Errors: no user, a user that is not in numbers, a terminal that cannot be left.
+// lost none. Errors: no user, a user that is not in numbers, a terminal that cannot be left.
 envgen::Result<std::string> give_up_rights(
     const envgen::SandboxRequest& asked,
     const std::function<void(const envgen::Identity&)>& before_drop);

@@ -15,7 +15,8 @@ std::optional<std::uint32_t> to_id(std::string_view text) {
   return id && *id <= kMaxId ? id : std::nullopt;
 }
 
-// Calls `entry` with the name and the fields behind it of each line that can be one.
+// Calls `entry` for each line that can be an entry, with its name and the fields after the
+// password.
 template <class Function>
 void for_each_entry(std::string_view text, Function entry) {
   while (!text.empty()) {

@@ -28,10 +28,10 @@ using envgen::SandboxRequest;
 using envgen::Status;
 
 constexpr const char* kWhat = "preparing the sandbox";
-// moby's default profile has 15 kB.
+// The largest profile that is read. moby's default profile has 15 kB.
 constexpr std::size_t kMaxProfileBytes = 4ULL << 20;
 
-// What this process may do, and so a child of it.
+// The capabilities of this process, which a child of it gets too.
 struct Own {
   std::uint64_t permitted = 0;
   std::uint64_t bounding = 0;
@@ -72,7 +72,8 @@ Result<Identity> prepare_identity(const std::string& spec, const Own& own,
   if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
     return lacks("--user", "a change to uid " + std::to_string(identity->uid) + from, CAP_SETUID);
   }
-  // Not even root may signal another user's process without it: no stop would reach the job.
+  // Even root may signal another user's process only with CAP_KILL; otherwise no stop would reach
+  // the job.
   if (identity->uid != ::geteuid() && !own.may(CAP_KILL)) {
     return lacks("--user",
                  "a job of uid " + std::to_string(identity->uid) + " to be stopped" + from,
@@ -117,7 +118,7 @@ std::optional<std::uint64_t> limit_value(std::string_view text) {
   if (stop == end) return value;
   constexpr std::string_view kUnits = "kmg";
   constexpr unsigned kBitsPerUnit = 10;
-  const std::size_t unit = kUnits.find(static_cast<char>(*stop | 0x20));  // in lower case
+  const std::size_t unit = kUnits.find(static_cast<char>(*stop | 0x20));  // makes it lower case
   if (stop + 1 != end || unit == std::string_view::npos) return std::nullopt;
   const auto shift = static_cast<unsigned>(unit + 1) * kBitsPerUnit;
   if (value > RLIM_INFINITY >> shift) return std::nullopt;
@@ -134,7 +135,8 @@ std::optional<int> resource(std::string_view name) {
   return std::nullopt;
 }
 
-// Not even root may have more descriptors than this; nullopt where the kernel does not say.
+// Returns how many descriptors even root may have at most; nullopt if the kernel does not report
+// it.
 std::optional<std::uint64_t> most_descriptors() {
   const PathState file = sys::inspect("/proc/sys/fs/nr_open", true);
   return envgen::parse_number<std::uint64_t>(envgen::trimmed(file.content));
@@ -251,14 +253,15 @@ Status prepare_filter(const std::string& path, bool strict, const Own& own, Prep
   prepared.warnings = std::move(filter.warnings);
   if (sandbox.settings.no_new_privs || own.may(CAP_SYS_ADMIN)) return {};
   sandbox.settings.no_new_privs = true;
-  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // nothing changes by it
+  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // no change
   prepared.warnings.push_back(
       "--seccomp implies --no-new-privs, as the container lacks "
       "CAP_SYS_ADMIN: sudo and other setuid programs give no rights");
   return {};
 }
 
-// CAP_SYS_PTRACE lets a process read and change the memory of any other one of its container.
+// Returns whether the job keeps CAP_SYS_PTRACE, which lets a process read and change the memory of
+// any other process of its container.
 bool may_trace(const envgen::Sandbox& sandbox, const Own& own) {
   const bool root = sandbox.identity ? sandbox.identity->uid == 0 : ::geteuid() == 0;
   const std::uint64_t kept = root ? sandbox.capabilities.value_or(own.bounding) : sandbox.ambient;

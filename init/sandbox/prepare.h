@@ -1,6 +1,6 @@
 #pragma once
-// The way from a request to a complete sandbox: users of the image's passwd and group files,
-// capabilities, limits, the compiled filter. The resolver's work: it reads files.
+// Builds a complete sandbox from a request: users of the image's passwd and group files,
+// capabilities, limits, the compiled filter. Runs in the resolver, because it reads files.
 
 #include <string>
 #include <string_view>
@@ -16,17 +16,20 @@ struct Prepared {
   std::vector<std::string> warnings;
 };
 
-// NAME=SOFT[:HARD], with one value for both where one is given: "nofile=64k", "core=0:unlimited",
-// "RLIMIT_STACK=8m". k, m and g are powers of 1024; -1 is unlimited, as in Docker's --ulimit.
+// Parses NAME=SOFT[:HARD], such as "nofile=64k", "core=0:unlimited" or "RLIMIT_STACK=8m". A single
+// value is both limits. k, m and g are powers of 1024; -1 is unlimited, as in Docker's --ulimit.
 envgen::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
 
-// Everything that can be known to fail in the child fails here: an unknown user, group, capability
-// or limit, one limit named twice, a hard limit above ours without CAP_SYS_RESOURCE, a change of
-// user without CAP_SETUID, CAP_SETGID and CAP_KILL (to stop the job), capabilities taken away
-// without CAP_SETPCAP, ambient capabilities that the job is not left with, a lower nice value
-// without CAP_SYS_NICE, a lower oom_score_adj without CAP_SYS_RESOURCE. A filter without
-// CAP_SYS_ADMIN implies no_new_privs, with a warning that says so. `root` is put before /etc/passwd
-// and /etc/group (for tests; "" in life).
+// Prepares the sandbox. Everything that would foreseeably fail in the child fails here:
+//   - an unknown user, group, capability or limit; one limit named twice
+//   - a hard limit above trainit's without CAP_SYS_RESOURCE
+//   - a change of user without CAP_SETUID, CAP_SETGID and CAP_KILL (to stop the job)
+//   - capabilities taken away without CAP_SETPCAP
+//   - ambient capabilities that the job does not keep
+//   - a lower nice value without CAP_SYS_NICE
+//   - a lower oom_score_adj without CAP_SYS_RESOURCE
+// A filter without CAP_SYS_ADMIN implies no_new_privs, and a warning reports it. `root` is put
+// before /etc/passwd and /etc/group, for tests; otherwise it is "".
 envgen::Result<Prepared> prepare(const envgen::SandboxRequest& request, bool strict,
                                  const std::string& root = {});
 

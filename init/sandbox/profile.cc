@@ -27,7 +27,7 @@ struct Named {
 };
 
 constexpr auto kActions = std::to_array({
-    Named{"SCMP_ACT_KILL", Action::kKillThread},  // what libseccomp and runc mean by it
+    Named{"SCMP_ACT_KILL", Action::kKillThread},  // as in libseccomp and runc
     Named{"SCMP_ACT_KILL_THREAD", Action::kKillThread},
     Named{"SCMP_ACT_KILL_PROCESS", Action::kKillProcess},
     Named{"SCMP_ACT_TRAP", Action::kTrap},
@@ -47,7 +47,7 @@ constexpr auto kCompares = std::to_array({
     Named{"SCMP_CMP_MASKED_EQ", Compare::kMaskedEq},
 });
 
-// moby's condition arches are Go's names.
+// The arches in moby's conditions are Go's names.
 constexpr auto kNativeArchitectures = std::to_array({
     Named<std::string_view>{"amd64", "SCMP_ARCH_X86_64"},
     Named<std::string_view>{"arm64", "SCMP_ARCH_AARCH64"},
@@ -69,7 +69,8 @@ bool contains(const std::vector<std::string>& list, std::string_view wanted) {
   return std::ranges::find(list, wanted) != list.end();
 }
 
-// A member that is there and not null: Go, whose structs define both forms, takes null as absent.
+// Returns a member that exists and is not null. Go, whose structs define both forms, treats null as
+// absent.
 std::optional<Value> member(const Value& object, std::string_view key) {
   auto value = object.find(key);
   if (value && value->is(Type::kNull)) return std::nullopt;
@@ -122,7 +123,7 @@ envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std:
                 "it must be a number from 0 to " + std::to_string(most));
 }
 
-// `action_key` and `errno_key` of an object: a rule, or the profile itself for its default.
+// Reads `action_key` and `errno_key` of an object: of a rule, or of the profile for its default.
 envgen::Result<SyscallRule> verdict_at(const Value& object, std::string_view action_key,
                                        std::string_view errno_key, const std::string& where) {
   constexpr std::uint64_t kMaxErrno = 4095;
@@ -163,7 +164,7 @@ envgen::Result<bool> kernel_is_at_least(const std::string& version, const Host& 
 struct Filters {
   std::vector<std::string> arches;
   std::vector<std::string> capabilities;
-  std::optional<bool> kernel;  // is new enough
+  std::optional<bool> kernel;  // the kernel is new enough
 };
 
 envgen::Result<Filters> filters_at(const Value& rule, std::string_view key, const Host& host,
@@ -184,12 +185,13 @@ envgen::Result<Filters> filters_at(const Value& rule, std::string_view key, cons
 }
 
 bool has_capability(const Host& host, const std::string& name) {
-  // A name that is not known here (CAP_BPF on Linux 4.19) is one that the job does not have.
+  // A name that is unknown here (CAP_BPF on Linux 4.19) is a capability that the job does not have.
   const auto number = capability(name);
   return number && (host.capabilities & capability_bit(*number)) != 0;
 }
 
-// Excluded by any, included by all: moby's rule.
+// Returns whether the rule applies on this host, by moby's rule: no condition of "excludes" is
+// true, and every condition of "includes" is true.
 envgen::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
   const auto is_held = [&host](const std::string& name) { return has_capability(host, name); };
   TRY_ASSIGN(auto excludes, filters_at(rule, "excludes", host, where));

@@ -1,6 +1,6 @@
 #pragma once
-// A seccomp profile as it was written, with its conditions answered for one host: what remains are
-// the rules that hold there. Reading only; seccomp.h compiles it.
+// A seccomp profile as its author wrote it, reduced to the rules whose conditions hold on one host.
+// This unit only reads; seccomp.h compiles.
 
 #include <cstdint>
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace sandbox {
 
-// What the conditions of a profile are asked about.
+// The facts that the conditions of a profile test.
 struct Host {
   std::string arch;  // "amd64", "arm64"
   int kernel_major = 0;
   int kernel_minor = 0;
-  std::uint64_t capabilities = 0;  // that the job may have
+  std::uint64_t capabilities = 0;  // capabilities that the job may have
 };
 
 enum class Action : std::uint8_t { kKillProcess, kKillThread, kTrap, kErrno, kTrace, kLog, kAllow };
 
 struct SyscallRule {
   Action action = Action::kAllow;
-  std::uint16_t number = 0;  // kErrno: the errno; kTrace: what the tracer gets
+  std::uint16_t number = 0;  // errno of kErrno, or value for the tracer
 
   bool operator==(const SyscallRule&) const = default;
 };
-// The call is made; otherwise it is answered, or its caller is killed.
+// Returns whether the call is made. Otherwise it gets an answer, or its caller is killed.
 [[nodiscard]] constexpr bool lets_through(const SyscallRule& verdict) {
   return verdict.action == Action::kAllow || verdict.action == Action::kLog;
 }
@@ -38,7 +38,7 @@ struct Condition {
   unsigned argument = 0;  // 0 to 5
   Compare compare = Compare::kEq;
   std::uint64_t value = 0;      // kMaskedEq: the mask
-  std::uint64_t value_two = 0;  // kMaskedEq: what remains under the mask
+  std::uint64_t value_two = 0;  // kMaskedEq: the value under the mask
 };
 
 struct Rule {
@@ -55,13 +55,14 @@ struct Profile {
   std::vector<std::string> warnings;
 };
 
-// Fails for what is neither moby's nor OCI's form, with the place below `where`.
+// Reads a profile. Fails for a text in neither moby's nor OCI's form, with the place below `where`.
 envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
                                      std::string_view where);
 
-// What the profile answers to `call`. The first rule that looks at no argument and says something
-// else than the default wins over all others on the call, wherever they stand (libseccomp's rule).
-// Without one a rule with conditions counts when it lets through, as arguments are not known.
+// Returns what the profile answers to `call`. The first rule that looks at no argument and differs
+// from the default decides, wherever the other rules on the call are (libseccomp's rule). If no
+// such rule exists, a rule with conditions counts if it lets the call through, because the
+// arguments are unknown.
 SyscallRule verdict_of(const Profile& profile, std::string_view call);
 
 }  // namespace sandbox

@@ -28,7 +28,7 @@ namespace sandbox {
 namespace {
 
 constexpr const char* kWhat = "compiling a seccomp profile";
-// libseccomp searches its rules one by one; so many never fit into a filter.
+// The limit of rules, more than fit into any filter. libseccomp searches its rules one by one.
 constexpr std::size_t kMaxRules = 16'384;
 constexpr std::size_t kMaxWarnings = 32;
 
@@ -66,7 +66,8 @@ scmp_arg_cmp to_libseccomp(const Condition& condition) {
           .datum_b = condition.value_two};
 }
 
-// "SCMP_ARCH_X86_64" or "amd64"; nullopt for what libseccomp does not know.
+// Returns libseccomp's number of "SCMP_ARCH_X86_64" or "amd64"; nullopt for a name that it does not
+// know.
 std::optional<std::uint32_t> architecture(std::string_view name) {
   if (name == "amd64") return SCMP_ARCH_X86_64;
   if (name == "arm64") return SCMP_ARCH_AARCH64;
@@ -94,7 +95,7 @@ class Compiler {
   envgen::Status add_architectures(const Profile& profile);
   envgen::Status add_rule(const Profile& profile, const Rule& rule);
   envgen::Status add(const Rule& rule, int call, std::span<const Condition> conditions);
-  // A warning, or an error by --strict.
+  // Adds a warning; returns an error with --strict.
   envgen::Status object(const std::string& where, const std::string& found);
   void find_deciding(const Profile& profile);
   envgen::Status check_contradiction(const Rule& rule, const std::string& call);
@@ -108,7 +109,7 @@ class Compiler {
   std::uint32_t native_ = 0;
   std::size_t rules_ = 0;
   std::set<std::string> unknown_;
-  // The first rule on a call that looks at no argument: it wins over all others on that call.
+  // The first rule on a call that looks at no argument, and so overrides all others on that call.
   std::map<std::string_view, const Rule*> deciding_;
   std::vector<std::string> warnings_;
 };
@@ -125,7 +126,7 @@ envgen::Status Compiler::start(const Profile& profile) {
     return envgen::fail(kWhat, where_ + ": profile.defaultAction", refused_text(-EINVAL),
                         "choose SCMP_ACT_ERRNO");
   }
-  // A tree instead of a list: some eight comparisons a call instead of some three hundred.
+  // A tree instead of a list: about eight comparisons a call instead of about three hundred.
   constexpr std::uint32_t kBinaryTree = 2;
   ::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, kBinaryTree);
   if (native_ != ::seccomp_arch_native()) {
@@ -141,7 +142,7 @@ envgen::Status Compiler::add_architectures(const Profile& profile) {
     const auto token = architecture(name);
     const int code = token ? ::seccomp_arch_add(context_.get(), *token) : -EINVAL;
     if (code == 0 || code == -EEXIST) continue;
-    // EDOM: of the other byte order, so that no program of it can run here.
+    // EDOM: the other byte order, so no program of that architecture can run here.
     TRY(object(where_, "the architecture " + name +
                            (code == -EDOM ? " of another byte order" : ", which is unknown")));
   }
@@ -165,7 +166,8 @@ void Compiler::find_deciding(const Profile& profile) {
   }
 }
 
-// libseccomp says nothing about it, and a call that an author wanted refused is let through.
+// Reports a rule that contradicts the deciding one. libseccomp is silent about it, and would let a
+// call through that the author wanted to refuse.
 envgen::Status Compiler::check_contradiction(const Rule& rule, const std::string& call) {
   const auto at = deciding_.find(call);
   if (at == deciding_.end() || at->second->verdict == rule.verdict) return {};
@@ -189,12 +191,12 @@ envgen::Status Compiler::add(const Rule& rule, int call, std::span<const Conditi
 }
 
 envgen::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
-  // libseccomp refuses rules that say what the default says.
+  // libseccomp refuses rules with the default's answer.
   const bool redundant = rule.verdict == profile.default_verdict;
   std::array<int, 6> of_argument = {};
   for (const Condition& condition : rule.conditions) ++of_argument[condition.argument];
-  // A rule of libseccomp has one condition an argument. As runc does it: then each is a rule of its
-  // own, of which any may hold.
+  // A rule of libseccomp has one condition per argument. If an argument has more, each condition
+  // becomes a separate rule, as in runc, and any of them may hold.
   const bool apart = std::ranges::any_of(of_argument, [](int count) { return count > 1; });
   for (const std::string& name : rule.calls) {
     const int call =
@@ -230,9 +232,9 @@ envgen::Result<std::string> Compiler::export_program() const {
   return program;
 }
 
-// Before the rules: a call of the native architecture with a number above all that the profile
-// names gets ENOSYS. Without it an image's newer libc sees EPERM from calls that its profile's
-// author could not know, and does not fall back.
+// Returns instructions to run before the rules. A call of the native architecture gets ENOSYS if
+// its number is above all that the profile names. Otherwise, a newer libc of an image would see
+// EPERM from calls that are newer than the profile, and would not fall back.
 std::string Compiler::newer_calls(const Profile& profile) const {
   const SyscallRule& verdict = profile.default_verdict;
   if (verdict.action != Action::kErrno || verdict.number == ENOSYS) return {};
@@ -287,8 +289,8 @@ envgen::Result<Filter> Compiler::compile(const Profile& profile) {
   return filter;
 }
 
-// A libc falls back to clone on ENOSYS only. Where the author kills for clone3 by name, that
-// stands.
+// Makes clone3 answer ENOSYS, the only error on which a libc falls back to clone. If the author
+// kills for clone3 by name, that stays.
 void answer_clone3(Profile& profile) {
   const std::string call = "clone3";
   constexpr SyscallRule kNoSuchCall{.action = Action::kErrno, .number = ENOSYS};

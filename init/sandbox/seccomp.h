@@ -1,8 +1,10 @@
 #pragma once
-// A seccomp profile compiled to the filter that the kernel takes, by libseccomp. Two formats:
-// moby's (profiles/seccomp/default.json: archMap, syscalls[] with names, args, includes and
-// excludes by arches, caps, minKernel) and OCI's (runtime-spec config-linux: architectures,
-// syscalls[] of names, action, errnoRet, args), with the old form of a single `name` each.
+// The compiler of seccomp profiles to the filter that the kernel takes, based on libseccomp. There
+// are two formats:
+//   - moby's (profiles/seccomp/default.json): archMap, syscalls[] with names, args, includes and
+//     excludes by arches, caps, minKernel
+//   - OCI's (runtime-spec config-linux): architectures, syscalls[] of names, action, errnoRet, args
+// Both may have the old form with a single `name` each.
 
 #include <cstdint>
 #include <string>
@@ -18,17 +20,21 @@ Host this_host(std::uint64_t capabilities);
 
 struct Filter {
   std::string program;                // struct sock_filter[]
-  std::vector<std::string> warnings;  // calls that libseccomp does not know, architectures likewise
+  std::vector<std::string> warnings;  // calls and architectures unknown to libseccomp
 };
 
-// What the kernel takes (BPF_MAXINSNS).
+// The kernel's limit (BPF_MAXINSNS).
 inline constexpr std::size_t kMaxInstructions = 4096;
 
-// `where` names the profile in errors. Unknown calls are warnings, or errors with `strict`. Two
-// answers are ENOSYS where the profile says another error, so that libcs fall back to older calls:
-// to clone3, and to calls newer than every call that the profile knows (as runc's filters do).
-// Refused: what is not such a profile, more than kMaxInstructions, and a profile that denies
-// execve or exit_group, by which no program could be started or end.
+// Compiles a profile; `where` names it in errors. Unknown calls are warnings, or errors with
+// `strict`.
+//
+// Two kinds of calls get ENOSYS instead of another error, so that libcs fall back to older calls.
+// One is clone3, also if only a default that kills refuses it. The other is every call newer than
+// all that the profile knows (as in runc's filters).
+//
+// Errors: the text is not such a profile, the filter has more than kMaxInstructions, or the profile
+// denies execve or exit_group. No program could start or end without these two calls.
 envgen::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
                                        std::string_view where);
 

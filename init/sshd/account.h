@@ -1,7 +1,7 @@
 #pragma once
-// The account that logs in: its line of /etc/passwd, and why sshd would turn that account away. On
-// texts: there is no name service in a static binary, so an account of LDAP has no line here and is
-// not judged.
+// The account that logs in: its line of /etc/passwd, and reasons why sshd would refuse it. The
+// functions read texts: a static binary has no name service. An account of LDAP has no line here
+// and is not checked.
 
 #include <cstdint>
 #include <optional>
@@ -15,19 +15,20 @@ namespace sshd {
 struct Account {
   std::string name;
   std::string home;
-  std::string shell;  // "/bin/sh" where the line has none
+  std::string shell;  // "/bin/sh" if missing in the line
 
   bool operator==(const Account&) const = default;
 };
 
-// The first entry of `uid` in a text of /etc/passwd, which is read as envgen::parse_passwd does.
+// Returns the first entry of `uid` in a text of /etc/passwd, which is read as by
+// envgen::parse_passwd.
 std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid);
 
-// sshd without PAM lets nobody in whose password in a text of /etc/shadow starts with '!', key or
-// not. Only root's sshd reads that file.
+// Returns whether the account's password in a text of /etc/shadow starts with '!'. sshd without PAM
+// refuses such an account, even with a key. Only root's sshd reads that file.
 bool is_locked(std::string_view shadow, std::string_view name);
 
-// The shell runs every session's command: nologin would end each one.
+// Checks the account's shell, which runs the command of every session: nologin would end each one.
 envgen::Status check_shell(const Account& account);
 
 }  // namespace sshd

@@ -22,7 +22,7 @@ constexpr int kBacklog = 4096;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;  // of a request; of an answer 1 = accepted
+  std::uint32_t op = 0;  // Op of a request, or 1 in an answer that accepts
   std::int32_t argument = 0;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 // The channel between serve and the sessions that its sshd starts: a SOCK_SEQPACKET socket in the
-// directory. One fixed-size request and one answer a connection, same uid or root only
-// (SO_PEERCRED). No file content is needed to end a node, so a full disk does not matter.
+// peer's directory. A connection carries one fixed-size request and one answer, only from the same
+// uid or root (SO_PEERCRED). Ending a node needs no file content, so a full disk does not matter.
 
 #include <sys/types.h>
 
@@ -16,28 +16,32 @@
 namespace sshd {
 
 enum class Op : std::uint32_t {
-  kPing = 1,      // is serve there?
-  kSession = 2,   // the asking process becomes a session: count it until it ends
+  kPing = 1,      // asks whether serve runs
+  kSession = 2,   // counts the asking process as a session until it ends
   kEnd = 3,       // argument: the exit code of the job
-  kLauncher = 4,  // argument: 1, its node is gone; 0, it is back
+  kLauncher = 4,  // argument: its node is lost (1) or back (0)
 };
 
 struct Request {
   Op op = Op::kPing;
   int argument = 0;
-  pid_t pid = 0;  // who asks; 0 where that is not known
+  pid_t pid = 0;  // the asking process, or 0
 };
 
-// Opens D/end and replaces one that was left behind: the caller holds the directory's lock.
+// The server side of the channel. open() opens the socket and replaces an old one: the caller must
+// hold the directory's lock.
 class Channel {
  public:
   static envgen::Result<Channel> open(const std::string& path);
 
-  // What to poll for reading; -1 for the listener while no connection can be taken.
+  // Returns the descriptors to poll for reading; -1 for the listener while it can take no
+  // connection.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // No descriptor was free for the last connection: ask again after a while.
+  // Returns whether no descriptor was free for the last connection. Call read_requests() again
+  // after a while.
   [[nodiscard]] bool starved() const { return starved_; }
-  // Takes connections and reads what has come; never blocks. Each request must be answered.
+  // Accepts connections and reads their requests; never blocks. The caller must answer each
+  // request.
   struct Asked {
     Request request;
     int connection = -1;
@@ -54,7 +58,7 @@ class Channel {
   std::vector<sys::Fd> connections_;
 };
 
-// Waits for the answer, at most `timeout_ms`. False: serve refused.
+// Sends a request and waits for the answer, at most `timeout_ms`. Returns false if serve refused.
 envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms);
 
 }  // namespace sshd

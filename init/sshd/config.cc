@@ -12,7 +12,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-// Of one process, or of the place where it runs. SHLVL: see session_environ.
+// Returns whether the variable belongs to one process, or to the place where it runs. SHLVL: see
+// session_environ.
 bool is_own(std::string_view name) {
   return name.empty() || is_one_of(name, {"_", "PWD", "OLDPWD", "SHLVL", "LISTEN_FDS", "LISTEN_PID",
                                           "LISTEN_FDNAMES", "NOTIFY_SOCKET"});
@@ -32,7 +33,7 @@ bool fits_in_a_line(std::string_view path) {
 
 std::string quoted(std::string_view path) { return '"' + std::string(path) + '"'; }
 
-// sshd expands %h and its like there.
+// Doubles each '%': sshd would expand %h and other tokens there.
 std::string without_tokens(std::string_view path) {
   std::string text;
   for (const char c : path) text += c == '%' ? "%%" : std::string(1, c);
@@ -73,9 +74,9 @@ envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std:
   text += "AuthorizedKeysFile " + quoted(without_tokens(paths.authorized_keys)) + "\n";
   text += "ForceCommand exec " + shell_word(program) + " peer session --dir " +
           shell_word(paths.directory) + "\n";
-  // Keys only. StrictModes: it refuses a run directory below /tmp; the file is ours, and keys.cc
-  // judges what goes into it. PermitRootLogin's forced-commands-only looks at the command of a key,
-  // never at ForceCommand.
+  // Only keys may log in. StrictModes would refuse a run directory below /tmp. The file is
+  // trainit's, and keys.cc checks what goes into it. PermitRootLogin's forced-commands-only looks
+  // at the command of a key, never at ForceCommand.
   text +=
       "PubkeyAuthentication yes\n"
       "PasswordAuthentication no\n"
@@ -84,8 +85,8 @@ envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std:
       "UsePAM no\n"
       "StrictModes no\n"
       "MaxAuthTries 20\n";
-  // A launcher starts on all nodes at once, and again on this one. Three minutes without an answer
-  // are a dead launcher; a paused one comes back sooner.
+  // A launcher starts on all nodes at once, and again on this one. A launcher that does not answer
+  // for three minutes is dead; a paused one comes back sooner.
   text +=
       "MaxStartups 1000:30:4000\n"
       "MaxSessions 1000\n"
@@ -123,8 +124,8 @@ envgen::Environ session_environ(std::string_view file, const envgen::Environ& ow
     if (is_of_login(name_of(entry))) entries.push_back(entry);
   }
   envgen::Environ env(std::move(entries));
-  // A bash that sshd started, and that is the first shell, reads ~/.bashrc even for a command; what
-  // that sets would replace the plan's.
+  // A bash that sshd starts as the first shell reads ~/.bashrc even for a command. Variables of
+  // that file would replace the plan's.
   env.set("SHLVL", "1");
   return env;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The texts of a peer: what sshd is told, what a session starts with, how a peer is called. Pure.
+// The texts of a peer: the configuration of sshd, the environment of a session, the command that
+// calls a peer. Pure.
 
 #include <string>
 #include <string_view>
@@ -16,36 +17,38 @@ struct Paths {
 
   std::string directory;
   std::string lock;             // held by serve
-  std::string socket;           // where sessions find serve (channel.h)
+  std::string socket;           // socket by which sessions reach serve (channel.h)
   std::string config;           // sshd_config
-  std::string host_key;         // of this node
+  std::string host_key;         // host key of this node
   std::string key;              // 0600 copy of --key: the ssh client refuses a wider mode
-  std::string authorized_keys;  // what may log in besides ~/.ssh/authorized_keys
-  std::string environment;      // of the sessions, NUL separated
+  std::string authorized_keys;  // keys that may log in
+  std::string environment;      // environment of the sessions, NUL separated
 };
 
-// A word for a POSIX shell, in quotes where it needs them.
+// Returns the word for a POSIX shell, in quotes if it needs them.
 std::string shell_word(std::string_view word);
 
-// Keys only, every session through `program peer session`. Fails for paths that a line of
-// sshd_config cannot hold.
+// Returns sshd's configuration: login by keys only, and every session through `program peer
+// session`. Fails for paths that a line of sshd_config cannot hold.
 envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program);
 
-// What every session starts with: the environment of serve, without what belongs to one process.
+// Returns the environment for all sessions: that of serve, without what belongs to one process.
 std::string to_environment_file(const envgen::Environ& own);
 
-// `file` as saved, and of `own` (sshd's) what tells who logged in from where.
+// Returns the environment of one session: `file` as saved, and from `own` (sshd's) the variables
+// about the login.
 envgen::Environ session_environ(std::string_view file, const envgen::Environ& own);
 
-// ssh, sshd and ssh-keygen run without the job's libraries: conda's libcrypto is not the one they
-// were built for ("OpenSSL version mismatch").
+// Returns the environment of ssh, sshd and ssh-keygen, without the job's libraries. The libcrypto
+// of conda is not the one that these programs were built for ("OpenSSL version mismatch").
 envgen::Environ tool_environ(const envgen::Environ& own);
 
-// The ssh client that runs `command` on `host` or fails within `timeout_s`; never asks anything.
+// Returns the command of an ssh client that runs `command` on `host` or fails within `timeout_s`.
+// The client never asks for input.
 std::vector<std::string> client_argv(int port, const std::string& key, int timeout_s,
                                      const std::string& host, const std::string& command);
 
-// The hosts in a file, one a line: '#' comments and what follows the name are left out.
+// Returns the hosts in a file, one a line, without '#' comments and what follows the name.
 std::vector<std::string> parse_hosts(std::string_view text);
 
 }  // namespace sshd

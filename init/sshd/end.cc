@@ -29,14 +29,14 @@ namespace {
 constexpr std::size_t kMaxCalls = 32;
 constexpr int kCallTimeoutS = 5;
 constexpr std::int64_t kCallTimeoutMs = 5000;
-constexpr std::int64_t kFirstPauseMs = 300;  // longer than a killed sshd needs to be there again
+constexpr std::int64_t kFirstPauseMs = 300;  // longer than a killed sshd needs to restart
 constexpr std::int64_t kMaxPauseMs = 2000;
 
 struct Call {
   std::string host;
   std::int64_t not_before_ms = 0;
-  std::int64_t pause_ms = kFirstPauseMs;  // before the next one
-  std::string reason;                     // why the last one failed; "": there was none
+  std::int64_t pause_ms = kFirstPauseMs;  // pause before the next call
+  std::string reason;                     // why the last call failed; "" before the first
   std::unique_ptr<proc::ChildRun> run;
 };
 
@@ -63,11 +63,11 @@ class Caller {
   envgen::Environ env_;
   proc::SavedSignals saved_;
   proc::SignalSource signals_;
-  std::deque<Call> waiting_;  // the soonest first
+  std::deque<Call> waiting_;  // sorted by not_before_ms
   std::vector<Call> running_;
   std::int64_t link_asked_ms_ = 0;
   std::vector<std::string> missed_;
-  std::string reason_;  // of the first one
+  std::string reason_;  // reason of the first missed host
 };
 
 envgen::Status Caller::run(const std::vector<std::string>& hosts) {
@@ -97,7 +97,7 @@ envgen::Status Caller::run(const std::vector<std::string>& hosts) {
 void Caller::fill() {
   const std::int64_t now = sys::monotonic_ms();
   const auto is_due = [&] { return !waiting_.empty() && waiting_.front().not_before_ms <= now; };
-  // By now it may have heard the end, and be gone for that.
+  // The host may have got the end through the link meanwhile, and have exited.
   if (is_due() && !waiting_.front().reason.empty() && now - link_asked_ms_ >= kFirstPauseMs) {
     ask_link();
   }
@@ -229,7 +229,7 @@ envgen::Status end(const EndOptions& options, const envgen::Environ& env) {
   EndOptions own = options;
   if (!own.key.empty()) {
     const Paths paths(options.directory);
-    // This node's serve has made it, unless it could not.
+    // This node's serve has made the copy, unless that failed.
     const bool there = sys::inspect(paths.key, false).kind == envgen::PathState::Kind::kFile;
     if (there || copy_key(paths, options.key)) own.key = paths.key;
   }

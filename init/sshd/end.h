@@ -1,11 +1,11 @@
 #pragma once
-// `trainit peer end`: tells the workers over ssh how the job ended. Who does not answer is called
-// again and again, with pauses that grow to two seconds: its caller ends it by SIGTERM when the
-// time for that is over. So all calls start as early as they can, and each is bounded.
+// `trainit peer end`: reports over ssh to the workers how the job ended. A worker that does not
+// answer is called again, with pauses that grow to two seconds. The caller ends this program by
+// SIGTERM when the time is over. So all calls start as early as they can, and each is bounded.
 //
-// A node whose link to this one holds hears the end by that: it is not called, as it may have ended
-// when a call would come. One that the link has lost is called once: most likely it is gone, and
-// where it is not it ends by itself.
+// A node with a working link to this one gets the end through the link. Such a node is not called,
+// because it may have exited by then. A node that the link has lost is called once. Most likely it
+// has failed; if not, it ends automatically.
 
 #include <functional>
 #include <set>
@@ -17,20 +17,22 @@
 namespace sshd {
 
 struct LinkedHosts {
-  std::set<std::string> told;  // that hear the end by the link, or have ended
+  std::set<std::string> told;  // get the end by the link, or have exited
   std::set<std::string> lost;
 };
 
 struct EndOptions {
-  std::string directory;   // absolute; its copy of the key is used
+  std::string directory;   // absolute path; its copy of the key is used
   std::string hosts_file;  // one host a line
   int port = 0;
-  std::string key;                             // "" = the client's default keys
-  int exit_code = 0;                           // to tell
-  std::function<LinkedHosts()> ask_link = {};  // how it is now; none: there is no link
+  std::string key;    // "": the client's default keys
+  int exit_code = 0;  // exit code to report
+  // Asks for the present state of the link; empty without a link.
+  std::function<LinkedHosts()> ask_link = {};
 };
 
-// An error names the hosts that could not be told.
+// Reports the end to all hosts; blocks until each has answered, was given up, or a stop signal
+// came. An Error names the hosts that were not reached.
 envgen::Status end(const EndOptions& options, const envgen::Environ& env);
 
 }  // namespace sshd

@@ -24,7 +24,7 @@ constexpr std::uint32_t kPrivate = 0600;
 
 bool is_file(const std::string& path) { return sys::inspect(path, false).kind == Kind::kFile; }
 
-// OpenSSH's programs end at once for a uid without a name.
+// Returns the error of a tool. OpenSSH's programs exit at once for a uid without a name.
 std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
                                            const ToolResult& result, const std::string& fix) {
   const std::string line = envgen::last_line(result.output);
@@ -39,7 +39,7 @@ std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::s
 }
 
 envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
-  // -P: without it a key with a passphrase is an error about the terminal.
+  // -P: otherwise a key with a passphrase fails with an error about the terminal.
   ToolResult result =
       run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
   if (result.code != 0) {
@@ -54,7 +54,7 @@ std::string with_newline(std::string text) {
   return text;
 }
 
-// Without links; "" where there is nothing.
+// Returns the path without links; "" if it does not exist.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -66,12 +66,13 @@ bool is_read_only(const std::string& path) {
   return ::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
 }
 
-// What of `path`, a file or a directory on the way to it up to `home`, others than its owner may
-// write: "/home/a/.ssh, mode 0777"; "" where nothing is. As sshd's StrictModes, which is off, but
-// for what a mounted secret is: read-only, or of root's in a sticky directory.
+// Returns which part of `path` users other than its owner may write: the file, or a directory above
+// it up to `home`. The text is "/home/a/.ssh, mode 0777", or "". The rule is that of sshd's
+// StrictModes, which is off. Two exceptions permit a mounted secret: a read-only mount, and a
+// sticky directory if root or this user owns the entry in it.
 std::string writable_by_others(const std::string& path, const std::string& home) {
   const std::string top = real_path(home);
-  bool kept = false;  // nobody else may rename what lies in a sticky directory
+  bool kept = false;  // other users cannot rename the entry in a sticky directory
   for (std::string at = real_path(path); !at.empty();) {
     struct stat status{};
     if (::stat(at.c_str(), &status) != 0) return at + ", " + sys::errno_text(errno);
@@ -88,7 +89,7 @@ std::string writable_by_others(const std::string& path, const std::string& home)
   return {};
 }
 
-// A key file of the home directory's, or why it may not decide who logs in.
+// Returns the content of a key file of the home directory, or why it may not decide who logs in.
 envgen::Result<std::string> key_file(const std::string& path, const std::string& home) {
   if (const std::string weak = writable_by_others(path, home); !weak.empty()) {
     return envgen::fail("reading who may log in", path, "others may write " + weak,
@@ -130,7 +131,7 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
 
 envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
   if (is_file(paths.host_key) && public_half(paths.host_key, tools)) return {};
-  // A build for FIPS has no ed25519.
+  // A FIPS build of OpenSSH has no ed25519.
   constexpr std::array<const char*, 2> kTypes = {"ed25519", "ecdsa"};
   ToolResult last;
   for (const char* type : kTypes) {

@@ -1,5 +1,6 @@
 #pragma once
-// The keys of a peer: its host key, the private key that all nodes share, and who may log in.
+// The keys of a peer: its host key, the private key that all nodes share, and the keys that may log
+// in.
 
 #include <string>
 
@@ -11,22 +12,22 @@
 namespace sshd {
 
 struct KeyTools {
-  std::string ssh_keygen;  // absolute
+  std::string ssh_keygen;  // absolute path
   envgen::Environ env;
   proc::SavedSignals saved;
 };
 
-// Keeps a host key that can be read (a second start), else makes one.
+// Keeps a readable host key (of an earlier start), or makes a new one.
 envgen::Status make_host_key(const Paths& paths, const KeyTools& tools);
 
-// Copies `file` to paths.key with mode 0600. A mounted secret is 0644 or a foreign user's, which
-// the ssh client refuses, and was often pasted: line ends are mended.
+// Copies `file` to paths.key with mode 0600 and Unix line ends. The ssh client refuses a mounted
+// secret, which is 0644 or another user's; a secret was often pasted, with other line ends.
 envgen::Status copy_key(const Paths& paths, const std::string& file);
 
-// Writes paths.authorized_keys, the only file that sshd looks at: the public half of paths.key when
-// `with_key`, else those of the client's default keys, `home`/.ssh/id_*; and what stands in
-// `home`/.ssh/authorized_keys. What others may write decides nothing. An error when nobody could
-// log in.
+// Writes paths.authorized_keys, the only file that sshd looks at. The file contains the public half
+// of paths.key if `with_key`, otherwise those of the client's default keys, `home`/.ssh/id_*. The
+// content of `home`/.ssh/authorized_keys is added. Files that other users may write are ignored.
+// Returns an Error if no key could log in.
 envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
                          const std::string& home);
 

@@ -73,7 +73,8 @@ envgen::Result<sys::Fd> take_directory(const Paths& paths) {
     return envgen::fail(kWhat, paths.lock, sys::errno_text(errno),
                         "make room there, make it writable, or choose another run directory");
   }
-  // Of this process alone: flock's would be sshd's too, between fork and exec.
+  // An fcntl lock belongs to this process alone. A flock would also be sshd's, between fork and
+  // exec.
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

@@ -1,6 +1,6 @@
 #pragma once
-// Preconditions of sshd: checked here, because sshd's own answer to most of it is a refused login
-// on another machine.
+// Checks of sshd's preconditions. sshd itself answers most failures only by a refused login on
+// another machine.
 
 #include <string>
 
@@ -12,19 +12,20 @@
 
 namespace sshd {
 
-// Makes the directory, 0700, and locks it: a second serve there would take the first one's place.
+// Creates the directory with mode 0700 and locks it: a second serve there would replace the first
+// one.
 envgen::Result<sys::Fd> take_directory(const Paths& paths);
 
-// The account of this uid, and as root the capabilities, as sshd needs them. Returns the home
+// Checks that the account of this uid, and for root the capabilities, suit sshd. Returns the home
 // directory of the account.
 envgen::Result<std::string> check_account(const envgen::Environ& env);
 
-// sshd's own test of its configuration. Makes the directory for privilege separation that root's
-// sshd misses; its path is in sshd's complaint, since it differs between distributions.
+// Runs sshd's own test of its configuration. Creates the directory for privilege separation if
+// root's sshd misses it. The path differs between distributions, so it comes from sshd's message.
 envgen::Status test_config(const Paths& paths, const std::string& sshd, const envgen::Environ& env,
                            const proc::SavedSignals& saved);
 
-// Whether sshd could listen there.
+// Checks that sshd could listen on the port.
 envgen::Status check_port(int port);
 
 }  // namespace sshd

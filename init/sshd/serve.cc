@@ -34,7 +34,7 @@ constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kPollMs = 1000;
 constexpr int kPerTurn = 128;  // deaths and signals
 
-// sshd's listener. Its sessions are processes of their own and outlive it.
+// The listener of sshd. The sessions that it starts are separate processes and survive it.
 class Listener {
  public:
   Listener(std::vector<std::string> argv, envgen::Environ env, proc::SavedSignals saved)
@@ -57,7 +57,8 @@ class Listener {
     return {};
   }
 
-  // Plans its next start, unless it was stopped. False: it cannot start at all.
+  // Plans the listener's next start, unless it was stopped. Returns false if it cannot start at
+  // all.
   bool died(const proc::Death& death, std::int64_t now_ms) {
     constexpr std::int64_t kStartMs = 2000;
     constexpr std::int64_t kStableMs = 60'000;
@@ -143,8 +144,8 @@ std::expected<int, proc::StartFailure> Server::run() {
                               "that it ended at once", "see sshd's own words above"}});
     }
     const std::int64_t now = sys::monotonic_ms();
-    // Told, the connections have to go as well: the one that brought the message among them, or
-    // its sender would not learn that it arrived.
+    // After the launcher's message, wait for all children, so that the connection with the message
+    // ends too. Otherwise its sender would not learn that it arrived.
     const bool all_gone = ending_.notified() && childless_;
     ending_.set_open(ending_.notified() ? (all_gone ? 0 : 1) : sessions_.count(listener_.pid()),
                      now);
@@ -263,7 +264,7 @@ int Server::finish(const PeerExit& verdict) {
   return verdict.exit_code;
 }
 
-// Without /proc, as it was started.
+// Returns the path of this program; without /proc, the path by which it was started.
 std::string own_program() {
   std::string program = sys::gather_facts().program;
   const unsigned long started_as = ::getauxval(AT_EXECFN);
@@ -287,7 +288,7 @@ std::expected<Tools, proc::StartFailure> find_tools(const envgen::Environ& env) 
   return tools;
 }
 
-// The files that sshd and its sessions read.
+// Writes the files that sshd and its sessions read.
 envgen::Status write_files(const ServeOptions& options, const Paths& paths, const Tools& tools,
                            const envgen::Environ& env, const proc::SavedSignals& saved) {
   constexpr std::uint32_t kOwnerOnly = 0600;
@@ -321,7 +322,7 @@ std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
   TRY_ASSIGN(const auto tools, find_tools(env));
   auto lock = take_directory(paths);
   if (!lock) return failed(lock.error());
-  // Before anything that could be adopted.
+  // Become a subreaper before any process exists that could be adopted.
   if (auto adopter = proc::become_subreaper(); !adopter) {
     sys::log::warning(envgen::to_line(adopter.error()) +
                       "; sessions in the background go uncounted");

@@ -1,20 +1,23 @@
 #pragma once
-// `trainit peer serve`: runs sshd for the launcher of the job and ends with what that says.
+// `trainit peer serve`: runs sshd for the launcher of the job, and exits with the code that the
+// launcher reports.
 //
-// The end. (a) A session's message `trainit-peer-end CODE`: sshd's listener ends, the sessions have
-// a second to end by themselves, and serve exits with CODE; what is still there then is left to
-// PID 1, which sweeps. (b) No session for the launcher timeout, or for a minute where PID 1 has
-// said `trainit-peer-launcher gone`: 69. (c) SIGTERM, SIGINT, SIGHUP or SIGQUIT: at once with 128 +
-// n when no session is open; else nothing is forwarded, since the launcher ends its processes here
-// by itself: serve waits for its message or for the end of the sessions, as long as PID 1 lets it.
-// See Ending.
+// Three events end it (PeerExitRule):
+//   (a) A session sends `trainit-peer-end CODE`. sshd's listener ends, the sessions have a second
+//       to end, and serve exits with CODE. PID 1 ends the processes that are left.
+//   (b) No session exists for the launcher timeout, or for a minute after PID 1 has sent
+//       `trainit-peer-launcher gone`. serve exits with 69.
+//   (c) SIGTERM, SIGINT, SIGHUP or SIGQUIT comes. If no session is open, serve exits at once with
+//       128 + n. Otherwise it forwards nothing, because the launcher ends its processes here
+//       itself. serve waits for the launcher's message or the end of the sessions, as long as
+//       PID 1 permits.
 //
-// A session is one that runs a command: pings and the message are none. It lasts until what it left
-// in the background has ended too (Sessions): a launcher that is gone takes its daemons with it,
-// while a leftover that stays keeps the node, which is the smaller harm. A command whose connection
-// is lost counts no longer: nobody is there who would end it.
+// Only a session that runs a command counts; a ping or a message does not. A session lasts until
+// the processes that it left in the background have ended too (Sessions). A launcher that exits
+// ends its daemons. A leftover that stays keeps the node, which does less harm. A command that has
+// lost its connection no longer counts: no launcher would end it.
 //
-// Killed, serve takes the listener along; the sessions live on.
+// If serve is killed, the listener dies with it; the sessions continue.
 
 #include <cstdint>
 #include <expected>
@@ -27,14 +30,14 @@
 namespace sshd {
 
 struct ServeOptions {
-  std::string directory;  // absolute
+  std::string directory;  // absolute path
   int port = 0;
-  std::string key;                                  // "" = the client's default keys
-  std::optional<std::int64_t> launcher_timeout_ms;  // see Ending
+  std::string key;                                  // "": the client's default keys
+  std::optional<std::int64_t> launcher_timeout_ms;  // see PeerExitRule
 };
 
-// The exit code, or why it could not begin (125; 127: OpenSSH is not installed). The sessions get
-// `env`.
+// Runs until the end; blocks. Returns the exit code, or why serve could not begin: 127 if OpenSSH
+// is not installed, otherwise 125. The sessions get `env`.
 std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
                                              const envgen::Environ& env);
 

@@ -87,7 +87,7 @@ std::expected<int, proc::StartFailure> session(const std::string& directory,
                             "no environment that can be read by uid " + std::to_string(::geteuid()),
                             "log in as the user that the job runs as"}});
   }
-  // Not before the rest is known to work: a session that is counted should run.
+  // Register last: a session that is counted should run.
   TRY_ASSIGN(std::ignore, notify(paths, Op::kSession, 0));
   const envgen::Environ own = session_environ(file.content, env);
   const std::vector<std::string> argv = shell_argv(env.get_or("SHELL", ""), original);

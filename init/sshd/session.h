@@ -1,12 +1,14 @@
 #pragma once
-// `trainit peer session`: what sshd runs for each session (ForceCommand), with what was asked for
-// in SSH_ORIGINAL_COMMAND. Three words are ours:
-//   trainit-peer-ping       exits with 0 when this node's serve answers
-//   trainit-peer-end CODE   tells it the exit code of the job; 0 when it knows
+// `trainit peer session`: the program that sshd runs for each session (ForceCommand). The requested
+// command is in SSH_ORIGINAL_COMMAND. Three words are trainit's:
+//   trainit-peer-ping       exits with 0 if this node's serve answers
+//   trainit-peer-end CODE   sends serve the exit code of the job; exits with 0 if serve has got it
 //   trainit-peer-launcher gone|back
-//                           tells it whether the launcher's node is lost: of this node's PID 1
-// Anything else is run by the user's shell with the environment that serve was given, a login shell
-// without a command. It becomes that shell, so signals and exit codes are the command's own.
+//                           reports to serve whether the launcher's node is lost; PID 1 of this
+//                           node sends it
+// Any other command runs in the user's shell with the environment that serve was given; without a
+// command, a login shell runs. This process becomes that shell, so signals and exit codes are the
+// command's.
 
 #include <expected>
 #include <string>
@@ -27,10 +29,11 @@ struct SessionCommand {
 };
 envgen::Result<SessionCommand> parse_session_command(std::string_view original);
 
-// The argv for `original`.
+// Returns the argv that runs `original`.
 std::vector<std::string> shell_argv(std::string_view shell, std::string_view original);
 
-// The exit code of one of our words, or why it, or the shell, did not work.
+// Handles the session. Returns the exit code of a trainit word, or why the word or the shell
+// failed. Does not return if the shell starts.
 std::expected<int, proc::StartFailure> session(const std::string& directory,
                                                const envgen::Environ& env);
 

@@ -77,7 +77,8 @@ bool Sessions::has_ended(const Session& session) {
 int Sessions::count(pid_t listener) {
   std::erase_if(sessions_, has_ended);
   const std::vector<pid_t> children = proc::children_of_self();
-  // A session that is our child has lost its sshd, and so the connection to who asked for it.
+  // A session that is a child of this process has lost its sshd, and so the connection to its
+  // client.
   const auto held = std::ranges::count_if(sessions_, [&children](const Session& session) {
     return std::ranges::find(children, session.pid) == children.end();
   });

@@ -1,6 +1,6 @@
 #pragma once
-// The programs of OpenSSH, run in the background: no terminal, so that none of them asks anything,
-// stdin is /dev/null, what they print is kept.
+// The programs of OpenSSH, which run in the background. Without a terminal and with stdin from
+// /dev/null, they ask for no input. The caller gets their output.
 
 #include <string>
 #include <vector>
@@ -11,16 +11,18 @@
 
 namespace sshd {
 
-// An absolute path: in the PATH of `env`, else where packages put servers; "" when it is nowhere.
+// Returns the absolute path of a program, from the PATH of `env` or the directories where packages
+// put servers. Returns "" if it is not found.
 std::string find_program(const std::string& name, const envgen::Environ& env);
 
-// The error for one that is nowhere; exit code 127.
+// Returns the error for a program that is not found; exit code 127.
 envgen::Error not_installed(const std::string& name);
 
-// The program has a session of its own and dies with its parent. Signals must have been taken over.
+// The result of run_tool(), which runs a program in a separate session. The program dies with its
+// parent. Signals must have been taken over.
 struct ToolResult {
-  int code = 0;        // 128 + n for a signal; that of the kill when it took too long
-  std::string output;  // or why it did not start; its last line says why it was ended
+  int code = 0;        // 128 + n for a signal; 128 + SIGKILL after a time-out
+  std::string output;  // output (last line: why it was killed), or why it did not start
 };
 ToolResult run_tool(const std::vector<std::string>& argv, const envgen::Environ& env,
                     const proc::SavedSignals& saved);

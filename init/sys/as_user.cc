@@ -24,7 +24,7 @@
 namespace sys {
 namespace {
 
-// The capabilities must go with the uid.
+// Returns whether capabilities would survive a change of the uid, which is not acceptable here.
 bool keeps_capabilities() {
   const int bits = ::prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
   return bits < 0 || (static_cast<unsigned>(bits) & SECBIT_NO_SETUID_FIXUP) != 0;
@@ -51,12 +51,12 @@ AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
   std::ranges::sort(theirs);
   std::ranges::sort(groups_);
-  // Without CAP_SETGID those that we have may do.
+  // setgroups() needs CAP_SETGID, so it is not called if the groups are equal.
   if (theirs != groups_ && ::setgroups(theirs.size(), theirs.data()) != 0) return;
-  // The effective ones alone: by the real uid that user could send us signals.
+  // Only the effective ids change: with the real uid, that user could send signals to trainit.
   switched_ = ::setegid(who.gid) == 0 && ::seteuid(who.uid) == 0;
   changed_groups_ = theirs != groups_;
-  // Half of it would be worse than nothing.
+  // A half-done switch is worse than none: exit if it cannot be undone.
   if (!switched_ && !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
 }
@@ -72,7 +72,7 @@ AsUser::~AsUser() {
   int death = 0;
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
-  // Never on with another's ids by mistake.
+  // Never continue with another user's ids by mistake.
   if (::seteuid(0) != 0 || !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
   errno = error;
@@ -95,7 +95,7 @@ envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
     const AsUser as(job_user);
     const std::string parent = parent_of(path);
     if (as.switched()) {
-      // What cannot be made is what resolve_safely() then says in full.
+      // Ignore errors: resolve_safely() reports in full what could not be created.
       if (rule.make_parents) std::ignore = make_directories(parent, *rule.make_parents);
       Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
       struct stat status{};
@@ -135,7 +135,7 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
     return std::unexpected(std::move(error));
   }
   if (!reached) return std::unexpected(reached.error());
-  // What the job may not do is not done for it where it may have a hand in what the path means.
+  // If the job can influence what the path means, trainit does not do what the job may not do.
   if (foreign && !reached->untrusted_directory.empty()) return status;
   return work(*reached);
 }
@@ -150,7 +150,7 @@ envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string
   state.error = EPERM;
   const AsUser as(*job_user);
   if (as.switched()) state = inspect(path, read_content);
-  // What is not there for us is there for nobody.
+  // A path that is absent for trainit is absent for the job's user too.
   const bool absent = !reached && is_absent(reached.error());
   if (absent && state.error == EACCES) return {};
   return state;

@@ -1,5 +1,6 @@
 #pragma once
-// Paths with the rights of the job's user.
+// Access to paths with the rights of the job's user. Each switch changes the effective ids of the
+// whole process, so these functions are only for a child with a single thread.
 
 #include <sys/types.h>
 
@@ -14,15 +15,15 @@
 
 namespace sys {
 
-// The effective ids and the groups of another user, until it goes out of scope; errno stays. Root's
-// only, in a child with a single thread; the signal at the parent's death is armed again each time.
+// The effective ids and the groups of another user, until the end of the scope. errno is preserved.
+// Only root can switch. The parent-death signal is armed again at each switch.
 class AsUser {
  public:
   explicit AsUser(const envgen::Identity& who);
   ~AsUser();
   AsUser(const AsUser&) = delete;
   AsUser& operator=(const AsUser&) = delete;
-  // Whether the ids are the user's now. Where not, nothing was changed.
+  // Returns whether the ids are now the user's. If not, nothing was changed.
   [[nodiscard]] bool switched() const { return switched_; }
 
  private:
@@ -34,30 +35,31 @@ class AsUser {
   bool changed_groups_ = false;
 };
 
-// Whether there is a job's user who is not us, and whom we, root, can become.
+// Returns whether this process is root and `job_user` is given and is not root, so that trainit has
+// to switch.
 [[nodiscard]] bool is_another_user(const envgen::Identity* job_user);
 
-// Takes the rights of the job's user in `rights`, where there is one that is not us and we are
-// root; false: they could not be taken.
+// Switches to the job's user, in `rights`, if is_another_user() holds; otherwise changes nothing.
+// Returns false if the switch failed.
 [[nodiscard]] bool take_rights(const std::optional<envgen::Identity>& job_user,
                                std::optional<AsUser>& rights);
 
-// As the job's user would, following whatever that user may follow, where it may write in that
-// directory; otherwise resolve_safely(). Only root can switch; anybody else just reaches. Switches
-// the ids of the process for a moment: only for a child, and one with a single thread.
+// Opens the parent of `path` as the job's user, through every link that this user may follow. If
+// the user may not replace the entry there, or this process is not root, calls resolve_safely()
+// with trainit's own rights. Only for a child with a single thread.
 envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
                                            const std::string& path, const SafePathRule& rule = {});
 
-// Does `work` at the place of `path` with the effective ids of the job's user; where that fails,
-// with our own, but only where nobody but root and we can change what the path means. Without a
-// job, or with one that is us, with our own wherever it is: `work` looks at `weakness` itself. In a
-// child with a single thread, as resolve_safely_as().
+// Runs `work` on the resolved `path` with the effective ids of the job's user. If that fails, runs
+// it with trainit's own ids, but only if no user except root and trainit's can change what the path
+// means. If is_another_user() is false, runs it with trainit's own ids for any path, and `work`
+// must check `untrusted_directory`. Only for a child with a single thread.
 envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
                               const SafePathRule& rule,
                               const std::function<envgen::Status(const SafePath&)>& work);
 
-// inspect() of files.h: with the rights of the job's user where anybody but root and we can change
-// what the path means. In a process with a single thread, as with_rights_of().
+// Inspects `path` (inspect() of path_state.h). If any user except root and trainit's can change
+// what the path means, uses the rights of the job's user. Only for a process with a single thread.
 envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string& path,
                              bool read_content);
 

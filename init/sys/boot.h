@@ -1,12 +1,12 @@
 #pragma once
-// The boot id: since which start of the machine it runs. What was written before another one may be
-// lost.
+// The boot id of the machine, which changes at each boot. Data that was written under a different
+// boot id may be lost.
 
 #include <string>
 
 namespace sys {
 
-// Another one after each start. "" = /proc does not say.
+// Returns the boot id; "" if /proc does not provide it.
 std::string boot_id();
 
 }  // namespace sys

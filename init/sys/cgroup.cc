@@ -9,7 +9,7 @@
 namespace sys {
 namespace {
 
-constexpr std::uint64_t kHundredths = 100;  // of a CPU
+constexpr std::uint64_t kHundredths = 100;  // parts of one CPU
 constexpr std::string_view kMount = "/sys/fs/cgroup";
 
 bool has_controller(std::string_view list, std::string_view name) {
@@ -19,7 +19,8 @@ bool has_controller(std::string_view list, std::string_view name) {
   return false;
 }
 
-// "/.." stands for a cgroup outside of our cgroup namespace, which no path of the mount names.
+// Adds `file` at `path` and at the root of the mount. A path with "/.." is a cgroup outside of this
+// cgroup namespace, which no path of the mount names.
 void add_files(std::string_view mount, std::string_view path, std::string_view file,
                std::vector<std::string>* files) {
   const std::string prefix(mount);
@@ -29,7 +30,8 @@ void add_files(std::string_view mount, std::string_view path, std::string_view f
   files->push_back(prefix + "/" + std::string(file));
 }
 
-// "200000 100000" of v2, or v1's two files ("-1": no quota), in the directory `group`.
+// Returns the quota in the directory `group`, in hundredths of a CPU, or 0 without a quota. Reads
+// "200000 100000" of v2, or the two files of v1 ("-1": no quota).
 std::uint64_t quota_in(const std::string& group, std::string_view file) {
   const std::string text = kernel_text(group + "/" + std::string(file));
   std::string_view rest = text;
@@ -84,7 +86,7 @@ std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
       add_files(kMount, path, v2_file, &v2);
     }
   }
-  // Where both are mounted, a controller belongs to v1 if v1 names it.
+  // If both versions are mounted, a controller belongs to v1 if v1 names it.
   v1.insert(v1.end(), v2.begin(), v2.end());
   return v1;
 }
@@ -107,7 +109,8 @@ std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
 std::optional<std::uint64_t> oom_kills(const std::string& root) {
   const std::string groups = kernel_text(root + "/proc/self/cgroup");
   std::vector<std::string> files = oom_files(groups);
-  // Of the processes in this cgroup itself; the other counts those of cgroups below it too.
+  // memory.events.local counts the processes in this cgroup itself; memory.events also counts those
+  // of cgroups below it.
   for (std::string& file : cgroup_files(groups, "memory", "", "memory.events.local")) {
     files.push_back(std::move(file));
   }

@@ -29,9 +29,10 @@ void sleep_ms(std::int64_t duration_ms) {
   }
 }
 
-// By <chrono>'s calendar: gmtime_r reads /etc/localtime for its leap seconds.
+// Uses the calendar of <chrono>: gmtime_r reads /etc/localtime for its leap seconds.
 std::string utc_text(std::int64_t wall_ms) {
-  // The years 0 to 9999: what a file says may be any number, and <chrono>'s sums overflow.
+  // The years 0 to 9999. A number from a file may have any value, and the sums of <chrono>
+  // overflow.
   constexpr std::int64_t kFirstMs = -62'167'219'200'000;
   constexpr std::int64_t kLastMs = 253'402'300'799'999;
   const std::chrono::sys_time<std::chrono::milliseconds> time{

@@ -1,5 +1,5 @@
 #pragma once
-// The two clocks: one for deadlines, one for people.
+// The two clocks of a process: the monotonic one for deadlines, the wall clock for people.
 
 #include <cstdint>
 #include <string>
@@ -7,9 +7,9 @@
 namespace sys {
 
 std::int64_t monotonic_ms();                 // CLOCK_MONOTONIC: does not jump with the wall clock
-std::int64_t wall_ms();                      // since 1970, UTC
+std::int64_t wall_ms();                      // milliseconds since 1970, UTC
 std::string utc_text(std::int64_t wall_ms);  // "2026-11-20T07:35:10.123Z"
 
-void sleep_ms(std::int64_t duration_ms);  // whatever signals come
+void sleep_ms(std::int64_t duration_ms);  // continues after signals
 
 }  // namespace sys

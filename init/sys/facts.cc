@@ -39,7 +39,8 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-// Loopback and link-local addresses name no node, for every node has them.
+// Returns the text of an address. Returns nullopt for loopback and link-local addresses: every node
+// has them, so they name no node.
 std::optional<std::string> address_text(const sockaddr& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.sa_family == AF_INET) {
@@ -71,7 +72,8 @@ std::vector<std::string> interface_addresses() {
   return result;
 }
 
-// The kernel refuses a mask smaller than its own, whose size it does not tell.
+// Returns the CPUs that this process may use. Tries growing masks: the kernel refuses a mask
+// smaller than its own, and does not report that size.
 envgen::CpuList usable_cpus() {
   envgen::CpuList usable;
   for (int cpus = 1024; cpus <= envgen::kMaxCpus; cpus *= 2) {
@@ -89,7 +91,7 @@ envgen::CpuList usable_cpus() {
   return usable;
 }
 
-// "" when /proc does not say, or when the file was removed while it ran.
+// Returns the path of this program; "" if /proc does not provide it, or the file was removed.
 std::string own_program() {
   char path[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
@@ -100,7 +102,7 @@ std::string own_program() {
 
 struct Candidate {
   std::string path;
-  bool given = false;  // by TRAINIT_RUN_DIR
+  bool given = false;  // named by TRAINIT_RUN_DIR
 };
 
 std::vector<Candidate> run_dir_candidates(const envgen::Environ& env) {
@@ -110,7 +112,8 @@ std::vector<Candidate> run_dir_candidates(const envgen::Environ& env) {
   return {{"/run/trainit"}, {"/tmp/" + name}, {"/dev/shm/" + name}};
 }
 
-// Where others may write, they could put links in our way; /tmp is full of such places.
+// Returns why the candidate is not trusted, or nullopt if it is trusted. Users who may write to a
+// directory could create links in it, as in many places below /tmp.
 std::optional<std::string> distrust(const Candidate& candidate, const struct stat& status) {
   if (candidate.given && (status.st_uid == ::geteuid() || status.st_uid == 0)) return std::nullopt;
   if (status.st_uid != ::geteuid()) {
@@ -125,12 +128,12 @@ Fd open_directory(const Candidate& candidate) {
   return Fd(::open(candidate.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow));
 }
 
-// Whether that worked shows when it is opened.
+// Creates the directory. Errors show when the caller opens it.
 void create_given(const std::string& path, const envgen::Result<SafePath>& way) {
   constexpr mode_t kMode = 0700;
   if (way) {
     ::mkdirat(way->directory.get(), way->name.c_str(), kMode);
-  } else {  // there is no parent either
+  } else {  // the parent is missing too
     std::ignore = make_directories(path, kMode);
   }
 }
@@ -139,8 +142,9 @@ int create(const std::string& path) {
   return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-// A reader that asks whether the lock is held holds it for a moment itself, so one refusal does not
-// mean another instance. Only a second instance ever waits here, for 20 ms.
+// Takes the lock. Returns false if another instance holds it. run_dir_in_use() holds the lock for a
+// moment itself, so one refusal does not mean another instance. Only a second instance waits here,
+// for 20 ms.
 bool take_lock(int fd) {
   constexpr int kAttempts = 10;
   constexpr timespec kPause{0, 2'000'000};
@@ -171,7 +175,7 @@ void take_numbered(RunDir* result) {
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat status{};
     if (!directory.valid() || ::fstat(directory.get(), &status) != 0) continue;
-    if (distrust(candidate, status)) continue;  // another user's, in a directory for all
+    if (distrust(candidate, status)) continue;  // e.g. another user's, in a directory for all
     Fd lock = open_lock(directory);
     if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
     result->note += ", so this one uses " + candidate.path;
@@ -182,7 +186,7 @@ void take_numbered(RunDir* result) {
   }
 }
 
-// What makes it unusable, or nullopt and `result` filled.
+// Returns why the candidate is unusable, or nullopt if `result` is filled.
 std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
   if (candidate.given) {
@@ -199,9 +203,10 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   struct stat status{};
   if (::fstat(directory.get(), &status) != 0) return refused(errno);
   if (auto reason = distrust(candidate, status)) return reason;
-  // An emptyDir of Kubernetes is root's with mode 0777: what we keep there is not for others.
+  // An emptyDir of Kubernetes belongs to root and has mode 0777. Other users must not write to
+  // trainit's files there.
   constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
-  const bool shared = (status.st_mode & S_ISVTX) != 0;  // /tmp, as a whole
+  const bool shared = (status.st_mode & S_ISVTX) != 0;  // a directory like /tmp itself
   if (candidate.given && ::geteuid() == 0 && !shared && (status.st_mode & kOthers) != 0) {
     std::ignore = ::fchmod(directory.get(), status.st_mode & 07777U & ~kOthers);
   }
@@ -219,7 +224,7 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   return std::nullopt;
 }
 
-// Whether open_run_dir() would get as far as the lock.
+// Returns whether open_run_dir() would reach the lock of this candidate.
 bool would_open(const Candidate& candidate) {
   const Fd directory = open_directory(candidate);
   struct stat status{};
@@ -247,7 +252,7 @@ bool trusted(const Candidate& candidate) {
 
 std::string working_directory() {
   const std::unique_ptr<char, Free> path(::getcwd(nullptr, 0));
-  // Older C libraries say "(unreachable)/..." for a directory outside of our root.
+  // Older C libraries return "(unreachable)/..." for a directory outside of the root.
   return path && *path == '/' ? path.get() : "";
 }
 

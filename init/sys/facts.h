@@ -10,36 +10,38 @@
 
 namespace sys {
 
-// "" when it was deleted or cannot be told, which SpawnSpec::cwd takes as "stay".
+// Returns the working directory; "" if it was deleted or is unknown. SpawnSpec::cwd takes "" as
+// "stay".
 std::string working_directory();
 
-// Facts without run_dir. No name service: a static glibc has none. cwd is working_directory().
+// Collects the facts except run_dir. Uses no name service: a static glibc does not have it. cwd is
+// working_directory().
 envgen::Facts gather_facts();
 
-// RUN_DIR holds state.json, control and what the plan moves there, for the one instance that holds
-// `lock`.
+// The run directory (RUN_DIR) of the one instance that holds `lock`. The directory contains
+// state.json, control and the files that the plan moves there.
 struct RunDir {
-  std::string path;  // "" when none is usable
-  Fd directory;      // itself
-  Fd lock;           // invalid: no directory for this instance
-  bool second =
-      false;  // another instance has the run directory; `path` is below it if `lock` is valid
-  std::string note;  // why a candidate was passed over; "" when the first one was taken
+  std::string path;  // "": no candidate is usable
+  Fd directory;      // the open run directory
+  Fd lock;           // invalid: this instance has no directory
+  // True if another instance has the run directory; `path` is below it if `lock` is valid.
+  bool second = false;
+  std::string note;  // why candidates were skipped; "" if the first one was taken
 };
 
-// TRAINIT_RUN_DIR, else the first writable of /run/trainit, /tmp/trainit-<uid>,
-// /dev/shm/trainit-<uid>. A directory that another user owns or may write is passed over (somebody
-// else's /tmp/trainit-0). TRAINIT_RUN_DIR is the only candidate when it is set, and there an owner
-// root and a mode of 0777 are accepted too: an emptyDir volume looks so. Below a directory that
-// another living instance has, each further one has a directory by its number: RUN_DIR/2,
+// Opens and locks TRAINIT_RUN_DIR, otherwise the first writable of /run/trainit,
+// /tmp/trainit-<uid>, /dev/shm/trainit-<uid>. Skips a directory that another user owns or may write
+// (/tmp/trainit-0 that another user made). If TRAINIT_RUN_DIR is set, it is the only candidate, and
+// the owner root and mode 0777 are accepted too, as an emptyDir volume has them. If another living
+// instance has the directory, each further one gets a numbered directory below it: RUN_DIR/2,
 // RUN_DIR/3.
 RunDir open_run_dir(const envgen::Environ& env);
-// The same choice without creating or locking anything, for plan, status and release: the candidate
-// that is in use, else the one that open_run_dir() would take; "" when there is none.
+// Returns the candidate that is in use, otherwise the one that open_run_dir() would take, or "".
+// Creates and locks nothing. Used by plan, status and release.
 std::string find_run_dir(const envgen::Environ& env);
-// True while some process holds the lock of `run_dir`, which dies with its holder.
+// Returns whether a process holds the lock of `run_dir`. The lock ends with its holder.
 bool run_dir_in_use(const std::string& run_dir);
-// The directories of all instances of this user that live and that `env` leads to.
+// Returns the run directories of all living instances of this user that `env` leads to.
 std::vector<std::string> run_dirs_in_use(const envgen::Environ& env);
 
 }  // namespace sys

@@ -37,7 +37,7 @@ bool close_by_ranges(unsigned first, std::span<const int> sorted_keep) {
   return close_range_of(first, ~0U);
 }
 
-// nullopt without /proc.
+// Returns the open descriptors from `first` on; nullopt without /proc.
 std::optional<std::vector<int>> list_descriptors(int first) {
   const Dir directory(::opendir("/proc/self/fd"));
   if (!directory) return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<std::vector<int>> list_descriptors(int first) {
   return open;
 }
 
-// Collected before the first is closed: the listing itself holds a descriptor.
+// Collects the list before closing the first: the listing itself holds a descriptor.
 bool close_by_proc(int first, std::span<const int> sorted_keep) {
   const auto open = list_descriptors(first);
   if (!open) return false;
@@ -61,7 +61,8 @@ bool close_by_proc(int first, std::span<const int> sorted_keep) {
   return true;
 }
 
-// A limit of 1e9 is common in containers; counting up to it would take minutes.
+// Returns the end for closing by number. A limit of 1e9 is common in containers; counting up to it
+// would take minutes.
 int count_to() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxDescriptor;
@@ -80,8 +81,8 @@ void close_by_number(int first, std::span<const int> sorted_keep) {
 void ensure_standard_fds() {
   for (int number = 0; number <= 2; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is the one we look at. O_PATH, for an image without /dev/null, answers
-    // EBADF to each read and write, as a closed descriptor does.
+    // open() takes the lowest free number, which is `number`. An image may lack /dev/null: an
+    // O_PATH descriptor answers EBADF to each read and write, as a closed one does.
     if (::open("/dev/null", O_RDWR) < 0 && ::open("/", O_PATH) < 0) return;
   }
 }
@@ -113,7 +114,7 @@ void leave_callers_descriptors() {
     if (same) ways.push_back(number);
   }
   ensure_standard_fds();
-  // Not closed: its owner would write to whatever is opened next.
+  // Replace instead of close: the owner of a closed number would write to the file opened next.
   for (const int number : ways) ::dup3(STDERR_FILENO, number, O_CLOEXEC);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A file descriptor with one owner. Every descriptor of ours is O_CLOEXEC; what a caller passed in
-// through exec has no CLOEXEC, and by that the two are told apart.
+// A file descriptor with one owner. Every descriptor that trainit opens is O_CLOEXEC. A descriptor
+// without CLOEXEC was passed in by the caller, through exec.
 
 #include <dirent.h>
 #include <unistd.h>
@@ -41,22 +41,23 @@ struct DirCloser {
 // A directory that is being read; its descriptor is O_CLOEXEC.
 using Dir = std::unique_ptr<DIR, DirCloser>;
 
-// Opens /dev/null on each of 0, 1 and 2 that is closed, before anything else is opened: the next
-// file of ours would become it, and a task's output would go into that file. A task then sees
-// /dev/null there instead of a closed descriptor.
+// Opens /dev/null on each of 0, 1 and 2 that is closed. Call it before any file is opened: that
+// file would get the number, and a task's output would go into it. A task then sees /dev/null
+// instead of a closed descriptor.
 void ensure_standard_fds();
 
-// The open descriptors from `first` on, in any order. Before anything of ours is open these are
-// what the caller passed in.
+// Returns the open descriptors from `first` on, in any order. Before trainit opens a file, these
+// are the ones that the caller passed in.
 std::vector<int> open_descriptors(int first);
 
-// For a forked child that may hang in the kernel: it keeps nothing that the caller passed in (what
-// is not close-on-exec), nor a second way to where 0, 1 and 2 lead to, so that nobody who reads
-// there waits for its end. /dev/null takes their places.
+// Closes the descriptors that the caller passed in (without close-on-exec). /dev/null takes the
+// places of 0, 1 and 2, and of trainit's own descriptors for the same files. A forked child that
+// may hang in the kernel calls it, so that no reader of these files waits for the child's end.
 void leave_callers_descriptors();
 
-// Closes every descriptor from `first` on but those in `keep`. Without close_range (before Linux
-// 5.9, or where seccomp refuses it) it goes by /proc, without /proc by number, up to 65536.
+// Closes every descriptor from `first` on except those in `keep`. Uses close_range, or /proc
+// without that (before Linux 5.9, or refused by seccomp). If /proc is missing too, closes by
+// number, up to 65536.
 void close_descriptors(int first, std::span<const int> keep);
 
 }  // namespace sys

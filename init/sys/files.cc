@@ -67,13 +67,13 @@ std::unexpected<envgen::Error> fail_errno(const char* what, std::string where, i
   return envgen::fail(what, std::move(where), errno_text(error), fix_for(error));
 }
 
-// The error of a walk, told as that of what it was for.
+// Returns the error of a path resolution, with `what` as the operation that failed.
 std::unexpected<envgen::Error> explained(const char* what, envgen::Error error) {
   error.what = what;
   return std::unexpected(std::move(error));
 }
 
-// Random, because several containers may write into one shared directory, all as process 1.
+// Returns a random name: several containers may write into one shared directory, all as process 1.
 std::string random_name() {
   std::uint64_t bits = 0;
   if (::getrandom(&bits, sizeof bits, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof bits)) {
@@ -85,8 +85,8 @@ std::string random_name() {
   return name.data();
 }
 
-// A write beyond RLIMIT_FSIZE also sends SIGXFSZ, which would end us, or a task that starts with it
-// pending: here the error is enough.
+// Blocks SIGXFSZ, which a write beyond RLIMIT_FSIZE also sends. The signal would end trainit, or a
+// task that starts with it pending. The error of the write is enough.
 class NoFileSizeSignal {
  public:
   NoFileSizeSignal() {
@@ -94,13 +94,13 @@ class NoFileSizeSignal {
     ::sigaddset(&signal_, SIGXFSZ);
     ::sigprocmask(SIG_BLOCK, &signal_, &before_);
   }
-  // The write has failed by it: one is pending, ours.
+  // Consumes the pending signal of a write that failed with EFBIG.
   void take() const {
     constexpr timespec kNow{};
     ::sigtimedwait(&signal_, nullptr, &kNow);
   }
   ~NoFileSizeSignal() {
-    // Not SIG_SETMASK: glibc would leave 32 and 33 out, which an init blocks as well.
+    // SIG_SETMASK is not used: glibc would leave out 32 and 33, which an init blocks as well.
     if (::sigismember(&before_, SIGXFSZ) == 0) ::sigprocmask(SIG_UNBLOCK, &signal_, nullptr);
   }
   NoFileSizeSignal(const NoFileSizeSignal&) = delete;
@@ -119,16 +119,17 @@ int write_content(int fd, std::string_view content) {
   return error;
 }
 
-// A file system without modes refuses fchmod. That matters only where the mode keeps others out.
+// Sets the mode; returns 0 or an errno. A file system without modes refuses fchmod, which is an
+// error only if `mode` gives group and others no rights.
 int set_mode(int fd, std::uint32_t mode) {
   if (::fchmod(fd, mode) == 0) return 0;
   const bool no_modes = errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP;
   return no_modes && (mode & 077) != 0 ? 0 : errno;
 }
 
-// ext4 brings a file to the disk before a rename puts it in another's place (mount option
-// auto_da_alloc), and the rename waits for it; not so where the two change places and the old one
-// goes then.
+// Moves the file `from` to its final name; returns 0 or an errno. When a rename replaces a file,
+// ext4 first writes the new one to the disk (mount option auto_da_alloc), and the rename waits. An
+// exchange and a removal of the old file do not wait.
 int put(const SafePath& to, const std::string& from, Lifetime lifetime) {
   const int directory = to.directory.get();
   const auto exchange = [&] {
@@ -136,9 +137,9 @@ int put(const SafePath& to, const std::string& from, Lifetime lifetime) {
   };
   if (lifetime == Lifetime::kMachine && exchange()) {
     if (::unlinkat(directory, from.c_str(), 0) == 0) return 0;
-    // A directory goes back, as a rename would not have replaced it. Else the new one stays in its
-    // place, whatever becomes of the old one: a FUSE server that knows no swap has renamed, so that
-    // there is none (ENOENT), and a full file system may not remove it.
+    // If the old entry is a directory, exchange again: a rename would not have replaced it either.
+    // Otherwise the new file stays, whatever happens to the old one. A FUSE server without exchange
+    // has renamed, so no old file is left (ENOENT). A full file system may refuse the removal.
     const bool was_directory = errno == EISDIR || errno == EPERM;
     if (!was_directory || !exchange()) return 0;
   }
@@ -149,7 +150,8 @@ int fill_and_put(Fd fd, std::uint32_t mode, const Producer& content, const SafeP
                  const std::string& from, Lifetime lifetime) {
   if (const int error = write_pieces(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
-  // Not left to the destructor: NFS and quotas report what could not be stored here.
+  // Check close() instead of leaving it to the destructor: NFS and quotas report here what they
+  // could not store.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
   return put(to, from, lifetime);
 }
@@ -208,7 +210,7 @@ envgen::Status write_file_atomic(const SafePath& place, const std::string& path,
 bool overwrite_file(const std::string& path, std::string_view content) {
   const auto reached = resolve_safely(path);
   if (!reached) return false;
-  // Cut afterwards: room that is given back first may be somebody else's by then.
+  // Truncate after the write: space that is freed first may be used by another process meanwhile.
   const Fd fd(
       ::openat(reached->directory.get(), reached->name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
   return fd.valid() && write_content(fd.get(), content) == 0 &&
@@ -235,7 +237,7 @@ envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
   const NoUmask exact;
   const int result = ::mkdirat(reached->directory.get(), reached->name.c_str(), mode);
   const int error = errno;
-  // A directory that exists may answer EROFS or EACCES instead of EEXIST.
+  // An existing directory may answer EROFS or EACCES instead of EEXIST.
   if (result == 0 || is_directory(path)) return {};
   return fail_errno(kWhat, path, error);
 }
@@ -261,11 +263,11 @@ struct Level {
   std::uint64_t mount;
   dev_t device;
   ino_t inode;
-  std::string name;  // in the level above
+  std::string name;  // name in the level above
 };
 
-// Holds one descriptor, however deep the tree is, and goes up by ".." after checking that this is
-// still the directory it came from.
+// Removes a tree. Holds one descriptor, however deep the tree is. Goes up by ".." after checking
+// that this is still the directory it came from.
 class TreeRemover {
  public:
   TreeRemover(const SafePath& place, std::string shown) : place_(place), root_(std::move(shown)) {}
@@ -278,10 +280,10 @@ class TreeRemover {
   int clear(std::string* subdirectory);
 
   const SafePath& place_;
-  std::string root_;  // for messages
+  std::string root_;  // path for messages
   Fd current_;
   std::vector<Level> levels_;
-  int busy_ = 0;  // how often a directory that was emptied was not empty
+  int busy_ = 0;  // how often an emptied directory was not empty
 };
 
 envgen::Status TreeRemover::fail(const std::string& name, int error) const {
@@ -297,7 +299,7 @@ envgen::Status TreeRemover::fail(const std::string& name, int error) const {
 int TreeRemover::enter(int parent, const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   Fd fd(::openat(parent, name.c_str(), kFlags));
-  // A copy of a directory that nobody may read or write is removed all the same.
+  // Remove a directory even if its mode, perhaps copied, allows no access.
   if (!fd.valid() && errno == EACCES &&
       ::fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0) {
     fd.reset(::openat(parent, name.c_str(), kFlags));
@@ -309,7 +311,7 @@ int TreeRemover::enter(int parent, const std::string& name) {
   const bool same = levels_.empty() ||
                     (status.st_dev == levels_.front().device && mount == levels_.front().mount);
   if (!same) return EXDEV;
-  // Whatever name led here: the whole system is never what is meant.
+  // Never remove the root of the system, whatever name led to it.
   struct stat system_root{};
   if (::stat("/", &system_root) != 0) return errno;
   if (status.st_dev == system_root.st_dev && status.st_ino == system_root.st_ino) return EBUSY;
@@ -328,7 +330,7 @@ int TreeRemover::leave() {
   if (status.st_dev != above.device || status.st_ino != above.inode) return ESTALE;
   constexpr int kMaxBusy = 1000;
   if (::unlinkat(parent.get(), levels_.back().name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
-    // Somebody adds files while we remove them.
+    // Another process adds files during the removal.
     if ((errno == ENOTEMPTY || errno == EEXIST) && ++busy_ < kMaxBusy) return 0;
     return errno;
   }
@@ -337,7 +339,7 @@ int TreeRemover::leave() {
   return 0;
 }
 
-// Removes the files of the current directory until a subdirectory is met.
+// Removes the files of the current directory until it finds a subdirectory.
 int TreeRemover::clear(std::string* subdirectory) {
   subdirectory->clear();
   Fd fd(::openat(current_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -355,7 +357,7 @@ int TreeRemover::clear(std::string* subdirectory) {
       return 0;
     }
     if (::unlinkat(current_.get(), entry->d_name, 0) != 0 && errno != ENOENT) {
-      *subdirectory = entry->d_name;  // for the message
+      *subdirectory = entry->d_name;  // name for the message
       return errno;
     }
     errno = 0;
@@ -394,7 +396,7 @@ envgen::Status remove_tree(const std::string& path) {
   }
   auto reached = resolve_safely(root);
   if (reached) return remove_tree(*reached, root);
-  // No directory, no tree.
+  // If a parent directory is absent, there is no tree to remove.
   struct stat status{};
   if (::lstat(root.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
   return explained("removing a directory tree", std::move(reached.error()));

@@ -1,6 +1,7 @@
 #pragma once
-// Files and directories. Errors name the path, the errno text and what to do. Anything here may
-// hang on a dead mount, so PID 1 calls it for its own RUN_DIR only; children call it for the rest.
+// Functions that write and remove files and directories. Errors name the path, the errno text and
+// the fix. Each function may block on a dead mount: PID 1 calls them for its own RUN_DIR only,
+// children call them for other paths.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,47 +14,49 @@
 
 namespace sys {
 
-// Writes beside `path` and renames over it, in the directory that resolve_safely() (safe_path.h)
-// leads to; on failure the old file is untouched and no debris is left. The file has `mode`,
-// whatever the umask. The parent directory must exist. A bind-mounted file (/dev/termination-log,
-// /etc/hosts) cannot be replaced this way: EBUSY.
+// Writes a temporary file beside `path` and renames it to `path`, in the directory that
+// resolve_safely() (safe_path.h) finds. If that fails, the old file is unchanged and the temporary
+// file is removed. The file has `mode`, whatever the umask. The parent directory must exist. A
+// bind-mounted file (/dev/termination-log, /etc/hosts) cannot be replaced this way: EBUSY.
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  std::string_view content);
-// One that need not outlive the machine is replaced without a wait for the disk: after a power
-// failure it may be empty. The two change places then, and the old one goes: who is killed in
-// between leaves the old one behind, by a hidden name.
+// The lifetime of a file. A kMachine file need not outlive the machine, so replacing it does not
+// wait for the disk; after a power failure it may be empty. The new file and the old one are
+// exchanged, then the old one is removed. A kill in between leaves the old one under a hidden name.
 enum class Lifetime : unsigned char { kLasting, kMachine };
-// In a directory that was reached; `path` is for messages.
+// Writes in an already resolved directory; `path` is for messages.
 struct SafePath;
 envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  std::string_view content, Lifetime lifetime = Lifetime::kLasting);
 
-// Hands a text over piece by piece, where it need not be in memory as a whole.
+// A Producer passes a text to a Sink piece by piece, so that the whole text need not be in memory.
 using Sink = std::function<void(std::string_view)>;
 using Producer = std::function<void(const Sink&)>;
 envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
                                  const Producer& content);
 envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
                                  const Producer& content, Lifetime lifetime = Lifetime::kLasting);
-// To a descriptor that may block: 0 or an errno, after which no piece is written.
+// Writes the pieces to a descriptor; blocks if that blocks. Returns 0 or an errno, after which no
+// further piece is written.
 int write_pieces(int fd, const Producer& content);
 
-// In place, for what write_file_atomic had no room for; an existing file only. What is no longer
-// than that needs no room. False: what is there now is neither the old nor the new.
+// Overwrites an existing file in place, for content that write_file_atomic had no room for. Content
+// that is no longer than the file needs no room. If it returns false, the file may hold neither the
+// old nor the new content.
 bool overwrite_file(const std::string& path, std::string_view content);
 
-// To a descriptor that may block. Returns how many bytes were written: where not all, errno says
-// why.
+// Writes to a descriptor; blocks if that blocks. Returns the number of bytes written; if not all,
+// errno is the reason.
 std::size_t write_all(int fd, std::string_view bytes);
 
-// mkdir -p; an existing directory is fine and stays as it is. Those made have `mode`, whatever the
-// umask.
+// Creates a directory and its parents, as mkdir -p. An existing directory is no error and stays
+// unchanged. New directories have `mode`, whatever the umask.
 envgen::Status make_directories(const std::string& path, std::uint32_t mode);
 
-// rm -rf that never follows a link out of `path` and never enters another file system (a data set
-// mounted below it is not ours to delete); an absent path is fine. Directories of ours that are not
-// writable are made so. Stops at the first failure. The way to it is resolve_safely()'s, or was:
-// `shown` is for messages then.
+// Removes a tree, as rm -rf. Never follows a link out of `path` and never enters another file
+// system: a dataset mounted below must not be deleted. An absent path is no error. Directories that
+// trainit owns and cannot write are made writable. Stops at the first failure. resolve_safely()
+// resolves `path`; `place` is its result, with `shown` for messages.
 envgen::Status remove_tree(const std::string& path);
 envgen::Status remove_tree(const SafePath& place, const std::string& shown);
 

@@ -1,7 +1,7 @@
 #include "init/sys/log.h"
 
-// Without its handlers of errors, which format, read the time zone, and print to stderr, where they
-// may block. Nothing here throws but for want of memory.
+// Leaves out the error handlers of spdlog: they format, read the time zone, and print to stderr,
+// where they may block. Code in this file throws only when memory runs out.
 #define SPDLOG_NO_EXCEPTIONS
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
@@ -31,17 +31,17 @@ namespace {
 constexpr std::size_t kMaxLine = PIPE_BUF;
 constexpr std::string_view kCutMark = " [cut]";
 
-// Lines to stderr.
+// A writer of whole lines to stderr.
 class Stderr {
  public:
-  // False: nothing of the line went out, or will.
+  // Writes a line. Returns false if no byte of the line was or will be written.
   bool put(std::string_view line);
   [[nodiscard]] std::vector<int> descriptors() const { return writer_.descriptors(); }
 
  private:
   NonblockingWriter writer_{STDERR_FILENO};
-  std::string
-      rest_;  // of a line that a terminal or a socket took in part; goes before the next one
+  // The rest of a line that a terminal or a socket took in part; written before the next line.
+  std::string rest_;
 };
 
 bool Stderr::put(std::string_view line) {
@@ -56,7 +56,8 @@ bool Stderr::put(std::string_view line) {
   return true;
 }
 
-// One character of `text`, from its start, in a form that cannot break or repaint the line.
+// Appends the first character of `text` in a form that cannot break or repaint the line. Returns
+// the length of the character in `text`.
 std::size_t append_character(std::string_view text, Format format, std::string* line) {
   const std::size_t begin = line->size();
   const std::size_t length = envgen::append_escaped(text, *line);
@@ -65,7 +66,7 @@ std::size_t append_character(std::string_view text, Format format, std::string* 
   return length;
 }
 
-// The message in at most `limit` bytes.
+// Appends the message in at most `limit` bytes.
 void append_message(std::string_view text, Format format, std::size_t limit, std::string* line) {
   const std::size_t end = line->size() + limit;
   std::size_t cut = line->size();
@@ -94,12 +95,13 @@ const char* level_word(spdlog::level::level_enum level) {
 }
 
 struct Origin {
-  int node = -1;  // -1: not to be said
+  int node = -1;  // -1: lines do not name the node
   std::string host;
 };
 Origin origin;
 
-// By way of the one field of a message that nothing else uses: a source line, which counts from 1.
+// Passes the rank in the one field of a message that is otherwise unused: the source line, which
+// counts from 1.
 spdlog::source_loc about(int rank) { return {"", rank + 1, ""}; }
 
 std::string json_fields(int rank) {
@@ -113,13 +115,13 @@ std::string json_fields(int rank) {
   return text;
 }
 
-// Not spdlog's patterns: they have no JSON, and their time reads /etc/localtime.
+// The formatter of lines. spdlog's patterns have no JSON, and their time reads /etc/localtime.
 class LineFormatter {
  public:
   LineFormatter(Format format, bool timestamps) : format_(format), timestamps_(timestamps) {}
 
   [[nodiscard]] bool is_json() const { return format_ == Format::kJson; }
-  // `front` is what goes before it.
+  // Returns the line, with `front` before it.
   [[nodiscard]] std::string line(const spdlog::details::log_msg& message,
                                  std::string_view front) const {
     const std::string time = utc_text(
@@ -148,7 +150,7 @@ class LineFormatter {
   bool timestamps_;
 };
 
-// Not its base_sink, which brings the patterns.
+// The sink of the log. Does not use base_sink of spdlog, which links the patterns.
 class StderrSink final : public spdlog::sinks::sink {
  public:
   explicit StderrSink(LineFormatter formatter) : formatter_(formatter) {}
@@ -224,13 +226,13 @@ spdlog::level::level_enum spdlog_level(Level level) {
 
 constexpr std::string_view kHead = "trainit: ";
 
-// Holds back a warning that comes again and again: whoever provokes it could fill the log.
+// Suppresses a warning that repeats: a user who provokes it could fill the log.
 class Repeats {
  public:
-  // Returns whether `text` may be said now. If earlier ones were held back, adds how many.
+  // Returns whether `text` may be logged now. If earlier ones were suppressed, adds their number.
   bool allow(std::string& text) {
     constexpr std::int64_t kWindowMs = 10'000;
-    constexpr unsigned kMax = 10;  // within the window
+    constexpr unsigned kMax = 10;  // equal lines within the window
     const std::int64_t now_ms = monotonic_ms();
     const std::size_t hash = std::hash<std::string>()(text);
     auto* known = std::ranges::find(seen_, hash, &Seen::hash);
@@ -276,7 +278,7 @@ void open(Level least, Format format, bool timestamps) {
 
 void write(Level level, std::string_view message, int rank) {
   if (!current) return;
-  // A message may quote what it complains of.
+  // Mask credentials: a message may quote the value that it complains about.
   std::string shown = envgen::mask_secrets(message);
   if (level == Level::kWarning && !current->repeats.allow(shown)) return;
   current->logger.log(about(rank), spdlog_level(level),

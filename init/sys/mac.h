@@ -1,7 +1,7 @@
 #pragma once
-// Proof of who sent something: HMAC-SHA256 (RFC 2104), which only who has the key can make. Not
-// encryption: what is sent can be read by all, and sent again by them. Who checks it puts numbers
-// that never come twice (random_bytes) among what it is made of.
+// Message authentication codes: HMAC-SHA256 (RFC 2104), which only an owner of the key can compute.
+// Messages are not encrypted: all can read them, and send them again. Against replay, the receiver
+// makes numbers that never repeat (random_bytes) a part of the authenticated data.
 
 #include <array>
 #include <initializer_list>
@@ -15,22 +15,24 @@ namespace sys {
 using MacKey = std::array<unsigned char, 32>;
 using Mac = std::array<unsigned char, 32>;
 
-// A key for one purpose, as `label` names it: HMAC-SHA256(secret, label). From one secret, keys for
-// two labels tell nothing of each other, nor of the secret. Of any length; a secret of fewer than
-// 16 random bytes can be guessed from one proof.
+// Returns a key for the purpose that `label` names: HMAC-SHA256(secret, label). Keys for two labels
+// of one secret reveal neither each other nor the secret. The secret may have any length, but fewer
+// than 16 random bytes can be guessed from one MAC.
 MacKey derive_key(std::string_view secret, std::string_view label);
 MacKey derive_key(const MacKey& secret, std::string_view label);
 
-// Of the parts, each behind its length: ("ab", "c") is another one than ("a", "bc").
+// Returns the MAC of the parts. Each part follows its length, so ("ab", "c") and ("a", "bc")
+// differ.
 Mac mac_of(const MacKey& key, std::initializer_list<std::string_view> parts);
 
-// In a time that does not tell where the two differ.
+// Compares two MACs in constant time, which does not reveal where they differ.
 bool same(const Mac& one, const Mac& other);
 
-// Of the kernel's; of /dev/urandom where a sandbox does not know getrandom(2).
+// Fills `bytes` with random bytes of the kernel. Reads /dev/urandom if getrandom(2) fails, as in a
+// sandbox that does not know it.
 envgen::Status random_bytes(std::span<unsigned char> bytes);
 
-// As a part of mac_of(), or in a message.
+// Returns the bytes as a view, for mac_of() or a message.
 template <std::size_t kSize>
 std::string_view bytes_of(const std::array<unsigned char, kSize>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), kSize};

@@ -16,23 +16,23 @@
 namespace sys {
 namespace {
 
-// Addresses that the linker and the kernel give as numbers.
+// Releases the pages of an address range. The kernel and the linker give addresses as numbers.
 void release(std::uintptr_t first, std::uintptr_t size) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   ::madvise(reinterpret_cast<void*>(first), size, MADV_DONTNEED);
 }
 
-// What deeper calls once used. The kernel keeps a gap of a megabyte below the stack free, so that
-// nothing else can lie there; what is not mapped is passed over.
+// Releases the stack that deeper calls once used. The kernel keeps a gap of a megabyte below the
+// stack free, so that no other mapping can lie there. Unmapped pages are ignored.
 [[gnu::noinline]] void release_stack(std::uintptr_t page) {
   constexpr std::uintptr_t kDeepest = 1U << 18U;
-  constexpr std::uintptr_t kOwn = 1024;  // of this call and its own
+  constexpr std::uintptr_t kOwn = 1024;  // bytes for this call and the calls in it
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const std::uintptr_t end = (here - kOwn) / page * page;
   release(end - kDeepest, kDeepest);
 }
 
-// The number behind `name` in lines of "name number" or "name: number kB".
+// Returns the number after `name` in lines of "name number" or "name: number kB".
 std::optional<std::uint64_t> number_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = envgen::take_line(text);
@@ -46,12 +46,12 @@ std::optional<std::uint64_t> number_of(std::string_view text, std::string_view n
 struct GroupFiles {
   std::string_view limit;
   std::string_view used;
-  std::string_view inactive;  // of memory.stat
+  std::string_view inactive;  // key in memory.stat
 };
 constexpr GroupFiles kV1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kV2{"memory.max", "memory.current", "inactive_file"};
 
-// Of one cgroup; nullopt: it has no limit.
+// Returns the limit and the free memory of one cgroup, or nullopt without a limit.
 std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles& files) {
   const auto number_in = [&directory](std::string_view file) {
     const std::string text = kernel_text(directory + "/" + std::string(file));
@@ -67,7 +67,8 @@ std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles
   return MemoryRoom{*limit, *limit - std::min(held, *limit)};
 }
 
-// Our cgroup and those that it lies in, up to the mount: each may have a limit.
+// Returns the directories of this process's cgroup and its ancestors, up to the mount: each may
+// have a limit.
 std::vector<std::string> directories_of(std::string_view groups, const GroupFiles& files, bool v1) {
   std::vector<std::string> directories;
   constexpr std::size_t kMountParts = 3;  // "/sys/fs/cgroup"
@@ -96,7 +97,7 @@ std::optional<MemoryRoom> memory_room(const std::string& root) {
     const GroupFiles& files = v1 ? kV1 : kV2;
     for (const std::string& directory : directories_of(groups, files, v1)) {
       const auto own = room_in(root + directory, files);
-      // Version 1 has a limit beyond all memory for none.
+      // Version 1 expresses "no limit" by a limit above all memory.
       if (!own ||
           (room && own->all_bytes >= room->all_bytes && own->free_bytes >= room->free_bytes)) {
         continue;

@@ -1,5 +1,6 @@
 #pragma once
-// The memory that only the start of a process needed, and how much the container has left.
+// The memory of a process and of its container: releases what only the start needed, and reports
+// how much is left.
 
 #include <cstdint>
 #include <optional>
@@ -7,16 +8,17 @@
 
 namespace sys {
 
-// Gives back what the start has touched and waiting does not need: free heap, and stack below the
-// caller. Not the mapped pages of our own program file: they are the page cache's, and the end of
-// the job would wait for them. For a process that lives for weeks; it costs two calls.
+// Releases memory that the start has touched and waiting does not need: free heap, and stack below
+// the caller. Keeps the mapped pages of the program file: they belong to the page cache, and the
+// end of the job would wait for them. Costs two calls; meant for a process that lives for weeks.
 void release_start_memory();
 
 struct MemoryRoom {
-  std::uint64_t all_bytes = 0;   // the smallest limit of our cgroups, else the machine's memory
-  std::uint64_t free_bytes = 0;  // of it, the kernel's caches of files that nobody reads among it
+  std::uint64_t all_bytes = 0;   // smallest limit of the cgroups, or the machine's memory
+  std::uint64_t free_bytes = 0;  // free memory, including inactive file caches
 };
-// nullopt where nothing tells. `root` is put before each path: for tests that bring their own tree.
+// Returns the memory limit and the free memory; nullopt if the kernel reports neither. `root` is
+// put before each path, for tests.
 std::optional<MemoryRoom> memory_room(const std::string& root = "");
 
 }  // namespace sys

@@ -18,9 +18,9 @@ namespace {
 struct Mount {
   std::uint64_t id = 0;
   std::string_view device;  // "8:1"
-  std::string_view root;    // of what is mounted, in its file system
-  std::string_view point;   // where it is
-  std::string_view type;    // of the file system
+  std::string_view root;    // mounted directory, in its file system
+  std::string_view point;   // mount point
+  std::string_view type;    // file system type
   bool read_only = false;
 };
 
@@ -50,13 +50,13 @@ std::vector<Mount> mounts_of(std::string_view mountinfo) {
   return mounts;
 }
 
-// The last: what lies over the others.
+// Returns the last mount with this id, which covers the others.
 const Mount* mount_with(const std::vector<Mount>& mounts, std::uint64_t id) {
   const auto found = std::ranges::find(mounts.rbegin(), mounts.rend(), id, &Mount::id);
   return found == mounts.rend() ? nullptr : &*found;
 }
 
-// A blank is \040 there.
+// Decodes octal escapes of mountinfo, where a blank is \040.
 std::string unescaped(std::string_view text) {
   constexpr std::size_t kDigits = 3;
   constexpr int kOctal = 8;
@@ -72,7 +72,7 @@ std::string unescaped(std::string_view text) {
   return plain;
 }
 
-// "" for the root: something follows.
+// Returns `path` as a prefix of a longer path: "" for the root.
 std::string without_slash(std::string path) {
   if (path == "/") path.clear();
   return path;

@@ -1,5 +1,5 @@
 #pragma once
-// Mounts, as /proc/self/mountinfo (proc(5)) shows them: file systems that are mounted read-only.
+// The mounts that are visible to this process, as /proc/self/mountinfo (proc(5)) lists them.
 
 #include <cstdint>
 #include <string>
@@ -8,24 +8,24 @@
 
 namespace sys {
 
-// Whether the mount that `fd` is on is read-only, and no other mount by which what it shows could
-// be written can be seen from here.
+// Returns whether the mount of `fd` is read-only, and no other visible mount allows writing to what
+// it shows.
 bool is_written_nowhere(int fd);
 
-// Of the mount that `fd` is on: a bind mount has the device of what it shows, and another id. 0
-// where the kernel does not say.
+// Returns the id of the mount of `fd`; 0 if the kernel does not report it. A bind mount has the
+// device of its source, and a different id.
 std::uint64_t mount_id_of(int fd);
 
-// The same of a text of mountinfo: of the mount with this id.
+// Returns the same for the mount with this id in a text of mountinfo.
 bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id);
 
-// The paths that a path on the mount with this id has by other mounts of the same file system, as
-// far as these show it and are to be seen from here.
+// Returns the other paths of `path`, which is on the mount with this id: those through other
+// visible mounts of the same file system.
 std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t mount_id,
                                      std::string_view path);
 
-// The type of the file system that `fd` is on ("ext4", "fuse.s3fs"); "unknown" where the kernel
-// does not say.
+// Returns the type of the file system of `fd` ("ext4", "fuse.s3fs"); "unknown" if the kernel does
+// not report it.
 std::string file_system_of(int fd);
 
 }  // namespace sys

@@ -17,7 +17,7 @@
 namespace sys {
 namespace {
 
-// What a splice takes at a time: no more than the pipe it goes through holds on any kernel.
+// The bytes of one splice. The intermediate pipe holds at least this much on any kernel.
 constexpr std::size_t kMaxSpliced = 4096;
 
 }  // namespace
@@ -51,8 +51,8 @@ void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) 
   }
   fd_.reset(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
   way_ = Way::kPoll;
-  // The description is shared and may block; poll alone leaves a race with the ranks that write to
-  // the same pipe. Splicing out of a pipe of our own takes the flag per call.
+  // The description is shared and may block. poll alone leaves a race with ranks that write to the
+  // same pipe. A splice out of a private pipe takes the flag per call.
   std::array<int, 2> ends{-1, -1};
   if (type != S_IFIFO || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
   splice_in_.reset(ends[1]);
@@ -101,7 +101,7 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
         errno = EAGAIN;
         return -1;
       }
-      // More could block half-way.
+      // A longer write could block half-way.
       bytes = bytes.substr(0, kMaxSpliced);
       return ::write(fd_.get(), bytes.data(), bytes.size());
     }
@@ -109,7 +109,8 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
   return -1;
 }
 
-// A worker has SIGPIPE as the caller left it, and a reader that went away must not kill it.
+// Runs `call` with SIGPIPE blocked. A worker has SIGPIPE as the caller left it, and must not die
+// when the reader closes.
 template <class Call>
 ssize_t NonblockingWriter::without_sigpipe(const Call& call) {
   sigset_t pipe_signal;
@@ -140,7 +141,7 @@ ssize_t NonblockingWriter::tee(int pipe, std::size_t most) {
   if (!takes_pages_) return -1;
   const ssize_t count =
       without_sigpipe([&] { return ::tee(pipe, fd_.get(), most, SPLICE_F_NONBLOCK); });
-  // What we tee from is no pipe, or a filter does not let us.
+  // `pipe` is not a pipe, or a seccomp filter refuses tee(2).
   if (count < 0 && errno != EAGAIN && errno != EPIPE) takes_pages_ = false;
   return count;
 }

@@ -1,9 +1,9 @@
 #pragma once
-// A writer to a standard descriptor that works without ever waiting for whoever reads it, and
-// without setting O_NONBLOCK on a description that the job shares: it is re-opened through
-// /proc/self/fd with O_NONBLOCK, and where that is not possible (no /proc, a socket, other owner)
-// it is spliced to, sent to or polled instead. A regular file is written as it is: it does not
-// block, and a second description would have an offset of its own.
+// A writer to stdout or stderr that never waits for the reader. O_NONBLOCK must not be set on a
+// description that the job shares. So the writer opens the file again through /proc/self/fd with
+// O_NONBLOCK. If that is not possible (no /proc, a socket, another owner), it uses splice, send or
+// poll. A regular file is written as it is: it does not block, and a second description would have
+// a separate offset.
 
 #include <sys/types.h>
 
@@ -18,17 +18,19 @@ namespace sys {
 
 class NonblockingWriter {
  public:
-  // Of 1 or 2, which stay as they are.
+  // Writes to descriptor 1 or 2, which itself stays unchanged.
   explicit NonblockingWriter(int standard_fd);
 
-  // How much was taken; -1 with errno: EAGAIN when the reader must read first. SIGPIPE never comes.
+  // Returns the number of bytes taken, or -1 with errno. EAGAIN means that the reader must read
+  // first. Never raises SIGPIPE.
   ssize_t write(std::string_view bytes);
-  // Of a pipe to a pipe, without a copy: how much of what `pipe` holds was taken, while it still
-  // holds all of it. -1 where nothing was; EAGAIN: the reader must read first, or there is nothing.
+  // Copies from pipe to pipe by tee(2), without copying bytes in memory. Returns how many of the
+  // bytes in `pipe` were taken; `pipe` still holds all of them. Returns -1 if none was taken.
+  // EAGAIN means that the reader must read first, or that `pipe` is empty.
   ssize_t tee(int pipe, std::size_t most);
-  // What was written into it, by anybody, and not read yet; nothing where that cannot be known.
+  // Returns the number of unread bytes, from all writers; nullopt if unknown.
   [[nodiscard]] std::optional<std::size_t> unread() const;
-  // What to poll for POLLOUT; -1: it takes nothing, ever.
+  // Returns the descriptor to poll for POLLOUT, or -1 if the writer never takes anything.
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] std::vector<int> descriptors() const {
     return {fd_.get(), splice_in_.get(), splice_out_.get()};
@@ -45,7 +47,7 @@ class NonblockingWriter {
 
   Fd fd_;
   Way way_ = Way::kNone;
-  bool takes_pages_ = false;  // a pipe, whose description is ours
+  bool takes_pages_ = false;  // a pipe that this object has opened again
   Fd splice_in_;
   Fd splice_out_;
 };

@@ -26,7 +26,7 @@ envgen::Status no_log(envgen::Error error) {
   return std::unexpected(std::move(error));
 }
 
-// Something else is in its place, or a file that others own.
+// Returns whether the path names something other than a regular file, or another user's file.
 bool is_no_log(const SafePath& reached) {
   struct stat there{};
   if (::fstatat(reached.directory.get(), reached.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -35,13 +35,15 @@ bool is_no_log(const SafePath& reached) {
   return !S_ISREG(there.st_mode) || (there.st_uid != 0 && there.st_uid != ::geteuid());
 }
 
-// Others may put a second name of a file of ours into a sticky directory (protected_hardlinks = 0).
+// Returns whether the directory is sticky. If protected_hardlinks is 0, other users may create a
+// second name of trainit's file there.
 bool is_shared(const SafePath& reached) {
   struct stat status{};
   return ::fstat(reached.directory.get(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
 }
 
-// Opened where others may write: only what is certainly meant.
+// Checks the opened file. Where other users may write, accepts only a file that is certainly the
+// log.
 envgen::Status check(const Fd& fd, const SafePath& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
     const int error = errno;
@@ -68,7 +70,8 @@ envgen::Status check(const Fd& fd, const SafePath& reached, const std::string& p
                       "remove it, or choose another log directory");
 }
 
-// `made`: nobody else's, whatever owner the file system gives it.
+// Opens or creates the file. `made` means that this call created it, so it is trusted whatever
+// owner the file system shows.
 int open_or_make(const SafePath& reached, int flags, std::uint32_t mode, bool* made) {
   constexpr int kAttempts = 16;
   const int directory = reached.directory.get();
@@ -91,7 +94,7 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
   Fd fd;
   auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {
-    // Of a FIFO in a place of the job's nobody is waited for.
+    // Do not wait for the reader of a FIFO where the job may have created it.
     const bool waits =
         patiently && ::geteuid() == ::getuid() && reached.untrusted_directory.empty();
     bool made = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Logs in directories of other users.
+// Log files in directories that other users may change.
 
 #include <cstdint>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace sys {
 
-// Opens for appending, or makes, a log: with_rights_of(job) of as_user.h. Where others may have put
-// something there, a regular file of root's or ours with one name, or nothing is opened; elsewhere
-// whatever stands there: a FIFO, a terminal. The reader of a FIFO is waited for only `patiently`,
-// and the descriptor blocks then.
+// Opens a log for appending, or creates it, through with_rights_of(job_user) of as_user.h. If other
+// users may change the directory, opens only a regular file with one name that belongs to root or
+// the effective user. Otherwise opens whatever file is there, such as a FIFO or a terminal. Waits
+// for the reader of a FIFO only if `patiently`; the descriptor is then a blocking one.
 envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
                                   const envgen::Identity* job_user, bool patiently = false);
 
-// The same for reading.
+// Opens a log for reading, with the same checks.
 envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user);
 
 }  // namespace sys

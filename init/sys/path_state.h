@@ -1,5 +1,5 @@
 #pragma once
-// The state of a path, and the text of an errno. May hang on a dead mount, as files.h does.
+// The state of a path, and the text of an errno. May block on a dead mount, as files.h does.
 
 #include <cstddef>
 #include <string>
@@ -10,21 +10,22 @@ namespace sys {
 
 inline constexpr std::size_t kMaxEntries = 100'000;
 
-// What is at `path` now. Follows links, opens by path each time, never opens a FIFO or a device
-// (neither is an input: kError with EINVAL). Reads at most kMaxInputBytes, and of a directory at
-// most kMaxEntries names (EFBIG for more). Without `read_content` neither bytes nor names are read.
-// ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" is not there.
+// Returns what is at `path` now. Follows links, opens by path each time, and never opens a FIFO or
+// a device (neither is an input: kError with EINVAL). Reads at most kMaxInputBytes, and at most
+// kMaxEntries names of a directory; more is EFBIG. Reads neither bytes nor names if `read_content`
+// is false. ENOTDIR counts as absent, as everywhere: "/etc/passwd/x" does not exist.
 envgen::PathState inspect(const std::string& path, bool read_content);
 
-// What a file of /proc or of a cgroup holds, which no open can hang on; "" where it cannot be read.
+// Returns the content of a file of /proc or of a cgroup; "" if it cannot be read. Opening such a
+// file cannot block.
 std::string kernel_text(const std::string& path);
 
-// "errno text (ENAME)"
+// Returns "errno text (ENAME)".
 std::string errno_text(int error);
 
-// Of a path as text: "/a/b/" -> "/a", "a" -> ".", "/" -> "/".
+// Returns the parent of a path, from its text alone: "/a/b/" -> "/a", "a" -> ".", "/" -> "/".
 std::string parent_of(const std::string& path);
-// Returns `path`, or the nearest directory above it that is there.
+// Returns `path`, or its nearest ancestor that exists.
 std::string present_part(std::string path);
 
 }  // namespace sys

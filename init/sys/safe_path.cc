@@ -28,21 +28,23 @@
 namespace sys {
 namespace {
 
-constexpr std::string_view kForeignLink = "the link ";  // is_foreign_link() goes by it
+constexpr std::string_view kForeignLink = "the link ";  // how is_foreign_link() knows the error
 
 constexpr const char* kWhat = "following a path";
-constexpr int kMaxLinks = 40;  // as the kernel's MAXSYMLINKS
+constexpr int kMaxLinks = 40;  // the kernel's MAXSYMLINKS
 constexpr int kOpenPath = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 
-// What stands for every user that a user namespace does not know (fs.overflowuid).
+// The uid that the kernel shows for every user that a user namespace does not map (fs.overflowuid).
 constexpr uid_t kUnmapped = 65534;
 
-// Without a process of that user in here: Apptainer and `unshare -r` map a single one, and the
-// image's files, which are root's, show as this one's.
+// Returns whether this user namespace does not map kUnmapped, so that no process in it has that
+// uid. Apptainer and `unshare -r` map a single user; files of the image, which belong to root, then
+// show kUnmapped as their owner.
 bool nobody_is_unmapped() {
   const envgen::PathState map = inspect("/proc/self/uid_map", true);
   if (map.kind != envgen::PathState::Kind::kFile) return false;
-  // "inside outside count" a line. No stream: that brings libstdc++'s locales, half a megabyte.
+  // Each line is "inside outside count". No stream is used: it links libstdc++'s locales, half a
+  // megabyte.
   std::array<std::uint64_t, 3> line{};
   const char* at = map.content.c_str();
   while (true) {
@@ -61,14 +63,15 @@ bool has_roots_group(const envgen::Identity* job_user) {
   return job_user->gid == 0 || std::ranges::find(job_user->groups, 0U) != job_user->groups.end();
 }
 
-// With an access control list the group's bits are the most that any of its entries gives.
+// Returns whether the file has an access control list. The group's bits are then the most that any
+// of its entries gives.
 bool has_list(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
   return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
-// Whether somebody else may write what we or root own.
+// Returns whether another user may write a file that root or trainit's user owns.
 bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if ((status.st_mode & S_IWOTH) != 0) return true;
   if ((status.st_mode & S_IWGRP) == 0 || ::geteuid() != 0) return false;
@@ -100,13 +103,14 @@ bool lets_others_change(int fd, const struct stat& status, const envgen::Identit
 
 namespace {
 
-// Whether somebody else may change the directory.
+// Returns whether another user may change the directory.
 bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if (!is_ours(status.st_uid)) return true;
   return lets_others_write(fd, status, job_user) && !is_written_nowhere(fd);
 }
 
-// By /proc where there is one: an emulator (qemu-user -L) shows another tree as "/".
+// Opens the root through /proc if possible: an emulator (qemu-user -L) shows a different tree as
+// "/".
 Fd open_root() {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   const int fd = ::open("/proc/self/root", kFlags);
@@ -123,11 +127,11 @@ class Walk {
   envgen::Result<SafePath> walk();
   [[nodiscard]] std::unexpected<envgen::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
-  // Directory and its status at once; false with errno. `known`: the status, where it was asked
-  // for.
+  // Sets directory_ and status_. Returns false with errno on failure. `known` is the status, if the
+  // caller already has it.
   bool stand_in(Fd directory, const struct stat* known = nullptr);
   void push(std::string_view path);
-  // Whether only its owner may replace the entry.
+  // Returns whether only its owner may replace the entry.
   [[nodiscard]] bool is_safe(const struct stat* entry) const;
   void note_weakness(const struct stat* entry);
   envgen::Status follow(const Fd& link, const std::string& name, const struct stat& status);
@@ -138,7 +142,7 @@ class Walk {
   const SafePathRule& rule_;
   Fd directory_;
   struct stat status_{};
-  std::string at_;  // where directory_ is, for messages
+  std::string at_;  // path of directory_, for messages
   std::string weakness_;
   std::deque<std::string> rest_;
   int links_ = 0;
@@ -186,7 +190,7 @@ bool Walk::is_safe(const struct stat* entry) const {
   if (!weakness_.empty()) return false;
   if (!is_foreign(directory_.get(), status_, rule_.job_user)) return true;
   const bool sticky = is_ours(status_.st_uid) && (status_.st_mode & S_ISVTX) != 0;
-  // Who is unmapped may be a user outside, who put it there.
+  // An owner that is not mapped may be a user outside who created the entry.
   return sticky && entry != nullptr && (entry->st_uid == 0 || entry->st_uid == ::geteuid());
 }
 
@@ -207,9 +211,9 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
   if (++links_ > kMaxLinks) return fail(ELOOP);
   struct statfs system{};
   if (name != "self" && ::fstatfs(link.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
-    // A link below /proc/PID may stand for a file that its text does not lead to: /dev/stdout is
-    // one. As the last component it is followed by who opens it; nothing behind it counts as ours
-    // alone.
+    // A link below /proc/PID may lead to a file that its text does not name; /dev/stdout is an
+    // example. If it is the last component, the caller's open() follows it. Paths through such a
+    // link are never trusted.
     if (rest_.empty()) {
       magic_ = true;
       rest_.push_front(name);
@@ -236,7 +240,7 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
 }
 
 envgen::Status Walk::enter(const std::string& name) {
-  // With O_DIRECTORY, by which an automounter mounts it.
+  // O_DIRECTORY makes an automounter mount the directory.
   Fd next(::openat(directory_.get(), name.c_str(), kOpenPath | O_DIRECTORY));
   if (!next.valid() && errno == ENOENT && rule_.make_parents) {
     const NoUmask exact;
@@ -265,7 +269,7 @@ envgen::Status Walk::enter(const std::string& name) {
   return {};
 }
 
-// The last component: done, unless it is a link that has to be followed.
+// Handles the last component. Sets `done` unless it is a link that has to be followed.
 envgen::Status Walk::last(const std::string& name, bool* done) {
   *done = true;
   struct stat status{};
@@ -274,7 +278,7 @@ envgen::Status Walk::last(const std::string& name, bool* done) {
     *done = false;
     const Fd link(::openat(directory_.get(), name.c_str(), kOpenPath));
     if (!link.valid() || ::fstat(link.get(), &status) != 0) return fail(errno);
-    // Swapped meanwhile: the next look decides.
+    // The entry was replaced meanwhile: look at it again.
     if (S_ISLNK(status.st_mode)) return follow(link, name, status);
     rest_.push_front(name);
     return ++links_ > kMaxLinks ? envgen::Status(fail(ELOOP)) : envgen::Status();
@@ -333,9 +337,8 @@ envgen::Result<SafePath> resolve_safely_from(const SafePath& known, const std::s
 
 namespace {
 
-// Returns whether each path in a word of a script's first line is absolute: `PATH=` has no empty
-// and no relative part, and before the first slash stands nothing, an option or the `=` of a
-// variable.
+// Returns whether each path in a word of a script's first line is absolute. `PATH=` must have no
+// empty and no relative part. Only an option or the `=` of a variable may precede the first slash.
 bool names_absolute_paths(std::string_view word) {
   constexpr std::string_view kPath = "PATH=";
   const std::size_t path = word.find(kPath);
@@ -354,13 +357,15 @@ bool names_absolute_paths(std::string_view word) {
   return true;
 }
 
-// The programs and paths that a script's first line names: the interpreter, what env(1) finds in
-// `search`, and each path in the arguments, as env has other names and takes PATH= there. nullopt:
-// `search` is given, and a quote, a backslash, a variable, which env expands, a relative path or
-// the length of the line hides some.
+// Returns the programs and paths that a script's first line names: the interpreter, the program
+// that env(1) finds in `search`, and each path in the arguments. The arguments matter because env
+// has other names, and takes PATH= there.
+//
+// Returns nullopt if `search` is given and the line may hide a program. A quote, a backslash, a
+// variable (env expands these), a relative path, or the length of the line may do so.
 std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
                                                         std::string_view search) {
-  constexpr std::size_t kMaxBytes = 255;  // of the kernel's BINPRM_BUF_SIZE, with a NUL
+  constexpr std::size_t kMaxBytes = 255;  // the kernel's BINPRM_BUF_SIZE without the NUL
   std::vector<std::string> found;
   const Fd file(::openat(reached.directory.get(), reached.name.c_str(),
                          O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -378,7 +383,7 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
     std::string_view word = envgen::take_word(text);
     if (!search.empty() && !names_absolute_paths(word)) return {};
     const bool is_name = word.find_first_of("/=-") != 0 && !word.contains('=');
-    // A shell opens a bare name in the working directory, that of trainit or the root.
+    // A shell opens a bare name in the working directory, which is that of trainit or the root.
     for (const char* directory : {here != nullptr ? here : "/", "/"}) {
       std::string path = envgen::join_path(directory, word);
       struct stat status{};
@@ -420,7 +425,8 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
     const std::string program = programs[i];
     if (i == kMaxPrograms) return envgen::fail(kRefused, path, "too many interpreters", kMend);
     auto reached = resolve_safely(program, {.job_user = job_user, .follow_last = true});
-    // Whoever runs a missing program says so. A missing directory of PATH= can be made by others.
+    // The caller reports a missing program when it runs it. Other users could create a missing
+    // directory of PATH=.
     if (!reached && is_absent(reached.error())) {
       if (i > 0 && program.size() > 1) programs.push_back(parent_of(program));
       continue;

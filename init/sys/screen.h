@@ -1,16 +1,16 @@
 #pragma once
-// stderr as a screen for one person: whether a line there can be drawn over, and how wide it is.
+// The screen: stderr as a terminal for one person, whose last line can be drawn over.
 
 #include <string_view>
 
 namespace sys {
 
-// Takes the line away on which the cursor is.
+// The sequence that erases the cursor's line.
 inline constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-// A terminal that knows how to erase a line.
+// Returns whether stderr is a terminal that can erase a line.
 bool is_screen();
-// 80 where it does not say.
+// Returns the width of the screen; 80 if the terminal does not report it.
 int screen_columns();
 
 }  // namespace sys

@@ -1,12 +1,12 @@
 #pragma once
-// What is made gets the mode that is asked for, whatever the caller's umask: not by a chmod, which
-// would take a parent's set-group-id bit away.
+// File creation with the exact mode, whatever the caller's umask. A chmod afterwards would clear a
+// set-group-id bit that comes from the parent.
 
 #include <sys/stat.h>
 
 namespace sys {
 
-// As long as it lives, for the whole process.
+// A umask of 0 for the whole process while the object exists.
 class NoUmask {
  public:
   NoUmask() : before_(::umask(0)) {}

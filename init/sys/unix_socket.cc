@@ -17,7 +17,7 @@
 namespace sys {
 namespace {
 
-// bind(2) or connect(2).
+// Calls bind(2) or connect(2) for a path.
 bool at_path(int (*call)(int, const sockaddr*, socklen_t), const Fd& fd, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -41,7 +41,7 @@ Fd listen_at(const std::string& path, int type, int backlog) {
   // A client that waits for the path must not find a socket that is bound and does not listen yet.
   std::string unready = path;
   unready.back() = '~';
-  ::unlink(unready.c_str());  // of a process that was killed
+  ::unlink(unready.c_str());  // left by a process that was killed
   if (at_path(::bind, fd, unready) && ::chmod(unready.c_str(), 0600) == 0 &&
       ::listen(fd.get(), backlog) == 0 && ::rename(unready.c_str(), path.c_str()) == 0) {
     return fd;
@@ -54,7 +54,7 @@ Fd listen_at(const std::string& path, int type, int backlog) {
 }
 
 Fd connect_to(const std::string& path, int type, int timeout_ms) {
-  constexpr std::int64_t kMsPerSecond = 1000;  // and microseconds a millisecond
+  constexpr std::int64_t kMsPerSecond = 1000;  // also microseconds per millisecond
   Fd fd = socket_for(path, type);
   if (!fd.valid()) return fd;
   const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};

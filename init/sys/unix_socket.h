@@ -10,7 +10,7 @@ namespace sys {
 
 // Listens with a new non-blocking socket of `type` (SOCK_STREAM, SOCK_SEQPACKET), mode 0600, and
 // replaces what `path` names. `path` appears when a connect(2) to it succeeds. Until then the
-// socket has the name of `path` with '~' as its last byte: two paths of one directory must not
+// socket has the name of `path` with '~' as its last byte. So two paths of one directory must not
 // differ in that byte alone. Returns an invalid Fd and sets errno: ENAMETOOLONG if `path` is too
 // long.
 Fd listen_at(const std::string& path, int type, int backlog);

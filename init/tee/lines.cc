@@ -5,7 +5,8 @@ namespace logtee {
 void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) {
   const bool mine = cursor.owner == id_;
   const char last = piece.back();
-  // Somebody else's line stays as it is; a bar of theirs does where we write more than a bar.
+  // A newline keeps the open line of another process. The bar of another process needs it only if
+  // this piece is more than a bar.
   if (!mine && (cursor.open || (cursor.returned && last == '\n'))) mirror.put("\n");
   const bool goes_on = mine && (cursor.open || (cursor.returned && piece == "\n"));
   if (!goes_on && piece != "\r") mirror.put(prefix_);

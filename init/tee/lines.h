@@ -1,9 +1,11 @@
 #pragma once
-// A process's share of an output that several share: whole lines, each behind the process's prefix.
-// A carriage return ends a piece as a newline does and the prefix is repeated behind it, so that a
-// progress bar keeps it. A line without an end goes out when flush() says so; where somebody else
-// writes then they begin a new line, and when its end comes the line is shown again, whole. Lines
-// of more than kLongestLine may be cut.
+// The share of one process in an output that several processes share. Lines are written whole, each
+// after the process's prefix. A carriage return ends a piece as a newline does, and the prefix is
+// repeated after it, so that a progress bar keeps it.
+//
+// A line without an end is written by flush(). If another process writes then, that process begins
+// a new line. When the end of the first line comes, that line is shown again as a whole. Lines of
+// more than kLongestLine may be cut.
 
 #include <cstddef>
 #include <string>
@@ -14,11 +16,11 @@
 
 namespace logtee {
 
-// Where the last writer of an output has left it.
+// The position where the last writer of an output has left it.
 struct Cursor {
-  int owner = -1;         // who has written last
-  bool open = false;      // in the middle of a line
-  bool returned = false;  // at the begin of a line that has text, behind '\r'
+  int owner = -1;         // id of the last writer
+  bool open = false;      // the output ends within a line
+  bool returned = false;  // the output ends behind '\r', at the start of a line that has text
 };
 
 class Lines {
@@ -29,19 +31,19 @@ class Lines {
 
   void add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor);
   void flush(StdoutMirror& mirror, Cursor& cursor);
-  // There is text without an end that was not shown.
+  // Returns true if there is text without an end that was not shown.
   [[nodiscard]] bool waiting() const { return line_.size() > shown_; }
-  // That text is a bar which is drawn anew again and again, not a line.
+  // Returns true if that text is a progress bar, which is drawn again and again, not a line.
   [[nodiscard]] bool draws() const { return draws_; }
 
  private:
-  // A piece, with its end if it has one.
+  // Writes a piece, with its end if it has one.
   void put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor);
 
   int id_;
   std::string prefix_;
-  std::string line_;       // without an end,
-  std::size_t shown_ = 0;  // so much of which was shown
+  std::string line_;       // text without an end
+  std::size_t shown_ = 0;  // bytes of line_ that were shown
   bool draws_ = false;
 };
 

@@ -26,12 +26,12 @@ LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_
 
 std::string LogFile::open() {
   if (fd_.valid()) return {};
-  // Of a FIFO or a terminal nobody is waited for.
+  // sys::open_to_append() does not wait for the reader of a FIFO or for a terminal.
   auto opened = sys::open_to_append(path_, kMode, rule_.job_user);
   if (!opened) return to_line(opened.error());
   fd_ = std::move(*opened);
   struct stat status{};
-  // What is no regular file, as /dev/null, has no size to be kept to.
+  // A file that is not regular, such as /dev/null, has no size to limit.
   if (::fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) rotates_ = false;
   size_ = S_ISREG(status.st_mode) ? status.st_size : 0;
   return {};
@@ -45,7 +45,7 @@ void LogFile::write(std::string_view bytes, std::int64_t now_ms) {
     if (rule_.max_bytes > 0 && rotates_) {
       const std::int64_t room = rule_.max_bytes - size_;
       if (std::cmp_greater(bytes.size(), room)) {
-        // At the end of a line, where there is one.
+        // Cut at the end of a line if possible.
         const std::size_t most = room > 0 ? static_cast<std::size_t>(room) : 0;
         part = bytes.substr(0, most).rfind('\n') + 1;
         if (part == 0 && !(at_line_start_ && size_ > 0)) part = most;
@@ -78,7 +78,7 @@ void LogFile::append(std::string_view bytes, std::int64_t now_ms) {
   const std::size_t done = write_all(bytes);
   if (done == bytes.size()) return;
   const int error = errno;
-  // On a file system that was away the old description may stay dead.
+  // After an outage of the file system the open descriptor may remain unusable.
   if (error != ENOSPC && error != EDQUOT) fd_.reset();
   give_up(bytes.substr(done), "writing the log file: " + path_ + ": " + sys::errno_text(error),
           now_ms);
@@ -92,7 +92,7 @@ void LogFile::give_up(std::string_view bytes, const std::string& why, std::int64
   retry_ms_ = now_ms + kRetryMs;
 }
 
-// The note first: where there is no room for it there is none for more.
+// Writes the note first: without room for it there is no room for more.
 bool LogFile::try_again(std::int64_t now_ms) {
   retry_ms_ = now_ms + kRetryMs;
   if (!open().empty()) return false;
@@ -125,7 +125,7 @@ envgen::Status LogFile::move_away() const {
           return envgen::fail("beginning a new log file", path_, sys::errno_text(error), "");
         };
         struct stat there{};
-        // Another one by now, or none: ours is out of the way already.
+        // The file was replaced or deleted, so there is nothing to move aside.
         if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
             there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
           return envgen::Status();

@@ -1,7 +1,8 @@
 #pragma once
-// A process's log file as the tee writes it: appended to, begun anew at a size, and never a reason
-// to stop. What cannot be written (a full disk, a directory that is gone) is given up and counted,
-// and tried again with what comes a second later; the file then says how much is missing.
+// The log file of a process, as the tee writes it: appended to, and rotated at a size. An error (a
+// full disk, a deleted directory) never stops the tee. Output that cannot be written is lost and
+// counted. A second later the tee tries again with new output; the file then says how many bytes
+// are missing.
 
 #include <cstdint>
 #include <string>
@@ -15,30 +16,33 @@
 namespace logtee {
 
 struct LogRule {
-  std::int64_t max_bytes = 0;                  // 0 = it grows
-  int keep = 0;                                // so many old ones stay: PATH.1 is the youngest
-  const envgen::Identity* job_user = nullptr;  // where it is another user; outlives the file
-  LostCount* lost_count = nullptr;             // what is lost is counted there too
+  std::int64_t max_bytes = 0;  // 0 = no limit
+  int keep = 0;                // number of old files to keep: PATH.1 is the newest
+  // The job's user, if it is a different user; must outlive the file.
+  const envgen::Identity* job_user = nullptr;
+  LostCount* lost_count = nullptr;  // also counts what is lost here; may be nullptr
 };
 
 class LogFile {
  public:
   LogFile(std::string path, LogRule rule);
 
-  // Opens it, or makes it; why not, where that cannot be done. Not needed before write().
+  // Opens or creates the file. Returns the reason if that fails, "" otherwise. Not needed before
+  // write().
   std::string open();
-  // Blocks as a write to a regular file does; where it is none, what is not taken is lost.
+  // Blocks as a write to a regular file does. Any other file never blocks it: bytes that the file
+  // does not take are lost.
   void write(std::string_view bytes, std::int64_t now_ms);
-  // At the end: what the file has no room to say itself.
+  // Logs the losses that the file itself has no room to report. Call it at the end.
   void say_lost() const;
-  // That could not be written so far.
+  // Returns the number of bytes that could not be written so far.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
   [[nodiscard]] envgen::Status move_away() const;
   void rotate(std::int64_t now_ms);
   void append(std::string_view bytes, std::int64_t now_ms);
-  // How much was written; less than all with errno.
+  // Returns the number of bytes written; if that is less than all, errno is set.
   std::size_t write_all(std::string_view bytes);
   bool try_again(std::int64_t now_ms);
   void give_up(std::string_view bytes, const std::string& why, std::int64_t now_ms);
@@ -49,10 +53,10 @@ class LogFile {
   sys::Fd fd_;
   std::int64_t size_ = 0;
   bool at_line_start_ = true;
-  bool rotates_ = true;  // false: it was tried in vain
+  bool rotates_ = true;  // false: not a regular file, or a rotation failed
   std::uint64_t lost_ = 0;
-  std::uint64_t unsaid_ = 0;   // of lost_, in the file
-  std::int64_t retry_ms_ = 0;  // 0: all is well
+  std::uint64_t unsaid_ = 0;   // part of lost_ that the file does not report yet
+  std::int64_t retry_ms_ = 0;  // 0: no error
 };
 
 }  // namespace logtee

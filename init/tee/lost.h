@@ -1,7 +1,7 @@
 #pragma once
-// How many lines of the job's output were lost on its way to its readers, and whether stderr stands
-// within a line, in memory that PID 1 maps once: all tees write to it, one after the other and
-// those that end beside a new one.
+// The count of output lines that were lost before they reached their readers, and whether stderr is
+// within a line. Both are in memory that PID 1 maps once. All tees write to it: one after the
+// other, and also a tee that still ends beside a new one.
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace logtee {
 
-// Ends of lines.
+// A count of lost lines, by their newlines.
 class LostCount {
  public:
   void add(std::string_view gone);
@@ -21,15 +21,16 @@ class LostCount {
 };
 
 struct Lost {
-  LostCount out;  // on our stdout
+  LostCount out;  // lost on trainit's stdout
   LostCount err;
-  LostCount files;  // that could not be written
-  // The last byte that a tee wrote to our stderr does not end a line: sys::log ends it.
+  LostCount files;  // could not be written to log files
+  // true: the last byte that a tee wrote to trainit's stderr does not end a line, so sys::log ends
+  // it.
   std::atomic<bool> inside_line{false};
 
   [[nodiscard]] std::uint64_t lines() const { return out.lines() + err.lines() + files.lines(); }
 
-  // Shared with the children that are forked later; nullptr where there is no memory for it.
+  // Allocates memory that children forked later share; nullptr if that fails.
   static std::shared_ptr<Lost> make();
 };
 

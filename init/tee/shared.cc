@@ -14,12 +14,12 @@
 namespace logtee {
 namespace {
 
-// A writer that was stopped half-way keeps nobody: what is read then may be torn.
+// Limit of retries, because a stopped writer must not block a reader. The text may then be torn.
 constexpr int kMaxTries = 100;
 
 }  // namespace
 
-// The sequence is odd while the rest, or the ring, changes.
+// The view of one stream. `sequence` is odd while the rest, or the ring, changes.
 struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
   std::atomic<bool> used{false};
@@ -29,18 +29,19 @@ struct Shared::Board {
   std::atomic<std::int64_t> last_ms{0};
   struct Mark {
     std::atomic<std::int64_t> ms{0};
-    std::atomic<std::uint64_t> before{0};  // bytes that had come then
+    std::atomic<std::uint64_t> before{0};  // bytes that had come before
   };
   std::array<Mark, kMarks> marks = {};
-  std::atomic<std::uint32_t> mark{0};  // the last one
+  std::atomic<std::uint32_t> mark{0};  // index of the last mark
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 namespace {
 
-// Apart from one another, so that a ring nobody has written to takes no memory.
+// Returns the size of all boards, rounded up. An unused ring shares no page with them, so that it
+// takes no memory.
 std::size_t boards_size(std::size_t count, std::size_t board) {
-  constexpr std::size_t kAlign = 64U << 10;  // the largest page there is
+  constexpr std::size_t kAlign = 64U << 10;  // the largest page size
   return (std::max<std::size_t>(2 * count * board, 1) + kAlign - 1) / kAlign * kAlign;
 }
 
@@ -106,7 +107,7 @@ std::string Shared::output_tail(std::size_t process) const {
   constexpr std::size_t kHalf = kRingBytes / 2;
   const std::size_t outs = std::min(out.size(), std::max(kHalf, kRingBytes - err.size()));
   const std::size_t errs = std::min(err.size(), kRingBytes - outs);
-  // Whole lines: where the fresh part begins in the middle of one, that is fresh.
+  // Cut at line ends: if the fresh part begins within a line, the whole line counts as fresh.
   const bool has_old = last_ms > kTogetherMs && all.fresh < err.size();
   const std::size_t end = has_old ? err.rfind('\n', err.size() - all.fresh - 1) : err.npos;
   const std::size_t behind = end == err.npos ? errs : std::min(err.size() - end - 1, errs);
@@ -122,7 +123,7 @@ std::string Shared::read_ring(std::size_t process, Stream stream, std::uint64_t&
   for (int i = 0; i < kMaxTries; ++i) {
     const std::uint32_t before = one->sequence.load(std::memory_order_acquire);
     total = one->bytes.load(std::memory_order_relaxed);
-    // No more than was written: reading the rest would take memory too.
+    // Read no more than was written: reading the rest would take memory too.
     if (total <= kRingBytes) {
       tail.assign(bytes, static_cast<std::size_t>(total));
     } else {
@@ -151,7 +152,7 @@ Tail Shared::output_tail(std::size_t process, Stream stream, std::int64_t since_
   Tail tail{.text = read_ring(process, stream, total)};
   const Board* one = board(process, stream);
   if (one == nullptr) return tail;
-  std::uint64_t before = total;  // bytes that came before then
+  std::uint64_t before = total;  // bytes that came before since_ms
   for (const Board::Mark& mark : one->marks) {
     const std::int64_t ms = mark.ms.load(std::memory_order_acquire);
     if (ms == 0 || ms + kMarkMs <= since_ms) continue;

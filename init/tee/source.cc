@@ -16,10 +16,11 @@
 namespace logtee {
 namespace {
 
-// As much as an unprivileged user may have without being asked: fewer switches between the two.
+// A size that an unprivileged user can have. A large pipe means fewer switches between process and
+// tee.
 constexpr int kPipeBytes = 256 << 10;
 
-// By number where the kernel, or gVisor's, does not know how to open it by its master.
+// Opens the slave; by its number if the kernel, or gVisor's, cannot open it by its master.
 int open_slave(int master) {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_CLOEXEC;
   int locked = 0;
@@ -42,7 +43,7 @@ envgen::Result<Source> open_pipe() {
                         "raise the limit on open files (ulimit -n)");
   }
   Source source{sys::Fd(ends[0]), sys::Fd(ends[1])};
-  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // it is as good without
+  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // best effort
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return source;
 }

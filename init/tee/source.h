@@ -1,7 +1,7 @@
 #pragma once
-// The two ends of a stream between a process and the tee: a pipe, or a pseudo-terminal where the
-// stream that it stands for is one, so that the process goes on colouring and drawing its bars. The
-// bytes come out as they went in: the terminal that they are copied to adds its own '\r'.
+// The two ends of a stream between a process and the tee. The stream is a pipe, or a
+// pseudo-terminal if it replaces a terminal, so that the process continues to use colours and to
+// draw its bars. The bytes are not changed: the terminal that they are copied to adds its own '\r'.
 
 #include "base/result.h"
 #include "init/sys/fd.h"
@@ -9,19 +9,22 @@
 namespace logtee {
 
 struct Source {
-  sys::Fd read_end;   // non-blocking, which the writers do not notice
-  sys::Fd write_end;  // to be closed when the process has it: only then has the stream an end
+  sys::Fd read_end;  // non-blocking, which the writers do not notice
+  // Close it when the process has it: only then does the stream have an end.
+  sys::Fd write_end;
   bool terminal = false;
 };
 
 envgen::Result<Source> open_pipe();
-// With the settings and the size of `like`; a pipe where no pseudo-terminal can be had.
+// Opens a pseudo-terminal with the settings and the size of `like`; a pipe if there is no
+// pseudo-terminal.
 envgen::Result<Source> open_terminal(int like);
 
-// Gives a pseudo-terminal the size of `like`, another terminal; false: it had it.
+// Gives a pseudo-terminal the size of `like`, another terminal. Returns false if it already had
+// that size or on an error.
 bool resize(int master, int like);
 
-// Whether both lead to the same place.
+// Returns true if both lead to the same file.
 bool same_file(int one, int other);
 
 }  // namespace logtee

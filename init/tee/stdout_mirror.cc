@@ -9,7 +9,7 @@
 namespace logtee {
 namespace {
 
-constexpr std::size_t kFull = StdoutMirror::kMaxKept / 2;  // then the job is held up,
+constexpr std::size_t kFull = StdoutMirror::kMaxKept / 2;  // above this the job is blocked,
 constexpr std::size_t kCalm = StdoutMirror::kMaxKept / 4;  // until no more than this is left
 constexpr std::size_t kFlushAt = StdoutMirror::kMaxKept / 8;
 constexpr std::size_t kDropAtOnce = 64U << 10;
@@ -25,7 +25,7 @@ std::size_t StdoutMirror::write(std::string_view bytes) {
       continue;
     }
     if (count < 0 && errno == EAGAIN) break;
-    // A file on a full disk: what comes later may find room.
+    // The disk is full: later output may find room.
     full_ = count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
     gone_ = !full_;
   }
@@ -39,7 +39,7 @@ void StdoutMirror::set_at_line_start(bool at_line_start) {
   if (inside_ != nullptr) *inside_ = !at_line_start;
 }
 
-// In front of what comes behind the gap.
+// Puts the note about a gap before the bytes that follow the gap.
 void StdoutMirror::note_gap() {
   front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
            " bytes of output ";
@@ -112,7 +112,8 @@ void StdoutMirror::give_up_rest() {
   count_lost(std::string_view(queue_).substr(head_));
 }
 
-// To be told where there is room again; a note that did not fit is written anew then.
+// Drops everything, to report it when there is room again. A note that did not fit is written again
+// then.
 void StdoutMirror::drop_all() {
   const std::uint64_t before = dropped_;
   give_up_rest();
@@ -123,7 +124,8 @@ void StdoutMirror::drop_all() {
   head_ = 0;
 }
 
-// Whole lines, the oldest first; what is left of a line that has begun to go out goes before.
+// Drops whole lines, the oldest first. The rest of a line that was partly written is kept and goes
+// first.
 void StdoutMirror::make_room(std::size_t size) {
   std::size_t begin = head_;
   if (front_.empty() && unsaid_ == 0 && !at_line_start_) {
@@ -154,7 +156,8 @@ std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
     return 0;
   }
   if (patience_ms_ > 0 && now_ms >= patience_ends_ms()) {
-    // A pipe takes more only where a page of it is free, and a slow reader may have read less.
+    // A pipe takes more only if one of its pages is free, so a slow reader may have read less than
+    // a page.
     const auto unread = writer_.unread();
     const bool less = unread && unread_then_ && *unread < *unread_then_;
     unread_then_ = unread;

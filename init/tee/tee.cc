@@ -25,18 +25,22 @@ namespace logtee {
 namespace {
 
 constexpr std::size_t kReadBytes = 128U << 10;
-// From there on what is to be shown as it comes is taken without a copy. A pipe has few places for
-// what is taken so, however short it is: lines would fill it that a write puts together.
+// If a read has at least this size, the kernel passes the next one to the output without a copy. A
+// pipe has few slots for such pages, even for short ones. Lines would fill the slots; a write packs
+// them.
 constexpr std::size_t kBulkBytes = 32U << 10;
-// A line without an end is shown after this time: somebody may wait for an answer, or want to know
-// where it hangs. What writes in the meantime tears no line; a bar is not torn by anything.
+// A line without an end is shown after this time. It may be a prompt, or show where a process
+// hangs. Output that comes in the meantime tears no line. A bar cannot be torn.
 constexpr std::int64_t kPartialMs = 5000;
 constexpr std::int64_t kBarMs = 100;
-// Where the terminal's own group alone is told of a new size, we see it here.
+// The interval of size checks. A new size may be signalled only to the terminal's own process
+// group, so the tee checks the size when it shows output.
 constexpr std::int64_t kResizeMs = 100;
-// For the tee of the last incarnation to have written its files; the readers of ours may keep it.
+// The time for the previous tee to write its files. Readers of trainit's stdout may keep it for
+// longer.
 constexpr std::int64_t kBeforeMs = 2000;
-// What a stream has at most behind its end: its pipe. Those who inherited it may go on for ever.
+// Limit of what is read from a stream after its end: the size of a pipe. Processes that inherited
+// the stream may write for ever.
 constexpr std::size_t kMaxRest = 1U << 20;
 
 struct Input {
@@ -46,13 +50,15 @@ struct Input {
   LogFile* log = nullptr;
   StdoutMirror* mirror = nullptr;
   Cursor* cursor = nullptr;
-  std::optional<Lines> lines = {};  // none: the copy is of the bytes as they come
+  std::optional<Lines> lines = {};  // nullopt: bytes are copied as they come
   std::int64_t partial_since_ms = 0;
-  bool held = false;  // by the reader: the end of its line may have been written long ago
+  // Blocked by the reader. The end of the partial line may have been written long ago.
+  bool held = false;
   bool terminal = false;
   std::int64_t sized_ms = 0;
-  bool bulk = false;       // the last read brought much
-  std::size_t passed = 0;  // of what its pipe holds, these are on our stdout or stderr already
+  bool bulk = false;  // the last read was large
+  // Bytes in the pipe that are already on trainit's stdout or stderr.
+  std::size_t passed = 0;
 
   [[nodiscard]] std::int64_t partial_until_ms() const {
     return partial_since_ms + (lines->draws() ? kBarMs : kPartialMs);
@@ -71,9 +77,9 @@ class Tee {
   [[nodiscard]] int timeout_ms(bool out_held, bool err_held) const;
   void hear();
   void set_patience(std::int64_t patience_ms);
-  // The tee before has ended.
+  // Begins to write when the previous tee has ended.
   void begin_echo();
-  // False: there is nothing now.
+  // Returns false if there is nothing to read now.
   bool read(Input& input);
   void close(Input& input);
   void show(Input& input, std::string_view bytes);
@@ -87,7 +93,7 @@ class Tee {
   const Scan& scan_;
   std::vector<std::unique_ptr<LogFile>> logs_;
   StdoutMirror out_;
-  std::unique_ptr<StdoutMirror> err_;  // none: it is the same place
+  std::unique_ptr<StdoutMirror> err_;  // nullptr: the same file as stdout
   Cursor out_cursor_;
   Cursor err_cursor_;
   std::vector<Input> inputs_;
@@ -95,7 +101,7 @@ class Tee {
   int life_;
   int before_;
   std::int64_t patience_ms_;
-  bool out_said_ = false;  // that it is given up
+  bool out_said_ = false;  // the time-out of stdout was logged
   bool err_said_ = false;
   bool ending_ = false;
   std::optional<std::int64_t> end_by_ms_ = {};
@@ -240,7 +246,7 @@ void Tee::wait() {
     if (held != input.held) shared_.hold(input.process, input.stream, held && input.fd >= 0);
     const bool goes_on = std::exchange(input.held, held) && !held;
     if (goes_on && input.partial_since_ms != 0) input.partial_since_ms = now_ms_;
-    // What the dead have left is read in any case: it may say why they died.
+    // Poll for POLLHUP in any case: what a dead process has left may say why it died.
     polled_.push_back({input.fd, static_cast<short>(held ? 0 : POLLIN), 0});
   }
   const int count = ::poll(polled_.data(), polled_.size(), timeout_ms(out_held, err_held));
@@ -271,9 +277,9 @@ bool Tee::read(Input& input) {
   const std::string_view bytes(room.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   shared_.add(input.process, input.stream, bytes, now_ms_);
   if (bytes.empty()) {
-    // EFAULT: there was no memory for the page that it goes to.
+    // EFAULT: there was no memory for the page of the ring.
     if (size < 0 && (error == EAGAIN || error == EFAULT)) return false;
-    close(input);  // a terminal whose last user has gone says EIO
+    close(input);  // a terminal without users reports EIO
     return false;
   }
   if (input.log != nullptr) input.log->write(bytes, now_ms_);
@@ -309,7 +315,7 @@ void Tee::show(Input& input, std::string_view bytes) {
   if (!input.lines->waiting()) {
     input.partial_since_ms = 0;
   } else if (input.partial_since_ms == 0 || bytes.contains('\n')) {
-    input.partial_since_ms = now_ms_;  // another line than the one that waited
+    input.partial_since_ms = now_ms_;  // the line that waited has ended, a new one waits
   }
 }
 
@@ -323,7 +329,8 @@ void Tee::flush_partial(bool all) {
   }
 }
 
-// The processes are gone; what others have inherited of a stream is left to its fate.
+// Reads the rest of the streams after the processes have ended. Processes that inherited a stream
+// may write more, which is lost.
 void Tee::take_the_rest() {
   const std::int64_t deadline_ms = sys::monotonic_ms() + kIdleEndMs;
   for (Input& input : inputs_) {

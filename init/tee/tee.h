@@ -1,10 +1,11 @@
 #pragma once
-// The tee: a process of its own that reads what a node's processes print and writes it to their log
-// files and to our stdout and stderr. Its duties in this order: lose nothing for a file, lose
-// nothing for a reader that reads, hold no process up for longer than the patience, then the copy's
-// looks. It decides nothing and ends by the end of its streams, or as it is told by the pipe of its
-// life, not by signals, which it has blocked. When it is killed another one goes on with the same
-// streams: PID 1 holds them, and never reads them.
+// The tee: a separate process that reads what a node's processes print. The tee writes that to
+// their log files and to trainit's stdout and stderr. Its duties, by priority: no loss in a file,
+// no loss for a reader that reads, no block of a process beyond `patience_ms`, a readable copy.
+//
+// The tee decides nothing. It ends when its streams end, or by an order through its pipe from PID 1
+// (Work::life). All signals are blocked. If the tee is killed, another tee continues with the same
+// streams, because PID 1 holds them and never reads them.
 
 #include <array>
 #include <cstddef>
@@ -25,35 +26,41 @@ namespace logtee {
 // The output of one process.
 struct Feed {
   std::string log = {};  // "" = no file
-  bool echo = false;     // to our stdout and stderr; also without, where there can be no such file
+  // true: copied to trainit's stdout and stderr. Also done if the log file cannot be opened.
+  bool echo = false;
   std::string prefix = {};
-  std::array<int, 2> fds{-1, -1};  // by Stream, non-blocking; -1: there is none, or no more
+  // Descriptors by Stream, non-blocking; -1: no such stream, or it has ended.
+  std::array<int, 2> fds{-1, -1};
 };
 
 struct Work {
-  std::vector<Feed> feeds;  // by the index in Shared
+  std::vector<Feed> feeds;  // ordered as the processes in Shared
   std::int64_t log_max_bytes = 0;
   int log_keep = 0;
-  std::int64_t patience_ms = 0;  // how long a reader of ours that reads nothing holds processes up
-  std::optional<envgen::Identity> job_user = {};  // where it is another user than ours
-  std::shared_ptr<Lost> lost = {};  // what is lost is counted there; nullptr: it is not
-  int life = -1;    // bytes of Told; at its end what is there is taken, and soon that is all
-  int before = -1;  // of the tee of the last incarnation, which writes first; -1: there was none
+  // How long a reader of trainit's output that reads nothing can block processes.
+  std::int64_t patience_ms = 0;
+  // The job's user, if it is a different user than trainit's.
+  std::optional<envgen::Identity> job_user = {};
+  std::shared_ptr<Lost> lost = {};  // counts what is lost; may be nullptr
+  // Pipe with bytes of Told. When it is closed, the tee reads what is left and soon ends.
+  int life = -1;
+  // Pipe of the tee of the last incarnation, which writes first; -1: no such tee.
+  int before = -1;
 };
 
-// What PID 1 tells it while it lives.
+// Orders of PID 1 to the tee.
 enum class Told : char {
-  kStop = 's',  // the processes are to end: the patience is over after kIdleEndMs
-  kEnd = 'e',   // they have: what is there is taken and written, with all the patience
+  kStop = 's',  // the processes are about to end: the time-out is at most kIdleEndMs
+  kEnd = 'e',   // the processes have ended: the rest is read and written, with the full time-out
 };
 
-// What is to be told of a process's output, behind the writing.
+// Called with each part of a process's output, after it was written.
 using Scan = std::function<void(std::size_t process, Stream stream, std::string_view bytes)>;
 
-// The tee's body; its exit code.
+// Runs the tee until it ends. Returns its exit code.
 int run(const Work& work, Shared& shared, const Scan& scan);
 
-// How long the end may take where the life is at its end: while nothing is read, and in all.
+// The time for the end after Work::life is closed: while nothing is read, and as a whole.
 inline constexpr std::int64_t kIdleEndMs = 1000;
 inline constexpr std::int64_t kLongestEndMs = 5000;
 

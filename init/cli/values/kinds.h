@@ -1,6 +1,6 @@
 #pragma once
-// The kinds of values that options take: what one accepts, in words, and how its text is read. The
-// words of a list stand in one place (words.h), from which they are both read and told.
+// The kinds of values that options take: the description of a value, and the function that reads
+// it. The words of a list are only in words.h, for both uses.
 
 #include <array>
 #include <climits>
@@ -19,11 +19,11 @@ using WordList = std::vector<std::string_view>;
 
 template <class T>
 struct Kind {
-  const char* accepts;  // "a duration such as 8s", behind "give"
+  const char* accepts;  // "a duration such as 8s", after "give"
   Parsed<T> (*parse)(std::string_view text);
-  std::string (*list)() = nullptr;  // the rest of `accepts`, where a table has it
-  WordList (*words)() = nullptr;    // all that it takes, where that is words; told behind `accepts`
-  bool many = false;                // several of them, with commas between
+  std::string (*list)() = nullptr;  // the rest of `accepts`, from a table
+  WordList (*words)() = nullptr;    // all values, if they are words; shown after `accepts`
+  bool many = false;                // a list with commas is accepted
 };
 
 inline constexpr Kind<bool> kSwitch = {"1 or 0", parse_switch};
@@ -41,7 +41,7 @@ template <std::int64_t kMin, std::int64_t kMax>
 inline constexpr Kind<std::int64_t> kNumber = {
     "", [](std::string_view text) { return parse_number(text, kMin, kMax); },
     [] { return number_text(kMin, kMax); }};
-// What a job fits into, many times over.
+// An upper limit far above the size of any job.
 inline constexpr int kMaxCount = 1'000'000;
 inline constexpr Kind<std::int64_t> kExitCode = kNumber<0, 255>;
 inline constexpr Kind<std::int64_t> kPositive = kNumber<1, kMaxCount>;
@@ -111,13 +111,13 @@ inline constexpr Kind<copy::Owner> kOwner = {"two numbers, UID:GID", parse_owner
 inline constexpr Kind<envgen::HostfileDialect> kDialect = {
     "", parse_dialect, nullptr, [] { return list_of(envgen::kHostfileDialects); }};
 
-// A word out of a short list.
+// A word of a short list, with its meaning.
 template <class T>
 struct Word {
   std::string_view word;
   T meaning;
 };
-// The words alone.
+// The words without their meanings.
 template <const auto& kWords>
 inline constexpr auto kListed = [] {
   std::array<std::string_view, std::size(kWords)> words{};

@@ -25,7 +25,8 @@ using envgen::SignalRule;
 
 constexpr std::int64_t kYearMs = 366LL * 24 * 3600 * 1000;
 
-// The parts of a comma list; false at the first that `take` refuses, and for an empty list.
+// Calls `take` for each part of a comma list. Returns false at the first part that `take` refuses,
+// and for an empty list.
 template <class Take>
 bool each_part(std::string_view list, Take take) {
   while (true) {
@@ -36,7 +37,7 @@ bool each_part(std::string_view list, Take take) {
   }
 }
 
-// "1-3" or "7"
+// Reads "1-3" or "7".
 std::optional<envgen::CodeRange> parse_codes(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto first = parse_number(text.substr(0, dash), 0, exit_code::kMax);
@@ -55,7 +56,7 @@ Parsed<HookEvent> parse_event(std::string_view text) {
   return static_cast<HookEvent>(found - envgen::kHookEventNames.begin());
 }
 
-// What stands behind "USR1=".
+// Reads the text after "USR1=".
 Parsed<SignalRule> parse_signal_target(int from, std::string_view text) {
   constexpr std::string_view kFile = "file:";
   SignalRule rule{.from = from};
@@ -192,7 +193,7 @@ Parsed<std::vector<std::string>> parse_checks(std::string_view text) {
 }
 
 Parsed<copy::Owner> parse_owner(std::string_view text) {
-  constexpr std::int64_t kMaxId = UINT32_MAX - 1;  // the next one leaves a file's as it is
+  constexpr std::int64_t kMaxId = UINT32_MAX - 1;  // UINT32_MAX means "unchanged"
   const std::size_t colon = std::min(text.find(':'), text.size());
   const auto uid = parse_number(text.substr(0, colon), 0, kMaxId);
   const auto gid = parse_number(text.substr(std::min(colon + 1, text.size())), 0, kMaxId);
@@ -263,7 +264,7 @@ bool is_module(std::string_view text) {
   }
 }
 
-// Each part as it stands; refused is the first that is not good.
+// Reads a list of names without changing them. The error has the first name that is not valid.
 template <typename IsGood>
 Parsed<std::vector<std::string>> parse_names(std::string_view text, IsGood is_good,
                                              const char* kind) {

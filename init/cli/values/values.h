@@ -1,5 +1,5 @@
 #pragma once
-// What a text on the command line means: a value, or why it is none.
+// Functions that convert a text of the command line to a value, or return why it is not valid.
 
 #include <cstdint>
 #include <expected>
@@ -18,8 +18,8 @@ namespace cli {
 
 using envgen::concat;
 
-// A value, or what is wrong with the text: `"TREM" is no signal`; "" where there is no more to say
-// than that it is none.
+// A value, or the fault of the text: `"TREM" is no signal`. The fault is "" if it is only that the
+// text is not such a value.
 template <class T>
 using Parsed = std::expected<T, std::string>;
 
@@ -27,70 +27,70 @@ inline std::unexpected<std::string> refused(std::string why = {}) {
   return std::unexpected(std::move(why));
 }
 
-// "500ms", "8s", "30m", "2h", "1d", "8" (seconds); at most a year.
+// Reads "500ms", "8s", "30m", "2h", "1d" or "8" (seconds), at most 366 days.
 Parsed<std::int64_t> parse_duration_ms(std::string_view text);
-// envgen::kNoHealth for 0.
+// Reads a duration. The result for 0 is envgen::kNoHealth.
 Parsed<std::int64_t> parse_health_interval(std::string_view text);
-// A duration, but for 0.
+// Reads a duration above 0.
 Parsed<std::int64_t> parse_time_ms(std::string_view text);
 Parsed<std::int64_t> parse_number(std::string_view text, std::int64_t least, std::int64_t most);
-// "4096", "64k", "100m", "2g", "1t" (powers of 1024), at least `least`; 0.
+// Reads "4096", "64k", "100m", "2g" or "1t" (powers of 1024), at least `least`, or 0.
 Parsed<std::int64_t> parse_size(std::string_view text, std::int64_t least);
-// "10g", "500m" or "5%": nothing of the other kind is asked for then.
+// Reads "10g", "500m" or "5%". The result sets only a size or only a percentage.
 Parsed<envgen::Headroom> parse_headroom(std::string_view text);
-// "0.8", in parts per million; above 0, up to 100.
+// Reads "0.8" as parts per million. The range is above 0, up to 100.
 Parsed<std::int64_t> parse_ratio(std::string_view text);
 Parsed<bool> parse_switch(std::string_view text);
-Parsed<bool> parse_off(std::string_view text);  // of a switch that turns something off
-// Anything but an empty text.
+Parsed<bool> parse_off(std::string_view text);  // a switch that turns something off
+// Reads any text that is not empty.
 Parsed<std::string> parse_text(std::string_view text);
 Parsed<std::string> parse_platform(std::string_view text);
 Parsed<std::string> parse_framework(std::string_view text);
-// An absolute path, but for "/"; without slashes at its end.
+// Reads an absolute path except "/". Slashes at its end are removed.
 Parsed<std::string> parse_absolute(std::string_view text);
 Parsed<std::string> parse_perf_text(std::string_view text);
 Parsed<std::vector<std::string>> parse_progress(std::string_view text);
-// "1", "0" or a command line.
+// Reads "1", "0" or a command line.
 Parsed<std::string> parse_terminal(std::string_view text);
 Parsed<std::string> parse_health_checks(std::string_view text);
 Parsed<std::vector<std::string>> parse_checks(std::string_view text);
-// Of Python, by their dotted names; "auto" stands alone.
+// Reads dotted names of Python modules. "auto" must be the only one.
 Parsed<std::vector<std::string>> parse_modules(std::string_view text);
-// Names; a '*' at the end of one stands for any rest.
+// Reads names. A '*' at the end of a name matches any rest.
 Parsed<std::vector<std::string>> parse_variables(std::string_view text);
-// One that may be repeated; newline-separated in its variable.
+// Reads a value that can be repeated. In a variable, newlines separate the values.
 Parsed<std::vector<std::string>> parse_lines(std::string_view text);
 Parsed<copy::Owner> parse_owner(std::string_view text);  // "1000:1000"
 Parsed<envgen::HostfileDialect> parse_dialect(std::string_view text);
 Parsed<std::uint32_t> parse_umask(std::string_view text);
 Parsed<int> parse_signal(std::string_view text);
-// "USR1", and 0 for "none". Not KILL nor STOP, which no process can answer.
+// Reads "USR1"; "none" is 0. KILL and STOP are refused, because no process can handle them.
 Parsed<int> parse_signal_or_none(std::string_view text);
-// "INT@10s,QUIT@20s", in the order of time.
+// Reads "INT@10s,QUIT@20s", in the order of time.
 Parsed<std::vector<envgen::EscalationStep>> parse_escalation(std::string_view text);
-// "143=0,1-3=75"
+// Reads "143=0,1-3=75".
 Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text);
-// "1-2,126"
+// Reads "1-2,126".
 Parsed<std::vector<envgen::CodeRange>> parse_code_ranges(std::string_view text);
-// "TERM=QUIT,INT=forward,USR1=checkpoint,USR2=file:/run/save,HUP=none"
+// Reads "TERM=QUIT,INT=forward,USR1=checkpoint,USR2=file:/run/save,HUP=none".
 Parsed<std::vector<envgen::SignalRule>> parse_signal_map(std::string_view text);
-// "30s" for each event, or "pre-start=10m,on-failure=1m".
+// Reads "30s" for each event, or "pre-start=10m,on-failure=1m".
 Parsed<envgen::HookTimes> parse_hook_times(std::string_view text);
-// "pre-start,post-start" or "none".
+// Reads "pre-start,post-start" or "none".
 Parsed<std::vector<envgen::HookEvent>> parse_fatal_hooks(std::string_view text);
 
-// `fix`, and "; did you mean tee?" where `typed` is near one of `known`.
+// Returns `fix`, with "; did you mean tee?" if `typed` is similar to one of `known`.
 std::string with_guess(std::string fix, std::string_view typed,
                        std::span<const std::string_view> known);
-// "a, b or c"
+// Returns "a, b or c".
 std::string either(std::span<const std::string_view> words);
-// The index of `word`; words.size() where it is not there.
+// Returns the index of `word`, or words.size() if it is not in the list.
 std::size_t place_of(std::string_view word, std::span<const std::string_view> words);
 std::vector<std::string_view> list_of(std::span<const std::string_view> words);
 std::vector<std::string_view> platform_names();
 std::vector<std::string_view> framework_names();
 std::vector<std::string_view> check_names();
-// "a number from 1 to 1000000"
+// Returns "a number from 1 to 1000000".
 std::string number_text(std::int64_t least, std::int64_t most);
 
 }  // namespace cli

@@ -1,5 +1,5 @@
 #pragma once
-// The words of options that take one out of a short list, with their meanings.
+// The words of options that take one word of a short list, with their meanings.
 
 #include "envgen/plan/request.h"
 #include "init/cli/values/kinds.h"
@@ -7,7 +7,7 @@
 
 namespace cli {
 
-// What `trainit report` makes.
+// The output formats of `trainit report`.
 enum class ReportFormat : unsigned char { kText, kHtml, kTrace };
 
 inline constexpr Word<envgen::TorchLauncher> kTorchLaunchers[] = {

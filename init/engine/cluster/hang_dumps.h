@@ -1,7 +1,8 @@
 #pragma once
-// Dumps of flight recorders on their way to node 0: whoever has read the dumps of a node's ranks
-// leaves them in a file for the link's worker, which sends each in a frame ahead of the report with
-// the ranks' places; node 0 keeps those of the last look.
+// The dumps of flight recorders, which each node sends to node 0. A process that has read the dumps
+// of a node's ranks leaves them in a file for the link's worker. The worker sends each dump in a
+// frame before the report with the ranks' places. Node 0 keeps the dumps of the last look, which is
+// one collection of the places of all ranks.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +15,21 @@
 
 namespace engine {
 
-// RUN_DIR/recorder; "" without a run directory.
+// Returns RUN_DIR/recorder, or "" without a run directory.
 std::string recorder_file(const std::string& run_dir);
-// Replaces what an earlier look has left there. A failure is a warning.
+// Replaces the dumps that an earlier look has left there. A failure is a warning.
 void write_dumps(const std::string& path, const std::vector<envgen::RecorderDump>& dumps);
 // Returns the payloads of the frames. Leaves out dumps that are too large for a frame.
 std::vector<std::string> dump_payloads(const std::string& path, std::uint32_t look);
 
 class HangDumps {
  public:
-  // False: damaged. Ignores dumps of an earlier look, and those for which there is no room.
+  // Returns false if `payload` is damaged. Ignores dumps of an earlier look, and dumps for which
+  // there is no room.
   bool add(std::string_view payload);
-  // Returns the dumps of that look.
+  // Returns the dumps of `look`, if that was the last one.
   [[nodiscard]] std::span<const envgen::RecorderDump> of(std::uint32_t look) const;
-  // Forgets all, also which look was the last.
+  // Forgets all dumps, and the number of the last look.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Node 0's comparison of where all nodes' ranks are. Pure.
+// Node 0's comparison of the places where the ranks of all nodes are. Pure.
 
 #include <span>
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace engine {
 
-// `names`: of the nodes, by rank; may be shorter. `dumps`: of all nodes' ranks, as far as there are
-// any. Places that cannot be read are left out.
+// Compares the places in `looks`, and leaves out those that cannot be read. `whole`: every node has
+// sent its places. `names` are the nodes', by rank, and may be fewer. `dumps` are those of all
+// nodes' ranks, if a rank has any.
 lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool whole,
                                   const std::vector<std::string>& names,
                                   std::span<const envgen::RecorderDump> dumps);

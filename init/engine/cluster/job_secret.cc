@@ -29,7 +29,7 @@ std::unexpected<envgen::Error> failed(const std::string& path, int error) {
       error == EACCES ? "let trainit's user read it" : "mount the file there, or name another one");
 }
 
-// Up to one byte more than it may have.
+// Returns the content of `file`, cut after one byte more than the secret may have.
 envgen::Result<std::string> content_of(const sys::Fd& file, const std::string& path) {
   std::string bytes(kMax + 1, '\0');
   std::size_t size = 0;
@@ -43,8 +43,8 @@ envgen::Result<std::string> content_of(const sys::Fd& file, const std::string& p
   return bytes;
 }
 
-// Where a file of root's is read by way of its group, as a Secret is with fsGroup, the group has
-// to be able to.
+// Returns a warning if other users can read the file. If trainit reads a file of root through its
+// group, as a Secret with fsGroup, the group must be able to read it.
 std::string readers_of(const std::string& path, const struct stat& status) {
   const bool by_owner = ::geteuid() == 0 || status.st_uid == ::geteuid();
   if ((status.st_mode & (by_owner ? 044U : 004U)) == 0) return {};
@@ -53,7 +53,7 @@ std::string readers_of(const std::string& path, const struct stat& status) {
 }
 
 envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Identity* job_user) {
-  // As a Secret has it: file -> ..data/file, ..data -> ..2026_11_23.
+  // A mounted Secret consists of links: file -> ..data/file, ..data -> ..2026_11_23.
   auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached) {
     reached.error().what = kWhat;
@@ -82,7 +82,7 @@ envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Ident
     return envgen::fail(kWhat, path, "more than " + std::to_string(kMax) + " bytes",
                         "name the file of the secret, such as head -c 32 /dev/urandom | base64");
   }
-  // Whether an editor or `echo` ended it with a line is no difference.
+  // Newlines at the end, which an editor or `echo` adds, make no difference.
   bytes.erase(bytes.find_last_not_of("\r\n") + 1);
   if (bytes.size() < kMin) {
     return envgen::fail(kWhat, path, std::to_string(bytes.size()) + " bytes, which can be guessed",

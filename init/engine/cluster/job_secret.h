@@ -1,7 +1,7 @@
 #pragma once
-// The secret by which the nodes of a job know each other: the file of --job-secret, else that of
-// --ssh-key. It is read with trainit's rights, so nobody else may decide what it is. May hang on a
-// dead mount: for a child.
+// The secret by which the nodes of a job recognize each other: the file of --job-secret, otherwise
+// that of --ssh-key. trainit reads it with its own rights, so no other user may choose its content.
+// Reading can hang on a dead mount, so only a child does it.
 
 #include <string>
 
@@ -12,12 +12,12 @@
 namespace engine {
 
 struct JobSecret {
-  std::string bytes;    // 16 to 65,536, without the newlines at their end; "" = there is none
-  std::string warning;  // that more can read it than should; why the file of --ssh-key is none
+  std::string bytes;    // 16 to 65,536 bytes, without newlines at their end; "": no secret
+  std::string warning;  // that too many users can read it, or why the file of --ssh-key is not used
 };
 
-// What is wrong with the file of --job-secret is an Error. That of --ssh-key was given for
-// something else: where it cannot be used, there is no secret, and a warning.
+// Returns the secret, or an error if the file of --job-secret cannot be used. The file of --ssh-key
+// has another purpose: if it cannot be used, returns a warning and no secret. Can block.
 envgen::Result<JobSecret> read_job_secret(const envgen::Request& request,
                                           const envgen::Identity* job_user);
 

@@ -11,8 +11,8 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kPauseMs = 1000;
-constexpr std::int64_t kAnswerMs = 25'000;  // a little more than a session waits itself
-constexpr int kFailuresThatAreSaid = 10;    // before that it may be starting
+constexpr std::int64_t kAnswerMs = 25'000;  // a little more than the session's own time-out
+constexpr int kFailuresThatAreSaid = 10;    // the sshd may be starting before that
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void LauncherNotifier::want(std::string_view word, const std::string& argument) 
   if (!deadline_ms_) tell();
 }
 
-// Not before there is somebody to be told, nor after.
+// Starts the child that sends the message, if a main process exists and the machine has not ended.
 void LauncherNotifier::tell() {
   if (pid_ != 0 || wanted_ == told_ || !context_.job.plan.link) return;
   if (context_.machine.phase() == lifecycle::Phase::kExited) return;

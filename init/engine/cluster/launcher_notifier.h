@@ -1,7 +1,8 @@
 #pragma once
-// What the link says of a job's launcher, node 0, told to the sshd of one of its workers (`trainit
-// peer serve`), which is this node's main process: how the job ended, and whether the launcher's
-// node is lost. A child tells it, as PID 1 waits for nobody; again while it is not heard.
+// The notifier of a launcher's worker: it passes on what the link reports about the launcher, node
+// 0. The receiver is the worker's sshd (`trainit peer serve`), which is this node's main process.
+// The messages are how the job ended, and whether node 0 is lost. A child sends them, as PID 1
+// never blocks, and sends them again until the sshd takes them.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +18,7 @@ class LauncherNotifier : public ChildWorker {
  public:
   explicit LauncherNotifier(const WorkerContext& context) : context_(context) {}
 
-  // It has said farewell: the sshd ends with its code. Nothing else is told from then on.
+  // Reports that node 0 has left: the sshd ends with `exit_code`. Later messages are ignored.
   void ended(int exit_code);
   void lost(bool is_lost);
 
@@ -30,8 +31,8 @@ class LauncherNotifier : public ChildWorker {
   void try_later();
 
   const WorkerContext& context_;
-  std::string wanted_;  // the message that it is to have; "" = none
-  std::string told_;    // the one that it has
+  std::string wanted_;  // message that the sshd must get; "": none
+  std::string told_;    // last message that the sshd took
   std::string telling_;
   bool ended_ = false;
   sys::Fd start_pipe_;

@@ -16,8 +16,8 @@ namespace {
 
 using Kind = LinkFrame::Kind;
 
-// A network that is whole again is noticed within two seconds: the kernel repeats the first packet
-// after one, and then after two more.
+// A network that works again is noticed within two seconds: the kernel repeats the first packet
+// after one second, and again after two more.
 constexpr std::int64_t kConnectMs = 2000;
 constexpr std::int64_t kAnswerMs = 10'000;
 
@@ -99,7 +99,7 @@ void LinkAttempt::hear(std::int64_t now_ms) {
   }
 }
 
-// False: this connection is over.
+// Returns false if this connection is over.
 bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
   if (state_ == State::kGreeting && frame.kind == Kind::kGreeting &&
       frame.payload.size() == kLinkNonceBytes && say_hello(frame.payload)) {

@@ -1,6 +1,6 @@
 #pragma once
-// One attempt to have a connection to node 0: at each of its addresses, until one welcomes us.
-// Never waits.
+// One attempt to connect to node 0. It tries each of node 0's addresses until one sends a welcome.
+// Never blocks.
 
 #include <cstdint>
 #include <optional>
@@ -19,23 +19,25 @@ class LinkAttempt {
               std::int64_t now_ms);
 
   enum class State : unsigned char { kConnecting, kGreeting, kWelcoming, kWelcomed, kFailed };
-  // After something came, or the time.
+  // Continues the attempt. Call it when fd() is ready or deadline_ms() has passed.
   State step(std::int64_t now_ms);
 
   [[nodiscard]] State state() const { return state_; }
-  // Node 0 knows from here on that this is our connection, and closes the other one.
+  // True once node 0 can know that this is the node's connection: then node 0 closes the previous
+  // one.
   [[nodiscard]] bool shown() const { return state_ == State::kWelcoming; }
-  [[nodiscard]] const std::string& why() const { return why_; }  // it failed
-  // Node 0, or who answers at its address, has refused this node.
+  [[nodiscard]] const std::string& why() const { return why_; }  // why the attempt failed
+  // True if node 0, or another process at its address, has refused this node.
   [[nodiscard]] bool refused() const { return refused_; }
-  // The refusal is for a difference that can never go; the job ends by it.
+  // True if the refusal is for a difference that stays for ever. ends_job(): the job ends because
+  // of it.
   [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] bool ends_job() const { return ends_job_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }
   [[nodiscard]] short events() const;
   [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
 
-  // kWelcomed: the connection, and what node 0 wants to hear.
+  // In kWelcomed only: the connection, and the interval of heartbeats that node 0 asks for.
   LinkConnection take() { return std::move(connection_); }
   [[nodiscard]] std::int64_t heartbeat_ms() const { return heartbeat_ms_; }
 

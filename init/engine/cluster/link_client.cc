@@ -33,9 +33,9 @@ using lifecycle::NodeReport;
 
 constexpr std::int64_t kFirstPauseMs = 100;
 constexpr std::int64_t kMaxPauseMs = 2000;
-constexpr std::int64_t kDiffersPauseMs = 500;  // several times within node 0's farewell
+constexpr std::int64_t kDiffersPauseMs = 500;  // several attempts while node 0 ends
 constexpr std::int64_t kWarnMs = 30'000;
-// Nodes of an elastic job see another list at different times.
+// The nodes of an elastic job see a changed list at different times.
 constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMaxWaitMs = 10'000;
@@ -57,7 +57,7 @@ class LinkClient {
     if (settings.node0_life != 0) watch_.resume(settings.node0_life, settings.restarts, now());
   }
 
-  // The result: the farewell has been delivered, or none was due.
+  // Returns 0 if the leave message has been delivered or none was due, otherwise 1.
   int run() {
     while (true) {
       attempt_or_warn();
@@ -73,7 +73,8 @@ class LinkClient {
 
  private:
   [[nodiscard]] std::int64_t now() const { return clock_.now_ms(); }
-  // Ten thousand nodes that have lost the same connection do not all come in one moment.
+  // Shortens `ms` by a random part, at most an eighth. Without it, ten thousand nodes that have
+  // lost the same connection would all come in one moment.
   std::int64_t jittered(std::int64_t ms) {
     constexpr std::int64_t kParts = 8;
     const std::int64_t most = std::max<std::int64_t>(ms / kParts, 1);
@@ -83,7 +84,7 @@ class LinkClient {
   // --- Waiting ---
 
   [[nodiscard]] bool silent() const {
-    constexpr std::int64_t kHalves = 5;  // of a heartbeat
+    constexpr std::int64_t kHalves = 5;  // half heartbeats
     return now() - heard_ms_ >= heartbeat_ms_ * kHalves / 2;
   }
 
@@ -106,7 +107,7 @@ class LinkClient {
     return std::max<std::int64_t>(wait_ms, 0);
   }
 
-  // All that can be heard is heard before node 0's silence is looked at.
+  // Handles all that was received before it looks at node 0's silence.
   void turn(std::int64_t planned_ms) {
     const short main_events =
         static_cast<short>(main_.open() && main_.clogged() ? POLLIN | POLLOUT : POLLIN);
@@ -138,7 +139,7 @@ class LinkClient {
 
   void take(NodeReport report) {
     const bool first_farewell = !farewell_ && report.stage == NodeReport::Stage::kEnded;
-    // Another node 0 may come, for the start that this node waits for.
+    // Another process may become node 0, for the start that this node waits for.
     over_ = over_ && report.stage != NodeReport::Stage::kPreparing &&
             report.stage != NodeReport::Stage::kArrived;
     const bool fails = report.failure && !(report_ && report_->failure);
@@ -172,7 +173,7 @@ class LinkClient {
 
   // --- Node 0 ---
 
-  // What node 0 has said before its end is heard, whether it takes any more or not.
+  // Handles all that node 0 sent before its end, even if node 0 takes no more data.
   void hear() {
     const bool takes = main_.flush();
     if (takes && farewell_ && !said_all_ && !main_.clogged()) {
@@ -190,7 +191,7 @@ class LinkClient {
     while ((next = main_.next(frame)) == LinkConnection::Next::kFrame) {
       heard_ms_ = now();
       watch_.heard(now());
-      if (attempt_ && !attempt_->shown()) attempt_.reset();  // the old one does
+      if (attempt_ && !attempt_->shown()) attempt_.reset();  // the old connection works
       if (!hear_frame(frame)) return closed();
     }
     if (next == LinkConnection::Next::kStranger) closed();
@@ -201,7 +202,8 @@ class LinkClient {
       case Kind::kHeartbeat:
         return true;
       case Kind::kPing:
-        // That nobody takes it is seen by the connection's end, behind what was said before.
+        // A failed send needs no answer: the connection's end shows it, behind the frames received
+        // before.
         if (!said_all_ && !main_.clogged()) std::ignore = main_.send(Kind::kHeartbeat);
         return true;
       case Kind::kVerdict: {
@@ -221,7 +223,7 @@ class LinkClient {
     }
   }
 
-  // Node 0 has them; one question at a time.
+  // Asks node 0 for the rows of `trainit status --cluster`, with one request at a time.
   void ask_for_rows() {
     if (main_.open() && main_.clogged()) return;
     while (const auto from = status_.next_request()) {
@@ -253,11 +255,12 @@ class LinkClient {
 
   // --- Attempts ---
 
-  // Whether another process of node 0 answers is judged by what this node takes part in.
+  // True if the worker may connect. LinkWatch needs a report of this node if a different process of
+  // node 0 may answer.
   [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
 
-  // A node of another job that ends: node 0 need not hear more of this one. A node that is refused
-  // for a while may still have a failure to tell.
+  // True if this node is of another job and ends: node 0 needs no more from it. A node that is
+  // refused for a while may still have a failure to report.
   [[nodiscard]] bool leaves() const {
     return differs_ && report_ && report_->stage >= NodeReport::Stage::kStopping;
   }
@@ -315,7 +318,7 @@ class LinkClient {
     if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
   }
 
-  // A single refusal may be the end of node 0, or of another container.
+  // A single refusal may be temporary: node 0, or a container in this node's place, may be ending.
   void note_refusal(bool refused) {
     if (!refused) return refused_ms_.reset();
     const bool first = !refused_ms_;
@@ -330,7 +333,8 @@ class LinkClient {
         "only"}));
   }
 
-  // Node 0 says it again until it has lasted: a container of another job may be about to end.
+  // Node 0 refuses again until the difference has lasted: a container of another job may be about
+  // to end.
   void note_difference(const LinkAttempt& attempt) {
     differs_ = attempt.differs();
     if (!differs_) return;
@@ -352,7 +356,7 @@ class LinkClient {
 
   void welcomed() {
     refused_ms_.reset();
-    // Whoever has the shorter time-out hears as often as that asks for.
+    // The shorter time-out of the two ends decides how often heartbeats are sent.
     heartbeat_ms_ = std::min(attempt_->heartbeat_ms(), heartbeat_ms(settings_));
     main_.abort();
     main_ = attempt_->take();
@@ -365,7 +369,7 @@ class LinkClient {
     watch_.connected(now());
     pipes_.state({.up = true, .text = "connected to " + host_});
     send_report();
-    if (main_.open()) hear_frames();  // what came behind the welcome
+    if (main_.open()) hear_frames();  // frames that came with the welcome
   }
 
   const LinkSettings& settings_;
@@ -380,8 +384,8 @@ class LinkClient {
   std::string host_;
   LinkConnection main_;
   std::optional<LinkAttempt> attempt_;
-  std::optional<NodeReport> report_;  // the latest
-  std::uint32_t looked_ = 0;          // the look whose dumps were sent
+  std::optional<NodeReport> report_;  // the latest one of PID 1
+  std::uint32_t looked_ = 0;          // number of the look whose dumps were sent
   std::int64_t heartbeat_ms_ = 0;
   std::int64_t heard_ms_ = 0;
   std::int64_t beat_ms_ = 0;
@@ -389,13 +393,13 @@ class LinkClient {
   std::int64_t began_ms_ = 0;
   std::int64_t pause_ms_ = kFirstPauseMs;
   std::string why_ = "not reached yet";
-  std::int64_t alone_ms_ = 0;  // since when there is no connection
+  std::int64_t alone_ms_ = 0;  // start of the time without a connection
   bool warned_ = false;
-  bool differs_ = false;                    // so was the last attempt answered
-  std::optional<std::int64_t> refused_ms_;  // since when each attempt was refused
-  bool over_ = false;                       // node 0 has said farewell
+  bool differs_ = false;                    // the last attempt was refused for a difference
+  std::optional<std::int64_t> refused_ms_;  // time of the first of the refusals in a row
+  bool over_ = false;                       // node 0 has left, or has ended this node's job
   bool farewell_ = false;
-  std::int64_t farewell_ms_ = 0;  // when to give it up
+  std::int64_t farewell_ms_ = 0;  // time to give up the leave message
   bool said_all_ = false;
   bool delivered_ = false;
 };

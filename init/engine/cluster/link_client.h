@@ -1,7 +1,7 @@
 #pragma once
-// The link's worker on every node but the first: it keeps a connection to node 0, and passes
-// between that and its own PID 1. Where there is none it concludes by itself that node 0 is lost
-// (lifecycle::LinkWatch), and tries on for ever.
+// The link's worker on every node but the first. It keeps a connection to node 0, and passes
+// messages between node 0 and its own PID 1. If there is no connection, it decides on its own
+// whether node 0 is lost (lifecycle::LinkWatch), and tries to connect for ever.
 
 #include "base/environ.h"
 #include "init/engine/cluster/link_settings.h"

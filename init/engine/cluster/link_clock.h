@@ -1,8 +1,8 @@
 #pragma once
-// The clock by which a node counts node 0's silence. While this process was stopped itself
-// (SIGSTOP, a paused container, a machine without a CPU to spare) it heard nobody, and asked nobody
-// for a word: of a wait no more counts than it was to last, and a second. The Coordinator does so
-// by itself.
+// The clock by which a node measures node 0's silence. While this process was stopped itself
+// (SIGSTOP, a paused container, a machine without a free CPU), it neither received nor sent
+// anything. So a wait counts for at most its planned time and one second. The Coordinator does the
+// same for node 0.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace engine {
 class LinkClock {
  public:
   [[nodiscard]] std::int64_t now_ms() const { return now_ms_; }
-  // After a wait, and what was to be heard then; the work of the turn before it counts as waiting.
+  // Advances the clock after a wait of `planned_ms`. The work since the last call counts as
+  // waiting.
   void woke(std::int64_t planned_ms) {
     constexpr std::int64_t kLateMs = 1000;
     const std::int64_t real_ms = sys::monotonic_ms();

@@ -1,6 +1,6 @@
 #pragma once
-// A connection of the link that never waits: frames in, frames out. Its memory is what has come and
-// is not whole yet, and what the other end has not taken: none while it is quiet.
+// A connection of the link that never blocks: frames in, frames out. It keeps incomplete frames,
+// and data that the other end has not taken yet. A quiet connection needs no memory for either.
 
 #include <cstdint>
 #include <string>
@@ -15,32 +15,35 @@ namespace engine {
 class LinkConnection {
  public:
   LinkConnection() = default;
-  // Of a socket that does not block. `timeout_ms` of silence are a matter of who uses it; the
-  // kernel gives the connection up some time later.
+  // Takes over a socket that does not block. The caller decides what `timeout_ms` of silence mean;
+  // the kernel ends the connection some time later.
   LinkConnection(sys::Fd socket, std::int64_t timeout_ms);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool open() const { return socket_.valid(); }
 
-  // Who has shown who it is may send more.
+  // Begins the session of a peer that has proved who it is: its frames may be larger, and are
+  // checked.
   void begin_session(const LinkSession& session);
 
-  // Takes what has come, some of it at least; false: it is at its end.
+  // Receives some of the data that has arrived. Returns false if the connection has ended.
   bool receive();
   enum class Next : unsigned char { kNone, kFrame, kStranger };
-  // The next of the frames that have been received; its payload is good until the next call.
+  // Takes the next received frame. Its payload is valid until the next call. kStranger: the data is
+  // no valid frame of the other end.
   Next next(LinkFrame& frame);
 
-  // False: nobody takes it any more. What the other end does not take yet is kept, to be flushed.
+  // Sends a frame, and keeps for flush() what the other end does not take yet. Returns false if the
+  // connection takes no more data.
   bool send(LinkFrame::Kind kind, std::string_view payload = {});
   bool send_tagged(LinkFrame::Kind kind, std::string_view payload, const LinkFrame::Tag& tag);
   bool flush();
   [[nodiscard]] bool clogged() const { return !unsent_.empty(); }
   [[nodiscard]] std::size_t unsent_bytes() const { return unsent_.size(); }
-  void end_sending();  // what is to be said has been said, once that is flushed
+  void end_sending();  // closes the sending side; call it after all data is flushed
 
   void close() { socket_.reset(); }
-  // Nothing of it stays in the kernel.
+  // Closes the connection, and discards the data that the kernel still holds.
   void abort();
 
  private:

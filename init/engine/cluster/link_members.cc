@@ -20,19 +20,20 @@ namespace {
 using lifecycle::node_text;
 using Kind = LinkFrame::Kind;
 
-constexpr std::int64_t kStrangerMs = 10'000;  // to show who it is
-constexpr std::int64_t kAnswerMs = 2000;      // of a node that another one says to be
+constexpr std::int64_t kStrangerMs = 10'000;  // a stranger's time to prove who it is
+constexpr std::int64_t kAnswerMs = 2000;      // time to answer when a newcomer claims a place
 constexpr std::int64_t kNewsMs = 2000;
 constexpr std::int64_t kWarnMs = 60'000;
-constexpr std::int64_t kMaxClockMs = 2000;  // of difference, which nobody is told of
+constexpr std::int64_t kMaxClockMs = 2000;  // smaller differences are not reported
 constexpr std::size_t kMaxStrangers = 256;
-constexpr int kMaxAccepts = 256;  // of one turn
+constexpr int kMaxAccepts = 256;  // connections in one turn
 constexpr std::size_t kMaxUnsent = 4UL * kMaxLinkPayload;
 
 }  // namespace
 
-// Aims at 100 heartbeats a second, about 0.25 % of a core of node 0, but at no fewer than three of
-// a node in a time-out: the nodes of a job of more than 1,000 say more together.
+// Returns the interval of heartbeats. It aims at 100 heartbeats a second, about 0.25 % of a core of
+// node 0. But each node sends at least three within a time-out, so a job of more than 1,000 nodes
+// sends more in total.
 std::int64_t heartbeat_ms(const LinkSettings& settings) {
   constexpr std::int64_t kMaxMs = 5000;
   constexpr std::int64_t kOfTimeout = 6;
@@ -90,7 +91,7 @@ void LinkMembers::ready(Id id, std::uint32_t events, std::int64_t now_ms) {
   Peer& peer = found->second;
   if ((events & EPOLLOUT) != 0) {
     if (!peer.connection.flush()) give_up(peer);
-    // What it did not take may be another thing by now.
+    // The verdict may have changed while the peer took no data.
     if (!peer.connection.clogged() && peer.stage == Stage::kMember) tell(peer, now_ms);
   }
   const bool speaks = (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
@@ -105,10 +106,11 @@ void LinkMembers::send(Peer& peer, Kind kind, std::string_view payload) {
   if (!peer.connection.send(kind, payload)) give_up(peer);
 }
 
-// It takes nothing any more. What it has said is heard yet, its farewell too, and then its end.
+// Ends a connection that takes no more data. Frames received before, such as its leave message, are
+// handled before its end.
 void LinkMembers::give_up(Peer& peer) { ::shutdown(peer.connection.fd(), SHUT_RDWR); }
 
-// False: the connection is at its end, or of no use any more.
+// Returns false if the connection has ended or is of no use any more.
 bool LinkMembers::hear_all(Id id, Peer& peer, std::int64_t now_ms) {
   const bool open = peer.connection.receive();
   LinkFrame frame;
@@ -119,7 +121,7 @@ bool LinkMembers::hear_all(Id id, Peer& peer, std::int64_t now_ms) {
   return open && next != LinkConnection::Next::kStranger;
 }
 
-// False: the connection is of no use any more.
+// Returns false if the connection is of no use any more.
 bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
   switch (peer.stage) {
     case Stage::kGreeted:
@@ -128,7 +130,7 @@ bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t n
       return hear_member(peer, frame, now_ms);
     case Stage::kWaiting:
     case Stage::kRefused:
-      break;  // nothing is due from it
+      break;  // such a peer must not send frames
   }
   return false;
 }
@@ -156,7 +158,7 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   peer.life = hello->life;
   compare_clocks(peer, *hello);
   const Id old = members_[peer.node];
-  // The worker of one PID 1 has one connection that it believes in: the new one.
+  // The worker of a PID 1 uses one connection only: the new one.
   if (old == 0 || connections_.at(old).life == peer.life) {
     admit(id, now_ms);
     return true;
@@ -170,7 +172,8 @@ std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) con
          node_text(node, settings_.names);
 }
 
-// Another node 0 has looked at the master's address, or this one has, and met itself.
+// Handles a hello of node 0: a second node 0 has looked at the master's address, or this one has
+// connected to itself.
 bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
   met_itself_ = met_itself_ || hello.life == settings_.life;
   if (hello.life == settings_.life) return false;
@@ -184,7 +187,8 @@ bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
   return true;
 }
 
-// It knows the job's key, and is refused.
+// Refuses a peer that has proved the job's key, but has another version, list of nodes or number of
+// ranks. Returns false if it has none of these differences.
 bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_ms) {
   const std::uint32_t count = settings_.node_count;
   const auto lists = [](std::uint32_t its, const char* other, std::uint32_t others) {
@@ -195,7 +199,7 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
     return std::string(one) + " plans " + std::to_string(ones) + " ranks in all, and " + other +
            " " + std::to_string(others);
   };
-  std::string here;  // as node 0 says it, and as the other does
+  std::string here;  // the reason as node 0 says it, and as the peer does
   std::string there;
   if (hello.version != kLinkVersion) {
     here = there = "it has another version of trainit";
@@ -224,8 +228,8 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
   return true;
 }
 
-// It looked at its clock after node 0 had greeted it, and before its answer came: what lies outside
-// of that is no delay. Each life of a node is told of once.
+// Compares clocks. The peer read its clock after node 0's greeting and before its answer arrived,
+// so a difference beyond these two times is no delay. Each life of a node is reported once.
 void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
   if (std::exchange(compared_[hello.node], hello.life) == hello.life) return;
   const std::int64_t behind_ms = peer.greeted_ms - hello.clock_ms;
@@ -252,7 +256,7 @@ void LinkMembers::refuse(Peer& peer, const std::string& why, Kind how) {
   send(peer, how, why);
 }
 
-// It is still there: whoever else says to be it is not.
+// Refuses the newcomer that claims the place of `node`, as the connected node has answered.
 void LinkMembers::answered(std::uint32_t node) {
   const auto question = questions_.find(node);
   if (question == questions_.end()) return;
@@ -267,7 +271,7 @@ void LinkMembers::answered(std::uint32_t node) {
 
 void LinkMembers::admit(Id id, std::int64_t now_ms) {
   Peer& peer = connections_.at(id);
-  answered(peer.node);  // as this one shows, if another life asks for its place
+  answered(peer.node);  // refuses another life that claims this place
   const Id old = std::exchange(members_[peer.node], id);
   if (old != 0) {
     connections_.at(old).connection.abort();
@@ -308,13 +312,13 @@ bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now
   const auto request = envgen::from_wire<LinkNodesRequest>(frame.payload);
   if (!request) return false;
   if (peer.ended_sending) return true;
-  if (peer.connection.unsent_bytes() > kMaxUnsent) return false;  // it asks, and takes no answer
+  if (peer.connection.unsent_bytes() > kMaxUnsent) return false;  // asks, but takes no answer
   const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
   send(peer, Kind::kRows, envgen::to_wire(rows));
   return true;
 }
 
-// The same verdict goes to most of them.
+// Returns the verdict as bytes. They are kept, as most nodes get the same verdict.
 const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& verdict) {
   if (encoded_.urgent != 0 && encoded_.verdict == verdict) return encoded_;
   lifecycle::NodeVerdict compared = verdict;
@@ -330,7 +334,7 @@ const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& v
 }
 
 void LinkMembers::tell(Peer& peer, std::int64_t now_ms) {
-  if (peer.connection.clogged() || peer.ended_sending) return;  // once it takes more
+  if (peer.connection.clogged() || peer.ended_sending) return;  // sent when the peer takes data
   const Encoded& verdict = encoded(coordinator_.verdict_for(peer.node, now_ms));
   if (verdict.whole == peer.whole) return;
   const std::int64_t news_ms = peer.told_ms + news_pause_ms();
@@ -344,7 +348,7 @@ void LinkMembers::tell(Peer& peer, std::int64_t now_ms) {
   send(peer, Kind::kVerdict, verdict.wire);
 }
 
-// Ten thousand nodes do not come in one moment.
+// Returns the pause between lists of missing nodes: ten thousand nodes do not come in one moment.
 std::int64_t LinkMembers::news_pause_ms() const {
   return std::max<std::int64_t>(kNewsMs, settings_.node_count);
 }
@@ -361,7 +365,8 @@ void LinkMembers::tell_all(std::int64_t now_ms) {
     tell(peer, now_ms);
     watch_output(id, peer);
   }
-  // Of a storm of changes a tenth of the time goes into telling them, and none waits for long.
+  // If changes come in a storm, sending takes a tenth of the time, and no change waits longer than
+  // kMaxPauseMs.
   constexpr std::int64_t kOfTime = 10;
   constexpr std::int64_t kMaxPauseMs = 100;
   const std::int64_t took_ms = sys::monotonic_ms() - before_ms;

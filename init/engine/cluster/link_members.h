@@ -1,10 +1,11 @@
 #pragma once
-// The connections of node 0: who has connected, who has shown who it is, and what each was told
-// last. What is said goes to the Coordinator and comes from it.
+// The connections of node 0. LinkMembers knows which peers have connected, which have proved who
+// they are, and the last verdict that each got. It passes reports to the Coordinator, and sends its
+// verdicts.
 //
-// Whoever connects costs a descriptor and some 200 bytes until it has shown who it is, for ten
-// seconds at most; when there are too many the oldest goes. A node that is connected is never
-// replaced by one with another life as long as it answers.
+// A stranger is a peer that has not proved who it is yet. It costs a descriptor and some 200 bytes,
+// for ten seconds at most; when there are too many strangers, the oldest is dropped. A connected
+// node that answers is never replaced by one with another `life` (id of its process).
 
 #include <cstdint>
 #include <map>
@@ -28,28 +29,29 @@ std::int64_t heartbeat_ms(const LinkSettings& settings);
 class LinkMembers {
  public:
   using Id = std::uint64_t;
-  static constexpr Id kFirstId = 1024;  // of a connection in `poller`; those below are the caller's
+  static constexpr Id kFirstId = 1024;  // first connection in `poller`; the caller's are lower
 
   LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator, HangDumps& dumps,
               int poller);
 
-  // False: there is no descriptor for one more.
+  // Accepts connections. Returns false if no descriptor is free for one more.
   bool accept_all(int listener, std::int64_t now_ms);
   void ready(Id id, std::uint32_t events, std::int64_t now_ms);
   void tick(std::int64_t now_ms);
-  // Tells all what is another verdict than before: at once what matters, and from time to time who
-  // is missing.
+  // Sends each node its verdict if that has changed. An important change is sent at once, a change
+  // of the missing nodes after a pause.
   void tell_all(std::int64_t now_ms);
-  [[nodiscard]] std::optional<std::int64_t> next_ms() const;  // when tick or tell_all has work
+  [[nodiscard]] std::optional<std::int64_t> next_ms() const;  // when tick() or tell_all() has work
 
-  // The farewell: those that have not shown who they are go, the others are told, whatever it is
-  // that they do not take yet.
+  // Ends all connections. Drops strangers at once. Sends each member the last verdict as soon as it
+  // takes data, and then closes the sending side.
   void see_off(std::int64_t now_ms);
   [[nodiscard]] bool all_gone() const { return connections_.empty(); }
-  // True if this node has connected to itself, by the master's address.
+  // True if this node has connected to itself, through the master's address.
   [[nodiscard]] bool met_itself() const { return met_itself_; }
 
-  // What people should know, and have not been told within the last minute.
+  // Returns a warning for the log if one is due, at most one a minute (clocks that differ: one
+  // more).
   std::optional<std::string> take_warning();
 
  private:
@@ -61,9 +63,9 @@ class LinkMembers {
     bool ended_sending = false;
     std::uint32_t node = 0;
     std::uint64_t life = 0;
-    std::string nonce;            // kGreeted
-    std::int64_t greeted_ms = 0;  // by the wall clock
-    std::uint64_t urgent = 0;     // what it was told last, as numbers; 0: nothing
+    std::string nonce;            // kGreeted: the one that the peer was sent
+    std::int64_t greeted_ms = 0;  // wall clock
+    std::uint64_t urgent = 0;     // hash of the last verdict's important part; 0: none
     std::uint64_t whole = 0;
     std::int64_t told_ms = 0;
   };
@@ -107,21 +109,21 @@ class LinkMembers {
   LinkKey key_;
   Id next_id_ = kFirstId;
   std::unordered_map<Id, Peer> connections_;
-  std::map<Id, std::int64_t> strangers_;         // and their deadlines; the oldest first
-  std::vector<Id> members_;                      // by node; 0: not connected
-  std::map<std::uint32_t, Question> questions_;  // by node: who else says that it is this one
+  std::map<Id, std::int64_t> strangers_;         // with their deadlines; the oldest first
+  std::vector<Id> members_;                      // connections by node; 0: not connected
+  std::map<std::uint32_t, Question> questions_;  // by node: the newcomer that claims its place
   Encoded encoded_;
   std::uint64_t told_version_ = 0;
   std::int64_t next_tell_ms_ = 0;
-  std::optional<std::int64_t> news_ms_;  // when somebody is due to hear who is missing
+  std::optional<std::int64_t> news_ms_;  // when a list of missing nodes is due
   bool seen_off_ = false;
   bool met_itself_ = false;
   std::string warning_;
-  std::vector<std::string> clocks_;      // that differ, to be told
-  std::vector<std::uint64_t> compared_;  // by node: the life whose clock was looked at
+  std::vector<std::string> clocks_;      // differences to be reported
+  std::vector<std::uint64_t> compared_;  // by node: the life whose clock was compared
   std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
-  std::set<std::string> warned_;  // each attempt of a stranger would say the same
+  std::set<std::string> warned_;  // warnings given: each attempt of a stranger would repeat one
 };
 
 }  // namespace engine

@@ -1,6 +1,6 @@
 #pragma once
-// The two pipes between the link's worker and PID 1. PID 1 may be stopped: what it does not read is
-// never waited for, and of verdicts and states it gets the latest.
+// The two pipes between the link's worker and PID 1. PID 1 may be stopped, so the worker never
+// waits for it to read. PID 1 gets the latest verdict and state only.
 
 #include <cstdint>
 #include <deque>
@@ -21,19 +21,20 @@ class LinkPipes {
   [[nodiscard]] int down() const { return down_.pipe().get(); }
   [[nodiscard]] int up() const { return up_.get(); }
 
-  // The latest report that has come, if one has.
+  // Returns the latest report that has arrived, if any.
   std::optional<lifecycle::NodeReport> read();
-  // PID 1 has closed its ends, or is gone.
+  // True if PID 1 has closed its ends or has exited.
   [[nodiscard]] bool closed() const { return closed_; }
 
-  // Another one than before; who is missing, and the texts of a state, not too often.
+  // Sends a verdict or state if it has changed. Changes of missing nodes, and of a state's texts
+  // alone, are sent at most every two seconds.
   void verdict(const lifecycle::NodeVerdict& verdict);
   void state(LinkState state);
   void warn(const std::string& text);
-  // Something waits until PID 1 reads.
+  // True if data waits until PID 1 reads.
   [[nodiscard]] bool waits() const { return !unsent_.empty(); }
   void flush();
-  // When something that was held back is due; nothing: nothing is.
+  // Returns when a message that was held back is due; nullopt: none is.
   [[nodiscard]] std::optional<std::int64_t> next_ms() const;
   void tick();
 
@@ -45,16 +46,16 @@ class LinkPipes {
   MessagePipe down_;
   sys::Fd up_;
   bool closed_ = false;
-  std::optional<lifecycle::NodeVerdict> verdict_;  // as it is, where it is another one than told_
-  std::optional<lifecycle::NodeVerdict> told_;     // without its age
+  std::optional<lifecycle::NodeVerdict> verdict_;  // present verdict, if it differs from told_
+  std::optional<lifecycle::NodeVerdict> told_;     // last verdict sent, without its age
   std::int64_t told_ms_ = 0;
   bool verdict_due_ = false;
-  LinkState state_;       // as it is
-  LinkState told_state_;  // as PID 1 knows it, or will when it reads
+  LinkState state_;       // present state
+  LinkState told_state_;  // last state sent, or due to be sent
   std::int64_t told_state_ms_ = 0;
   bool state_due_ = false;
   std::deque<std::string> warnings_;
-  std::string unsent_;  // of the pipe, whole messages but for the first
+  std::string unsent_;  // the rest of one message
 };
 
 }  // namespace engine

@@ -66,7 +66,7 @@ void LinkResolver::ready() {
   const bool over = run_->step();
   if (!over && run_->fd() >= 0) return;
   const auto found = envgen::from_wire<Found>(run_->output());
-  // A worker that hangs in the kernel must not hold the link: reap() asks for its exit.
+  // A worker that hangs in the kernel must not block the link: reap() ends it later.
   if (over) {
     run_->end(0);
     run_.reset();

@@ -1,7 +1,7 @@
 #pragma once
-// The addresses of node 0's name, found by a process of its own as often as it may be another one:
-// a name is not known before its container is there, is known to another address after a restart,
-// and whoever answers may not. Nobody waits for it.
+// The addresses of node 0's name, which a child process looks up. The lookup is repeated when they
+// may have changed: a name is unknown before its container exists, and can have another address
+// after a restart. The name server may not answer, so LinkResolver never blocks.
 
 #include <cstdint>
 #include <optional>
@@ -19,16 +19,18 @@ class LinkResolver {
   LinkResolver(const LinkResolver&) = delete;
   LinkResolver& operator=(const LinkResolver&) = delete;
 
-  // The last ones that were found.
+  // Returns the addresses that were found last.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return addresses_; }
-  [[nodiscard]] const std::string& why() const { return why_; }  // when there are none
-  // They are of no use: looks again, if the last look is some seconds ago.
+  [[nodiscard]] const std::string& why() const { return why_; }  // reason if no address is known
+  // Looks up the name again, as the addresses are of no use. Does nothing while a lookup runs, or
+  // if addresses are known and the last lookup began less than five seconds ago.
   void look_again();
   [[nodiscard]] int fd() const {
     return run_ ? run_->fd() : -1;
-  }  // to be read; -1: it does not look
+  }  // poll for reading; -1: no lookup runs
   void ready();
-  // Ends the process of the last look once it exits. Call it in every loop iteration; never blocks.
+  // Ends the process of the last lookup once it exits. Call it in every loop iteration; never
+  // blocks.
   void reap();
 
  private:

@@ -41,7 +41,7 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
 
 LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
                        std::uint32_t from, std::int64_t now_ms) {
-  constexpr std::size_t kEnoughBytes = 8192;  // a row may have as much again
+  constexpr std::size_t kEnoughBytes = 8192;  // one more row may have as many
   LinkRows rows;
   for (std::uint32_t node = from; node < settings.node_count; ++node) {
     if (rows.text.size() > kEnoughBytes) {

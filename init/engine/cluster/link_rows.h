@@ -1,5 +1,5 @@
 #pragma once
-// What node 0 knows of each node, as lines of JSON for `trainit status --cluster`.
+// The rows of `trainit status --cluster`: what node 0 knows of each node, as lines of JSON.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace engine {
 
-// Of the nodes from `from` on, as many as a frame holds.
+// Returns the rows of the nodes from `from` on, as many as fit into a frame.
 LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
                        std::uint32_t from, std::int64_t now_ms);
 

@@ -38,14 +38,14 @@ constexpr std::int64_t kSeekMs = 5000;      // duration of the search for anothe
 constexpr std::int64_t kSeekPauseMs = 500;  // pause before the next attempt
 constexpr std::int64_t kSeekLookMs = 50;    // poll interval during an attempt
 constexpr std::int64_t kMissingMs = 10'000;
-constexpr std::uint32_t kMaxMissing = 8;  // named
-// From this number of nodes on it looks for what has come so often, and no oftener: to wake for
-// each word of ten thousand costs more than to hear it.
+constexpr std::uint32_t kMaxMissing = 8;  // nodes named in a message
+// A server of this many nodes or more reads what has arrived at most every kLookMs. Waking up for
+// each message of ten thousand nodes costs more than reading it.
 constexpr std::uint32_t kManyNodes = 1000;
 constexpr std::int64_t kLookMs = 20;
-constexpr int kMaxRounds = 64;  // of events in one turn
+constexpr int kMaxRounds = 64;  // calls of epoll_wait() in one turn
 
-// In the poller, below those of connections.
+// The ids in the poller, below those of connections.
 enum Source : std::uint64_t { kDown = 1, kUp = 2, kListener = 3, kStatus = 4 };
 
 lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settings,
@@ -107,7 +107,8 @@ class LinkServer {
     ::epoll_ctl(poller_.get(), operation, fd, &event);
   }
 
-  // The port may be held by a process of the last start, or for ever.
+  // Listens if the port is free. A process of the previous start may hold the port for a while, or
+  // another process for ever.
   void listen() {
     if (listener_.valid() || now_ms_ < listen_ms_) return;
     const int error = listen_at(settings_.port, listener_);
@@ -128,8 +129,8 @@ class LinkServer {
                          "--link-port, alike on all nodes"}));
   }
 
-  // The job's own port may be held by a process of the last start, or by another one: no start is
-  // given as long as it is. Nor is it looked at from then on, as a rank takes it.
+  // Blocks the next start while any process listens on the job's own port, such as one of the
+  // previous start. Once the start is granted, a rank takes the port, so the server stops looking.
   void look_at_port() {
     if (!arrival_ || now_ms_ < port_ms_) return;
     if (coordinator_.verdict_for(0, now_ms_).go == *arrival_) {
@@ -144,9 +145,9 @@ class LinkServer {
                             : "");
   }
 
-  // Two machines may be told to be node 0. One of them finds the other at the master's address. A
-  // name, or a port on this machine, may be that of a container which this one replaces: that is no
-  // reason to end.
+  // Looks for a second node 0. If the platform has made two machines node 0, one of them finds the
+  // other at the master's address. A name, or a port on this machine, may be that of a container
+  // that this one replaces: then the job does not end.
   void look_for_another() {
     if (searched_) return;
     searched_ = members_.met_itself() || farewell_ || now_ms_ > seek_until_ms_;
@@ -190,7 +191,7 @@ class LinkServer {
     }
   }
 
-  // Who comes a moment after a failure has to hear of it.
+  // True while nodes have never connected and may still come: they must hear of the failure.
   [[nodiscard]] bool awaits_first() const {
     if (now_ms_ >= first_until_ms_) return false;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
@@ -222,9 +223,9 @@ class LinkServer {
     pipes_.state({.up = true, .text = text, .all_connected = all_connected_, .absent = absent_});
   }
 
-  // Ranks wait for one another without a word.
+  // Reports nodes that have not connected, as ranks wait for one another without a message.
   void look_for_absent() {
-    // The status names the nodes that a start together waits for.
+    // If the nodes start together, the status already names those that are missing.
     if ((looked_for_absent_ && absent_.empty()) || farewell_ || settings_.free_port != 0 ||
         now_ms_ < began_ms_ + kMissingMs)
       return;
@@ -269,7 +270,7 @@ class LinkServer {
     return std::max<std::int64_t>(wait_ms, 0);
   }
 
-  // All that can be heard is heard before anybody's silence is looked at.
+  // Handles all that was received before the caller looks at any node's silence.
   void turn(std::int64_t planned_ms) {
     if (waits_for_pid1_ != pipes_.waits()) {
       waits_for_pid1_ = pipes_.waits();
@@ -323,7 +324,7 @@ class LinkServer {
     }
   }
 
-  // Without a descriptor to spare it would be woken for ever.
+  // Stops accepting for a while: without a free descriptor, the loop would wake up for ever.
   void pause_accepting() {
     accepts_ = false;
     listen_ms_ = now_ms_ + kListenPauseMs;
@@ -346,36 +347,36 @@ class LinkServer {
 
   const LinkSettings& settings_;
   sys::Fd poller_;
-  std::int64_t now_ms_ = sys::monotonic_ms();  // of the turn
+  std::int64_t now_ms_ = sys::monotonic_ms();  // time of the turn
   const std::int64_t began_ms_ = now_ms_;
   bool looked_for_absent_ = false;
   std::string absent_;  // LinkState::absent
   LinkPipes pipes_;
   HangDumps dumps_;
-  std::uint32_t looked_ = 0;  // the look whose dumps of node 0 were read
+  std::uint32_t looked_ = 0;  // number of the look whose dumps of node 0 were read
   lifecycle::Coordinator coordinator_;
   LinkMembers members_;
   LinkKey key_;
   LinkResolver resolver_;
-  std::optional<LinkAttempt> attempt_;  // connection to whoever is at the master's address
+  std::optional<LinkAttempt> attempt_;  // connection to the process at the master's address
   bool searched_ = false;               // the search for another node 0 has ended
-  std::int64_t seek_ms_ = 0;            // next attempt
+  std::int64_t seek_ms_ = 0;            // time of the next attempt
   std::int64_t seek_until_ms_ = began_ms_ + kSeekMs;
   std::string no_status_;
   LinkStatusSocket status_;
   std::string listens_;
   sys::Fd listener_;
   int listen_error_ = 0;
-  std::int64_t listen_ms_ = 0;  // when to try again, or to accept again
+  std::int64_t listen_ms_ = 0;  // time to listen or accept again
   bool accepts_ = true;
-  bool all_connected_ = false;            // as PID 1 was told
-  std::optional<std::uint32_t> arrival_;  // of node 0, which waits for the job's port to be free
-  std::int64_t port_ms_ = 0;              // when to look at it again
+  bool all_connected_ = false;            // as sent to PID 1 last
+  std::optional<std::uint32_t> arrival_;  // node 0's arrival that waits for a free port
+  std::int64_t port_ms_ = 0;              // time to look at the port again
   std::int64_t looked_ms_ = 0;
   std::uint64_t told_version_ = 0;
   bool waits_for_pid1_ = false;
   bool farewell_ = false;
-  std::int64_t first_until_ms_ = 0;  // how long the farewell waits for who has not come yet
+  std::int64_t first_until_ms_ = 0;  // end of the wait for nodes that have never connected
   bool gone_ = false;
 };
 

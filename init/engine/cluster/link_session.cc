@@ -20,7 +20,7 @@ std::array<unsigned char, 8> bytes_of_number(std::uint64_t number) {
   return bytes;
 }
 
-// Half of it is more than anybody can guess, and half the bytes.
+// Returns half of the MAC: that is more than anyone can guess, and half the bytes.
 LinkFrame::Tag cut(const sys::Mac& mac) {
   LinkFrame::Tag tag;
   std::copy_n(mac.begin(), tag.size(), tag.begin());

@@ -1,13 +1,15 @@
 #pragma once
-// Who may speak on the link: what proves that a frame is of a node of this job, of this connection,
-// and of this place in it, so that none can be made, changed, repeated or left out by a stranger.
-// Frames are not hidden: whoever can read the network reads them.
+// The authentication of the link. It proves that a frame comes from a node of this job, on this
+// connection, and at this place in the sequence. So a stranger cannot make, change, repeat or leave
+// out a frame. Frames are not encrypted: everyone with access to the network can read them.
 //
-// The job's key is derived from its secret; where it has none, from what all its nodes are told
-// alike. A hello is tagged by it over node 0's nonce; the key of the session is derived from it,
-// that nonce and the hello, which has the other's nonce, so that node 0's first frame proves that
-// it knows it too. A digest of the list of nodes is in the hello: who knows the secret and has
-// another list is told so, and is not let in.
+// The job's key is derived from its secret. Without a secret it is derived from data that all nodes
+// of the job have alike (common_key()). A node's hello is tagged with that key, over node 0's
+// nonce. The session's key is derived from the job's key, that nonce and the hello, which contains
+// the node's own nonce. So node 0's first frame proves that node 0 knows the job's key too.
+//
+// The hello also contains a digest of the list of nodes. If a node knows the secret but has another
+// list, node 0 sends it the reason and refuses it.
 
 #include <cstdint>
 #include <string>
@@ -18,16 +20,16 @@
 
 namespace engine {
 
-std::string new_link_nonce();  // "": the kernel has none
+std::string new_link_nonce();  // "": the kernel has no random bytes
 
 // One end of a connection whose hello has been sent.
 class LinkSession {
  public:
-  LinkSession() = default;  // of none: fits no frame
+  LinkSession() = default;  // no session: opens() returns false
 
-  // Of the next frame that this end sends.
+  // Returns the tag of the next frame that this end sends.
   LinkFrame::Tag seal(LinkFrame::Kind kind, std::string_view payload);
-  // Whether it is the next frame of the other end.
+  // True if `frame` is the next frame of the other end.
   bool opens(const LinkFrame& frame);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The sockets of the link, as the kernel has them: to listen at, and to connect with.
+// The TCP sockets of the link: functions to listen and to connect without blocking.
 
 #include <sys/socket.h>
 
@@ -9,24 +9,28 @@
 
 namespace engine {
 
-// At all addresses of this node, of both families where the kernel has both. 0, or an errno.
+// Listens at all addresses of this node, of IPv6 and IPv4 if the kernel has both. Returns 0, or an
+// errno.
 int listen_at(int port, sys::Fd& listener);
 
 struct SocketAddress {
   sockaddr_storage bytes{};
-  socklen_t size = 0;  // 0: it is none
+  socklen_t size = 0;  // 0: not an address
 };
 SocketAddress socket_address(const std::string& text, int port);
-std::string address_text(const SocketAddress& address);  // without its port
+std::string address_text(const SocketAddress& address);  // excludes the port
 SocketAddress peer_address(int fd);
 
-// A connection that is under way, or is there already. Not valid: `error` says why.
+// Begins a connection, which may be complete at once. If it fails, returns an invalid descriptor
+// and sets `error` to an errno.
 sys::Fd begin_connect(const SocketAddress& address, int& error);
-// 0: it is there. A connection to a free port in the range of ephemeral ones may meet itself, and
-// would then hold the port that it looks for: that is one that was refused.
+// Returns 0 if the connection is complete, otherwise an errno. A connection to a free ephemeral
+// port can connect to itself, and would then hold the port that it looks for. In that case returns
+// ECONNREFUSED.
 int end_connect(int fd);
 
-// Each node keeps a connection, and a soft limit of 1024 is usual.
+// Raises the soft limit of descriptors, usually 1024, to the hard limit: node 0 needs one for each
+// node.
 void raise_descriptor_limit();
 
 }  // namespace engine

@@ -34,7 +34,7 @@ envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
                         "container, as the same user"));
 }
 
-// Up to the empty line, or what has come until then.
+// Returns the answer up to the empty line, or the part that arrives in time.
 std::string read_answer(const sys::Fd& socket, int timeout_ms) {
   std::string text;
   std::array<char, 16384> part;

@@ -1,8 +1,10 @@
 #pragma once
-// `trainit status --cluster`: all nodes of a job, as its node 0 knows them, asked from the link's
-// worker of this node by RUN_DIR/link, a socket that only root and the user of the instance may
-// use. The question is "nodes" and a newline. The answer is a line of JSON a node and an empty
-// line, or what came until then and {"error": "..."}.
+// The client of `trainit status --cluster`, which shows all nodes of a job as node 0 knows them. It
+// asks the link's worker of this node through the socket RUN_DIR/link, which only root and the user
+// of the instance may use.
+//
+// The request is "nodes" and a newline. The answer is one line of JSON for each node, and an empty
+// line. If the worker cannot get all rows, {"error": "..."} follows the rows sent until then.
 
 #include <cstdint>
 #include <string>
@@ -13,16 +15,16 @@
 
 namespace engine {
 
-// A line of JSON each.
+// A node; on the socket, one line of JSON.
 struct NodeRow {
   std::uint32_t node = 0;
   std::string name;
   std::string presence;  // never, here, away, lost, gone
   std::string phase;
-  std::uint32_t ranks = 0;      // that live
-  std::int64_t silent_ms = -1;  // since its ranks' last output; -1: not known
+  std::uint32_t ranks = 0;      // ranks that run
+  std::int64_t silent_ms = -1;  // time since its ranks' last output; -1: unknown
   std::uint32_t restarts = 0;
-  std::int64_t heard_ms_ago = -1;  // over the link; -1: never
+  std::int64_t heard_ms_ago = -1;  // time since its last message to node 0; -1: never
   std::string failure;             // "": none
 
   bool operator==(const NodeRow&) const = default;
@@ -39,15 +41,15 @@ inline void fields(envgen::FieldVisitor& v, NodeRow& row) {
   v("failure", row.failure, {.omit = true, .may_miss = true});
 }
 
-inline constexpr const char* kLinkSocketName = "link";  // in the run directory
+inline constexpr const char* kLinkSocketName = "link";  // file name in the run directory
 inline constexpr int kLinkStatusMs = 10'000;
 
 envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
                                                int timeout_ms = kLinkStatusMs);
 
-std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, and what has failed
+std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, then the failures
 std::string nodes_to_json(const std::vector<NodeRow>& rows);  // {"nodes": [...]}
-// Some node has failed, is lost or has never come.
+// True if no node has failed, and each is connected or has left ("here" or "gone").
 bool all_well(const std::vector<NodeRow>& rows);
 
 }  // namespace engine

@@ -40,7 +40,8 @@ LinkStatusSocket::LinkStatusSocket(const std::string& path, std::string& error) 
   }
   path_ = path;
   poller_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  // Without a descriptor to spare for a client it would be woken for ever: by the next one only.
+  // If no descriptor is free for a client, a level-triggered event would wake the loop for ever.
+  // With EPOLLET only the next client does.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = kStatusListener}};
   ::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, socket.get(), &event);
   listener_ = std::move(socket);
@@ -69,7 +70,7 @@ void LinkStatusSocket::ready() {
   }
 }
 
-// Of more than a few that say nothing the oldest goes.
+// Accepts clients. If there are more than kMaxClients, the oldest is dropped.
 void LinkStatusSocket::accept_clients() {
   while (true) {
     sys::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -82,7 +83,7 @@ void LinkStatusSocket::accept_clients() {
   }
 }
 
-// False: it is done, or gone.
+// Returns false if the client has its answer, or has disconnected.
 bool LinkStatusSocket::serve(Client& client) { return flush(client) && hear(client); }
 
 bool LinkStatusSocket::hear(Client& client) {
@@ -113,7 +114,7 @@ void LinkStatusSocket::watch_output(std::uint64_t id, const Client& client) cons
 }
 
 std::optional<std::uint32_t> LinkStatusSocket::next_request() {
-  if (served_ != 0) return std::nullopt;  // who has gone meanwhile has its rows coming still
+  if (served_ != 0) return std::nullopt;  // a client that has left may still have rows to come
   for (const auto& [id, client] : clients_) {
     if (!client.asks || !client.unsent.empty()) continue;
     served_ = id;

@@ -1,6 +1,7 @@
 #pragma once
-// The worker's end of RUN_DIR/link (link_status.h). Its rows come from elsewhere, some at a time:
-// as many are kept as a frame holds, and of a few who ask at once one is served after the other.
+// The worker's end of RUN_DIR/link (link_status.h). The caller fetches the rows and passes them on,
+// one frame at a time, and no more than that is kept for each client. Clients that ask at the same
+// time are served one after the other. Never blocks.
 
 #include <cstdint>
 #include <map>
@@ -14,15 +15,16 @@ namespace engine {
 
 class LinkStatusSocket {
  public:
-  // Why it is not there, if it should be: `error`. "" as path: it should not.
+  // Opens the socket `path`, unless that is "". If this fails, `error` becomes the reason.
   LinkStatusSocket(const std::string& path, std::string& error);
   LinkStatusSocket(const LinkStatusSocket&) = delete;
   LinkStatusSocket& operator=(const LinkStatusSocket&) = delete;
   ~LinkStatusSocket();
 
-  [[nodiscard]] int fd() const { return poller_.get(); }  // to be read; -1: there is none
+  [[nodiscard]] int fd() const { return poller_.get(); }  // poll for reading; -1: no socket
   void ready();
-  // From which node on rows are wanted; nothing more until there are some, or none.
+  // Returns the first node whose rows are wanted. After that, returns nullopt until rows() or
+  // no_rows() has been called.
   std::optional<std::uint32_t> next_request();
   void rows(const LinkRows& rows);
   void no_rows(const std::string& why);
@@ -33,8 +35,8 @@ class LinkStatusSocket {
     std::string question;
     std::string unsent;
     std::uint32_t from = 0;
-    bool asks = false;   // it has asked, and not got all
-    bool ended = false;  // what is unsent is the last
+    bool asks = false;   // the client has asked, and not received all rows
+    bool ended = false;  // `unsent` is the end of the answer
   };
   void accept_clients();
   bool serve(Client& client);
@@ -48,7 +50,7 @@ class LinkStatusSocket {
   sys::Fd listener_;
   std::map<std::uint64_t, Client> clients_;
   std::uint64_t next_id_ = 1;
-  std::uint64_t served_ = 0;  // for whom rows are under way; 0: for nobody
+  std::uint64_t served_ = 0;  // the client whose rows are requested; 0: none
 };
 
 }  // namespace engine

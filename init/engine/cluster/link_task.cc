@@ -31,22 +31,23 @@ using lifecycle::NodeReport;
 using lifecycle::NodeVerdict;
 
 constexpr std::int64_t kPauseMs = 1000;
-// A connection may be made again; if not, the verdict on its loss comes before this.
+// A connection may be made again. Otherwise, the verdict on its loss comes before this time.
 constexpr std::int64_t kDownMs = lifecycle::kReconnectMs + 1000;
 constexpr std::int64_t kFlushMs = 20;
 constexpr int kDeathsThatAreSaid = 3;
 constexpr std::int64_t kFarewellMs = 1500;
 static_assert(kFirstFarewellMs < kFarewellMs);
-constexpr std::int64_t kStoppedFarewellMs = 300;  // somebody waits for the end
+constexpr std::int64_t kStoppedFarewellMs = 300;  // a user or the platform waits for the exit
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // No secret: it only tells this process from the one before.
+  // The number is no secret: it only distinguishes this process from the one before.
   return static_cast<std::uint64_t>(sys::wall_ms()) << 20 ^ static_cast<std::uint64_t>(::getpid());
 }
 
-// A launcher that a user typed may be told another number than the plan's.
+// True if trainit starts ranks. A launcher in the user's command may have another number of ranks
+// than the plan.
 bool starts_ranks(const envgen::Plan& plan) {
   return std::ranges::any_of(plan.processes, [](const auto& one) { return one.rank >= 0; });
 }
@@ -54,7 +55,7 @@ bool starts_ranks(const envgen::Plan& plan) {
 LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan, std::uint64_t life,
                          const std::string& run_dir) {
   const envgen::Policy& policy = plan.policy;
-  // Else each starts again by itself.
+  // If false, each node restarts on its own.
   const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
   return {.address = link.address,
           .port = link.port,
@@ -79,7 +80,7 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
           .recorder = recorder_file(run_dir)};
 }
 
-// How long ago something was is another thing each time, and how long it has run.
+// Returns the report without ages and running times, which change all the time.
 NodeReport without_age(NodeReport report) {
   report.ran_ms = std::min<lifecycle::TimeMs>(report.ran_ms, 0);
   if (report.failure) report.failure->age_ms = 0;
@@ -126,7 +127,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
     life_ = random_number();
     began_ms_ = sys::monotonic_ms();
   }
-  // Writing into a pipe that nobody reads would be a SIGPIPE.
+  // A write into a pipe without a reader would raise SIGPIPE, so this is a socket.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return sys::log::warning("no link to the other nodes: " + sys::errno_text(errno));
   }
@@ -152,7 +153,8 @@ void LinkTask::start(const envgen::NodeLink& link) {
   await_next(sys::monotonic_ms());
 }
 
-// Its connections close without a farewell: this node comes again with another list.
+// Ends the worker. Its connections close without a leave message, as this node connects again with
+// another list.
 void LinkTask::retire() {
   if (pid_ > 0) context_.job.helpers.push_back(pid_);
   kill();
@@ -202,7 +204,7 @@ void LinkTask::await_next(std::int64_t now_ms) {
   if (!unsent_.empty()) sooner(now_ms + kFlushMs);
 }
 
-// --- What this node says ---
+// --- Reports of this node ---
 
 NodeReport LinkTask::report() {
   const Job& job = context_.job;
@@ -226,7 +228,7 @@ NodeReport LinkTask::report() {
     failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMaxTextBytes));
     FailureDetail detail = job.failure;
     detail.torn_down.clear();
-    if (detail.cause) detail.cause->traceback.clear();  // it has room for the last lines
+    if (detail.cause) detail.cause->traceback.clear();  // leaves room for the last lines
     failure.detail = envgen::to_wire(detail);
     failure.complete = job.failure_complete;
     failure.role = role_of(job.failure.cause, job.failure.signal);
@@ -234,7 +236,7 @@ NodeReport LinkTask::report() {
   return report;
 }
 
-// One at a time: what is to be sent then is said then.
+// Sends one report at a time: later changes are sent after it.
 void LinkTask::send(const NodeReport& report) {
   if (!unsent_.empty() && !flush()) return;
   unsent_ = message_of(kLinkReport, envgen::to_wire(report));
@@ -242,25 +244,25 @@ void LinkTask::send(const NodeReport& report) {
   if (!flush()) await_next(sys::monotonic_ms());
 }
 
-// The rest of a message that it has no room for yet.
+// Sends the rest of a message. Returns false if the worker has no room for it yet.
 bool LinkTask::flush() {
   while (!unsent_.empty()) {
     const ssize_t sent =
         ::send(down_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return false;
-    if (sent < 0) unsent_.clear();  // it has ended, and the next one is told all
+    if (sent < 0) unsent_.clear();  // the worker has exited; the next one gets all
     if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
   }
   return true;
 }
 
-// The first connection is still being made.
+// True while the first connection is still being made.
 bool LinkTask::awaits_first_connection(std::int64_t now_ms) const {
   return pid_ > 0 && !was_up_ && now_ms < began_ms_ + kFirstMs;
 }
 
-// Until then (monotonic clock) the farewell may still be heard.
+// Returns until when the leave message can be delivered (monotonic clock).
 std::int64_t LinkTask::heard_until_ms(int exit_code) const {
   const std::int64_t now_ms = sys::monotonic_ms();
   const bool stopped = context_.machine.stop_signal() != 0;
@@ -280,7 +282,7 @@ void LinkTask::farewell(int exit_code) {
   last.stage = NodeReport::Stage::kEnded;
   last.exit_code = exit_code;
   for (send(last); !flush() && sys::monotonic_ms() < until_ms;) ::poll(nullptr, 0, 1);
-  // Its end of the pipe closes with it.
+  // The worker closes its end of the pipe when it exits.
   while (channel() >= 0) {
     const std::int64_t left_ms = until_ms - sys::monotonic_ms();
     if (left_ms <= 0) return;
@@ -290,7 +292,7 @@ void LinkTask::farewell(int exit_code) {
   }
 }
 
-// --- What it hears ---
+// --- Messages of the worker ---
 
 ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view bytes) {
   if (kind == kLinkVerdict) {
@@ -311,11 +313,11 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
   return Heard::kMore;
 }
 
-// Why there is no connection is said once: another attempt has another reason, and for as long as
-// the job runs there is another attempt. Its worker warns where that lasts.
+// Takes a state of the worker. The reason for a missing connection is logged once: each attempt has
+// another reason, and attempts continue as long as the job runs. The worker warns if that lasts.
 void LinkTask::take(const LinkState& state) {
   if (state.up) down_said_ = false;
-  // That node 0 is not there yet is no news.
+  // If node 0 does not exist yet, that is no reason for a message.
   const bool message = state.up || (up_ && !std::exchange(down_said_, true));
   if (!state.text.empty()) {
     sys::log::write(message ? sys::log::Level::kInfo : sys::log::Level::kDebug, state.text);
@@ -340,9 +342,10 @@ void LinkTask::set_up(bool is_up) {
   tell_machine(false);
 }
 
-// Where the others go on, nobody says which failure was the first. One that this node answers by a
-// restart of its own is told to nobody. The machine has a link if it may get an answer: so a
-// failure before the first connection waits for one, too.
+// Posts event::Linked if it has changed. The machine has a link if it may get an answer from node
+// 0, so a failure before the first connection waits for that. There are two exceptions. If the
+// others continue after a failure, no node decides which failure was the first. If this node
+// restarts on its own after a failure, it does not report the failure.
 void LinkTask::tell_machine(bool fails) {
   const bool restarts =
       context_.job.plan.policy.rendezvous_ms == 0 && context_.machine.may_restart();
@@ -364,7 +367,7 @@ void LinkTask::take(const NodeVerdict& verdict) {
   if (verdict.ended) note_end(verdict);
 }
 
-// Nobody is there any more to say more than it did, or to give a start.
+// Handles the exit of node 0. From then on there are no further verdicts, and no start is allowed.
 void LinkTask::note_end(const NodeVerdict& verdict) {
   set_up(false);
   const bool why_known = verdict.state == NodeVerdict::State::kFailed && !verdict.again;
@@ -405,7 +408,8 @@ void LinkTask::note_failure(const NodeVerdict& verdict) {
   }
 }
 
-// A loss also where it stops this node: that does no harm then.
+// Passes the exit or the loss of node 0 on to the sshd. A loss is passed on even if it stops this
+// node, as that does no harm.
 void LinkTask::tell_sshd(const NodeVerdict& verdict) {
   using Kind = NodeFailure::Kind;
   if (verdict.ended) return launcher_.ended(verdict.exit_code);

@@ -1,7 +1,8 @@
 #pragma once
-// The link as PID 1 knows it: the worker that holds the connection to the job's other nodes
-// (link_worker.h), from the first plan to the end of the container. What this node has to say is
-// sent after each step of the machine, when it is something new; what is heard becomes events.
+// PID 1's side of the link: the worker that has the connection to the job's other nodes
+// (link_worker.h). The worker runs from the first plan to the exit of the container. After each
+// step of the machine, LinkTask sends this node's report if that has changed. Messages of the
+// worker become events. Only farewell() blocks.
 
 #include <cstdint>
 #include <optional>
@@ -19,15 +20,16 @@ namespace engine {
 
 class LinkTask : public ChildWorker {
  public:
-  // `launcher`: who hears of node 0, where that launches. `now_ms`: the time by which the machine
-  // counts.
+  // `launcher` is notified about node 0, if the launcher runs there. `now_ms`: the clock of the
+  // machine.
   LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
            std::function<std::int64_t()> now_ms);
 
-  // The turn is over: all that has happened was answered.
+  // Ends the turn: call it when all that happened in the turn has been answered.
   void turned();
   void tend(std::int64_t now_ms) override;
-  // The container ends with this code: says so to the others, and waits a moment until that is out.
+  // Sends the leave message with the exit code of the container, and blocks until it is delivered,
+  // at most 1.5 s.
   void farewell(int exit_code);
 
  private:
@@ -55,23 +57,23 @@ class LinkTask : public ChildWorker {
   const WorkerContext& context_;
   LauncherNotifier& launcher_;
   std::function<std::int64_t()> now_ms_;
-  std::optional<envgen::NodeLink> link_;  // that the worker goes by
+  std::optional<envgen::NodeLink> link_;  // the one of the running worker
   lifecycle::NodeAgent side_;
   sys::Fd down_;
   std::uint64_t life_ = 0;
-  std::optional<lifecycle::NodeReport> told_;  // without ages
-  std::uint64_t node0_life_ = 0;               // Verdict::life; 0: not heard yet
+  std::optional<lifecycle::NodeReport> told_;  // last report sent, without ages
+  std::uint64_t node0_life_ = 0;               // NodeVerdict::life; 0: not received yet
   bool all_connected_ = false;                 // LinkState::all_connected
   bool up_ = false;
-  std::int64_t began_ms_ = 0;  // the first attempt to make the link
+  std::int64_t began_ms_ = 0;  // time of the first attempt to make the link
   bool was_up_ = false;
-  bool linked_ = false;                     // as the machine has it
-  std::optional<std::int64_t> down_at_ms_;  // when it is no more, if it does not come back
+  bool linked_ = false;                     // last event::Linked
+  std::optional<std::int64_t> down_at_ms_;  // when `up_` becomes false, if no connection follows
   std::string unsent_;                      // the rest of a message
   bool down_said_ = false;
   int deaths_ = 0;
   std::optional<std::int64_t> start_at_ms_;
-  std::string told_failure_;  // of a node that the others go on without
+  std::string told_failure_;  // last failure of a node that the others continue without
 };
 
 }  // namespace engine

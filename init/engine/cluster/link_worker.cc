@@ -8,7 +8,7 @@
 namespace engine {
 
 int run_link(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
-  ::signal(SIGPIPE, SIG_IGN);  // whoever has gone is noticed by what a write says
+  ::signal(SIGPIPE, SIG_IGN);  // a failed write shows that the reader has exited
   if (settings.node == 0) return run_link_server(settings, env, down, up);
   return run_link_client(settings, env, down, up);
 }

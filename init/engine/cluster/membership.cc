@@ -16,11 +16,13 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-// FAT's clock ticks every two seconds, and a file server's is not ours.
+// The clock of FAT ticks every two seconds, and the clock of a file server can differ from this
+// machine's.
 constexpr std::int64_t kTickNs = 3000 * kNsPerMs;
 constexpr std::size_t kMaxNames = 8;
 
-// FNV-1a. Each text is followed by its length, so that neither can pass for part of the other.
+// The hash FNV-1a. Each text is followed by its length, so that no text can pass for part of
+// another.
 class Hash {
  public:
   void add(std::string_view text) {
@@ -32,7 +34,7 @@ class Hash {
       byte(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> (8 * i)));
     }
   }
-  // 0 stands for none.
+  // Returns the hash, but 1 for 0, which stands for no cluster.
   [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
 
  private:
@@ -43,7 +45,7 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// The same bytes themselves.
+// A sink like Hash that keeps the bytes themselves.
 struct Text {
   std::string bytes;
   void add(std::string_view text) {
@@ -59,7 +61,7 @@ std::string hex16(std::uint64_t value) {
   return text;
 }
 
-// What all nodes are told alike.
+// Adds the data that all nodes have alike.
 template <class Into>
 void add_common(Into& hash, const envgen::Node& node) {
   hash.add(node.role);
@@ -72,7 +74,7 @@ void add_common(Into& hash, const envgen::Node& node) {
   }
 }
 
-// The nodes' names alone, by which they find one another also where their counts differ.
+// Adds the nodes' names alone: by them nodes find one another even if their counts differ.
 template <class Into>
 void add_names(Into& into, const envgen::Cluster& cluster) {
   for (std::size_t rank = 1; rank < cluster.nodes.size(); ++rank) {
@@ -95,7 +97,8 @@ void add_all_common(Into& into, const envgen::Cluster& cluster) {
   into.add(static_cast<std::int64_t>(cluster.device_addresses));
 }
 
-// Without their place: a node that nothing names cannot be told from another.
+// Returns the names without their order. A node without a name is called by its rank, so it cannot
+// be distinguished from another such node.
 std::multiset<std::string> names_in(const envgen::Cluster& cluster) {
   std::multiset<std::string> names;
   for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
@@ -122,7 +125,7 @@ std::int64_t ns_of(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1000 * kNsPerMs + time.tv_nsec;
 }
 
-// Its bytes or names were read; where it is no file at all, that it is none.
+// True if the look has read the file's bytes or the directory's names, or if the path is neither.
 bool has_content(const envgen::PathState& state) {
   using PathKind = envgen::PathState::Kind;
   if (state.kind == PathKind::kDirectory) return state.listed;
@@ -229,8 +232,8 @@ bool LookedAt::may_have_changed() {
   return true;
 }
 
-// The signs of before the look must be those of after it: a link may have been swapped meanwhile
-// for an old file.
+// The stamps from before the look must equal those from after it. A link may have been changed
+// during the look to an old file, whose times look settled.
 void LookedAt::seen(const std::map<std::string, envgen::PathState>& paths) {
   FileStamps now;
   for (const auto& [path, state] : paths) {

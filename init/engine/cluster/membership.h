@@ -1,6 +1,6 @@
 #pragma once
-// The membership of a job, as far as it can change while the job runs: two lists of nodes compared,
-// and whether there is a reason to read them again.
+// The membership of a job, which can change while the job runs. These functions compare two lists
+// of nodes, and LookedAt says whether to read the list again.
 
 #include <cstdint>
 #include <map>
@@ -12,38 +12,41 @@
 
 namespace engine {
 
-// Equal for equal clusters, and for different ones as good as never; of any process on any machine.
-// Never 0, which stands for no cluster at all. A child compares by it with what it was not given.
+// Returns a digest. Equal clusters have equal digests, in any process on any machine, and different
+// ones practically never. Never returns 0, which stands for no cluster. A child compares its
+// cluster by the digest with one that it was not given.
 std::uint64_t cluster_id(const envgen::Cluster& cluster);
 
-// Of what each node of a job sees alike. Left out is what a platform tells each node in its own
-// words: how the first node is called (which is the one that answers at the master's address), and
-// the master's address.
+// Returns a digest of the data that each node of a job sees alike. Two things are left out, as a
+// platform can word them differently for each node: the name of the first node, and the master's
+// address.
 std::uint64_t common_id(const envgen::Cluster& cluster);
-// The same as 32 hex digits. Who knows the nodes can make it.
+// Returns a digest of the names and ports of all nodes but the first, as 32 hex digits. Anyone who
+// knows the nodes can compute it.
 std::string common_key(const envgen::Cluster& cluster);
 
-// "b", else the pod's name or an address, else "node 1".
+// Returns the name of a node ("b"), otherwise its pod name or an address, otherwise "node 1".
 std::string node_name(const envgen::Cluster& cluster, std::size_t rank);
 
-std::string count_of_nodes(std::size_t count);  // "1 node", which a list of none stands for too
-// "3 nodes -> 2 (gone: c)", "2 nodes -> 3 (new: d)", "3 nodes, in another order",
-// "3 nodes, not as before". At most a few names of each kind.
+std::string count_of_nodes(std::size_t count);  // "1 node" also for an empty list
+// Describes the change of a list, such as "3 nodes -> 2 (gone: c)", "2 nodes -> 3 (new: d)", "3
+// nodes, in another order" or "3 nodes, not as before". Names at most eight nodes of each kind.
 std::string difference(const envgen::Cluster& before, const envgen::Cluster& now);
 
-// Paths as stat sees them. A file system says nothing of two changes within one tick of its clock,
-// so what was changed a moment before it was read is read once more. Of what was only looked at for
-// what it is (the working directory, where files come and go) its times count for nothing.
+// The paths of the last look, as stat() shows them. A file system does not show two changes within
+// one tick of its clock. So a path that changed just before the look is read once more. If the look
+// needed only the kind of a path (the working directory, where files come and go), its times are
+// ignored.
 class LookedAt {
  public:
-  // To be called before a look. True when what the last one saw may be another thing by now.
+  // Call this before a look. Returns true if the paths of the last look may have changed since.
   bool may_have_changed();
-  // After it: the paths that it was about, which are then known.
+  // Call this after a look, with the paths that it used.
   void seen(const std::map<std::string, envgen::PathState>& paths);
 
  private:
   struct FileStamp {
-    bool whole = true;  // what is in it counts
+    bool whole = true;  // the content matters
     int error = 0;
     std::uint64_t device = 0;
     std::uint64_t inode = 0;

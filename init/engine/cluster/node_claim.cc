@@ -17,8 +17,8 @@
 namespace engine {
 namespace {
 
-constexpr int kBacklog = 4096;  // of those that ask who has the claim; none is accepted
-constexpr int kMaxLooks = 40;   // 5 ms apart, for a listen(2) that follows a bind(2)
+constexpr int kBacklog = 4096;  // connections that ask who has the claim; none is accepted
+constexpr int kMaxLooks = 40;   // attempts, 5 ms apart, until listen(2) follows bind(2)
 
 struct Address {
   sockaddr_un name{};
@@ -34,7 +34,7 @@ Address address_of(const envgen::Plan& plan) {
   }
   Address address;
   address.name.sun_family = AF_UNIX;
-  std::memcpy(address.name.sun_path + 1, key.data(), key.size());  // behind a 0: abstract
+  std::memcpy(address.name.sun_path + 1, key.data(), key.size());  // the 0 before it: abstract
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + key.size());
   return address;
 }
@@ -43,9 +43,9 @@ sys::Fd stream() {
   return sys::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// The process that has the claim, by the credentials of its listen(2). nullopt: another user's, or
-// a process that has ended and left the socket to a child that is about to end. `is_bound`: the
-// holder may still be between bind(2) and listen(2).
+// Returns the process that has the claim, by the credentials of its listen(2). Returns nullopt if
+// that process is another user's, or has exited and left the socket to a child that is about to
+// exit. `is_bound`: the holder may still be between bind(2) and listen(2).
 std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   const sys::Fd asks = stream();
   int looks = is_bound ? kMaxLooks : 1;
@@ -58,7 +58,7 @@ std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   if (::getsockopt(asks.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) != 0) return std::nullopt;
   if (holder.uid != 0 && holder.uid != ::geteuid()) return std::nullopt;
   if (holder.pid > 0 && ::kill(holder.pid, 0) != 0 && errno == ESRCH) return std::nullopt;
-  return holder.pid;  // 0 = of another PID namespace
+  return holder.pid;  // 0: in another PID namespace
 }
 
 envgen::Status refuse(const envgen::Plan& plan, pid_t holder) {

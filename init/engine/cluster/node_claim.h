@@ -1,10 +1,11 @@
 #pragma once
-// Keeps a job from being started twice on one node where no variable says that a launcher started
-// trainit more than once: each of them would start the same ranks, and all would end well.
+// The claim of a node, which keeps a job from being started twice on the node. It is needed if no
+// variable says that a launcher has started trainit more than once. Without the claim each trainit
+// would start the same ranks, and all would end without an error.
 //
 // The claim is a socket in the abstract namespace (unix(7)), which belongs to a network namespace
-// and goes with its process. Its name is Plan::claim. A job without a link to other nodes is
-// compared within its PID namespace alone.
+// and disappears with its process. Its name is Plan::claim. If a job has no link to other nodes,
+// its claim is compared within its PID namespace alone.
 
 #include <optional>
 
@@ -16,12 +17,13 @@ namespace engine {
 
 class NodeClaim {
  public:
-  // An error if a running trainit of the same user, or of root, has the same claim. None is taken
-  // for a plan without one, nor where such sockets cannot be made.
+  // Takes the claim of `plan`. Returns an error if a running trainit of the same user, or of root,
+  // has it. Takes nothing if the plan has no claim, or if such a socket cannot be made.
   envgen::Status take(const envgen::Plan& plan);
   void release() { socket_.reset(); }
 
-  // The same error, and nothing is taken: before anything on this node is changed.
+  // Returns the same error as take(), but takes nothing. Call it before anything on this node is
+  // changed.
   static envgen::Status look(const envgen::Plan& plan);
 
  private:

@@ -19,22 +19,22 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxAttempts = 32;  // at a time
+constexpr std::size_t kMaxAttempts = 32;  // running at a time
 constexpr std::int64_t kFirstPauseMs = 200;
 constexpr std::int64_t kMaxPauseMs = 5000;
 constexpr std::int64_t kSayMs = 2000;
-// A death shows as the end of the output, but for a client that left something behind that holds
-// it: then it is seen this much later.
+// The interval of looks at the attempts. An exit shows as the end of the output, unless a process
+// that the client left behind holds the output. Then the exit is seen this much later.
 constexpr std::int64_t kLookMs = 50;
 constexpr std::size_t kMaxNames = 8;
-constexpr std::size_t kMaxBytes = 1U << 20;  // of one client
+constexpr std::size_t kMaxBytes = 1U << 20;  // output of one client
 
 struct Peer {
   std::string host;
   bool answered = false;
-  std::int64_t next_ms = 0;  // when to ask again
+  std::int64_t next_ms = 0;  // time to ask again
   std::int64_t pause_ms = kFirstPauseMs;
-  std::string complaint;  // of the last attempt; "" while none has ended
+  std::string complaint;  // last attempt's error; "": none has ended
 };
 
 // One run of the ssh client.
@@ -77,8 +77,8 @@ class PeerWaiting {
     return std::ranges::any_of(attempts_, [&](const auto& one) { return one.peer == &peer; });
   }
 
-  // Those whose turn came first are first, so that hosts that never answer do not keep the others
-  // from being asked.
+  // Starts attempts in the order in which their hosts became due, so that hosts that never answer
+  // do not keep others from being asked.
   void start_attempts(std::int64_t now_ms) {
     std::vector<Peer*> due;
     for (Peer& peer : peers_) {
@@ -102,7 +102,7 @@ class PeerWaiting {
                                  .linger_ms = attempt_ms_,
                                  .keeps_group = true};
     auto run = proc::ChildRun::start(limits, std::move(spec), &saved_);
-    if (!run) return again(peer, to_line(run.error()));  // a limit: others may end
+    if (!run) return again(peer, to_line(run.error()));  // a limit was reached: others may end
     attempts_.push_back({&peer, std::make_unique<proc::ChildRun>(std::move(*run))});
   }
 
@@ -161,7 +161,7 @@ class PeerWaiting {
     return text;
   }
 
-  // Of the first that has complained: "node-5: ssh: Connection refused".
+  // Returns the error of the first host that has one: "node-5: ssh: Connection refused".
   [[nodiscard]] std::string complaint() const {
     for (const Peer& peer : peers_) {
       if (!peer.answered && !peer.complaint.empty()) return peer.host + ": " + peer.complaint;

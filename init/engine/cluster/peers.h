@@ -1,7 +1,7 @@
 #pragma once
-// The wait for the other nodes' sshd. The ssh client asks each of them, in a child with a deadline,
-// so that a name that does not resolve and a network that swallows packets cost an attempt, never
-// the resolver. Its children do not survive it.
+// The wait for the sshd of the other nodes. The ssh client asks each of them, in a child with a
+// deadline. So a name that does not resolve, or a network that drops packets, costs one attempt and
+// never blocks the resolver. These children exit with the resolver.
 
 #include <cstdint>
 #include <functional>
@@ -16,17 +16,19 @@
 namespace engine {
 
 struct PeerFailure {
-  int exit_code =
-      exit_code::kOwnFailure;  // 69: not all answered in time; 125: there is no ssh client
+  int exit_code = exit_code::kOwnFailure;  // 69: not all answered in time; 125: no ssh client
   envgen::Error error;
 };
 
-// Blocks until `probe HOST trainit-peer-ping` has once exited with 0 for every host, at most 32 of
-// them at a time, each again and again with a growing pause, each time for `attempt_ms` at most.
-// `say` is told what is still waited for
-// ("3 of 64 peers (node-5, node-9, node-11): node-5: ssh: Connection refused") when that changes,
-// but not more often than every two seconds. For the resolver's child, never for PID 1, and signals
-// must have been taken over: where the caller ignores SIGCHLD no child's end could be seen.
+// Blocks until `probe HOST trainit-peer-ping` has exited once with 0 for every host. At most 32
+// hosts are asked at a time, each for `attempt_ms` at most. A host that does not answer is asked
+// again, after a growing pause. Returns a failure if there is no ssh client, or if hosts are
+// missing after `wait.timeout_ms`.
+//
+// `say` receives the missing hosts when they change, at most every two seconds, such as "3 of 64
+// peers (node-5, node-9, node-11): node-5: ssh: Connection refused". Call this in the resolver's
+// child, never in PID 1, after signals have been taken over. If the caller ignored SIGCHLD, no
+// child's exit could be seen.
 std::optional<PeerFailure> wait_for_peers(const envgen::PeerWait& wait, const envgen::Environ& env,
                                           const proc::SavedSignals& saved,
                                           const std::function<void(const std::string&)>& say,

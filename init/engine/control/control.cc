@@ -20,8 +20,8 @@ constexpr std::size_t kMaxClients = 16;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;       // of the request, or the answer
-  std::int64_t argument = 0;  // milliseconds; of a checkpoint 1 to keep the job running, else 0
+  std::uint32_t op = 0;       // the operation of a request, or the answer
+  std::int64_t argument = 0;  // milliseconds, but kCheckpoint: 1 keeps the job running, 0 does not
 };
 static_assert(sizeof(Record) == 16);
 
@@ -61,7 +61,7 @@ Record record_of(const ControlRequest& request) {
               checkpoint ? static_cast<std::int64_t>(request.keep_running) : request.argument_ms};
 }
 
-// A later version may say more, but this one would not know what.
+// Returns kUnknown for an answer that only a later version of trainit defines.
 ControlReply reply_of(const Record& record) {
   const bool known = record.magic == kMagic &&
                      record.op <= static_cast<std::uint32_t>(ControlAnswer::kNoCheckpoint);
@@ -145,7 +145,7 @@ void ControlServer::answer(int client, ControlAnswer answer, std::int64_t value_
   (void)!::send(client, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
   const auto asked = std::ranges::find(clients_, client, &sys::Fd::get);
   if (asked == clients_.end()) return;
-  ::shutdown(client, SHUT_WR);  // that was all
+  ::shutdown(client, SHUT_WR);  // the answer is the only record that a client gets
   forget_gone();
   if (answered_.size() >= kMaxClients) answered_.erase(answered_.begin());
   answered_.push_back(std::move(*asked));

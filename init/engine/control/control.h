@@ -1,10 +1,13 @@
 #pragma once
-// RUN_DIR/control: a SOCK_SEQPACKET socket with records of one size, for `trainit release`, `hold`,
-// `checkpoint`, `extend` and `stacks`. Only root and the user of the instance may send
-// (SO_PEERCRED). While the job runs no client is waited for: of more than 16 that say nothing the
-// oldest are dropped, and each has one answer at most. Before the end they are: PID 1 takes its
-// namespace with it, and a client that is killed there has failed for whoever called it. What a
-// request means for the job is control_answers.h's.
+// The control socket RUN_DIR/control: a SOCK_SEQPACKET socket with records of one size. `trainit
+// release`, `hold`, `checkpoint`, `extend` and `stacks` send their requests to it. Only root and
+// the user of the instance may send (SO_PEERCRED).
+//
+// While the job runs, PID 1 never waits for a client. Each client gets one answer at most. If more
+// than 16 clients wait without a request, the server drops the oldest. Before it exits, PID 1 waits
+// for the clients (see_off()). PID 1's exit kills every process of its PID namespace, and the
+// caller of a killed client would see a failure. control_answers.h decides what a request means for
+// the job.
 
 #include <cstdint>
 #include <optional>
@@ -27,49 +30,50 @@ enum class ControlOp : std::uint32_t {
 
 struct ControlRequest {
   ControlOp op = ControlOp::kRelease;
-  std::int64_t argument_ms =
-      0;  // kHold, kExpireIn: from now; kExtend: on top of the limit; never negative
-  bool keep_running = false;  // kCheckpoint: the job goes on
+  std::int64_t argument_ms = 0;  // time from now, for kExtend beyond the limit; never negative
+  bool keep_running = false;     // kCheckpoint: the job continues after the checkpoint
 };
 
 enum class ControlAnswer : std::uint32_t {
   kDone = 0,
-  kNotNow = 1,        // the job is in another phase
-  kRefused = 2,       // another user
-  kUnknown = 3,       // a record of another size, version or operation
+  kNotNow = 1,        // the job is not in the phase for this request
+  kRefused = 2,       // the client runs as another user
+  kUnknown = 3,       // the record has an unknown size, version or operation
   kBusy = 4,          // a checkpoint is under way
-  kRestarts = 5,      // the job restarts on failure: it is not ended for a checkpoint
+  kRestarts = 5,      // the job restarts on failure: trainit does not end it for a checkpoint
   kNoLimit = 6,       // the job has no time limit
-  kNoCheckpoint = 7,  // neither a signal nor a hook asks this job for one
+  kNoCheckpoint = 7,  // the job has neither a checkpoint signal nor checkpoint hooks
 };
 
 struct ControlReply {
   ControlAnswer answer = ControlAnswer::kDone;
-  // kDone: what is left from now on, of the debug window, of the checkpoint's time or of the limit;
-  // of kStacks the number in the names of the files that will be there.
+  // kDone: milliseconds from now to the end of the debug window, of the checkpoint's time or of the
+  // limit. For kStacks, the number in the names of the files that will be written.
   std::int64_t value_ms = 0;
 
   bool operator==(const ControlReply&) const = default;
 };
 
-// How long a client waits for the instance, which is PID 1 and may be stopped or out of memory.
+// The time-out of a client. The instance is PID 1, which can be stopped or out of memory.
 inline constexpr int kControlTimeoutMs = 5000;
 
 class ControlServer {
  public:
-  // No server when `run_dir` is empty.
+  // Opens the control socket. If `run_dir` is empty, returns a server without a socket.
   static envgen::Result<ControlServer> open(const std::string& run_dir);
 
   [[nodiscard]] const sys::Fd& listener() const { return listener_; }
   [[nodiscard]] const std::vector<sys::Fd>& clients() const { return clients_; }
-  // Accepts a client; its descriptor, or -1. Without a descriptor to spare it is turned away; where
-  // the kernel refuses for another reason the server closes, as it would be woken for ever.
+  // Accepts a client and returns its descriptor, or -1. If no descriptor is free, the server
+  // disconnects the client. If the kernel refuses for a permanent reason, the server closes the
+  // socket: otherwise it would wake the loop for ever.
   int accept_client();
-  // A request from a client that may send one; other clients are answered and dropped here.
+  // Returns the request of a client that may send one; nullopt: none to answer. Answers any other
+  // client here, and drops a client that has disconnected.
   std::optional<ControlRequest> read_request(int client);
   void answer(int client, ControlAnswer answer, std::int64_t value_ms = 0);
-  // The last thing that it does: answers those who have asked too late, and waits until each
-  // client's process has ended or closed its end, at most so long.
+  // Ends the server: answers the remaining requests with kNotNow. Then blocks until each client has
+  // exited or closed its end, for `most_ms` at most. Call it last.
   void see_off(std::int64_t most_ms);
 
  private:
@@ -77,14 +81,15 @@ class ControlServer {
   void drop(int client);
   void forget_gone();
   sys::Fd listener_;
-  sys::Fd spare_;  // given up for a moment to turn a client away
+  sys::Fd spare_;  // reserved descriptor, closed for a moment to disconnect a client
   std::vector<sys::Fd> clients_;
-  std::vector<sys::Fd> answered_;  // who may still be there
+  std::vector<sys::Fd> answered_;  // clients that have their answer and may still be connected
 };
 
-// The client's side. An instance that this user may not even reach is kRefused, an answer of
-// another version kUnknown. `connection`, where it is given, gets the open socket: the instance
-// waits for its end before it takes the namespace with it.
+// Sends `request` and returns the answer of the instance. Waits at most `timeout_ms` for the
+// connection, and again for the answer. Returns kRefused if this user may not even connect, and
+// kUnknown for an answer of another version. `connection`, if given, receives the open socket: the
+// instance waits until that is closed before its exit ends the namespace.
 envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
                                           int timeout_ms = kControlTimeoutMs,
                                           sys::Fd* connection = nullptr);

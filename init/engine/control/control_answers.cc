@@ -14,7 +14,7 @@ ControlDecision yes(lifecycle::Event event, std::int64_t value_ms) {
   return {.reply = {.value_ms = value_ms}, .event = event};
 }
 
-// It may be called off without anything to be saved.
+// True if the job waits for its start: it can be cancelled, as there is nothing to save.
 bool awaits_start(Phase phase) {
   return phase == Phase::kPreparing || phase == Phase::kAutoRestart;
 }
@@ -23,7 +23,7 @@ bool runs(Phase phase) { return phase == Phase::kStarting || phase == Phase::kRu
 
 ControlDecision decide_checkpoint(bool keep_running, const ControlView& view) {
   const event::CheckpointRequested requested{keep_running};
-  // One that lets the job go on may still become one that ends it.
+  // A checkpoint after which the job continues can still become one that ends the job.
   const bool busy = view.checkpointing && (keep_running || !runs(view.phase));
   if (busy) return no(ControlAnswer::kBusy);
   const bool wait_ends = awaits_start(view.phase) && !keep_running;
@@ -35,7 +35,7 @@ ControlDecision decide_checkpoint(bool keep_running, const ControlView& view) {
 }
 
 ControlDecision decide_limit(const ControlRequest& request, const ControlView& view) {
-  // Once it is being ended, and after that, a limit means nothing any more.
+  // During the stop sequence and after it, a time limit has no effect.
   if (!runs(view.phase) && !awaits_start(view.phase)) return no(ControlAnswer::kNotNow);
   const bool extends = request.op == ControlOp::kExtend;
   if (extends && !view.has_limit) return no(ControlAnswer::kNoLimit);
@@ -76,7 +76,7 @@ ControlDecision decide(const ControlRequest& request, const ControlView& view) {
     case ControlOp::kExpireIn:
       return decide_limit(request, view);
     case ControlOp::kStacks:
-      return no(ControlAnswer::kNotNow);  // no event of the machine's: StackDump's to answer
+      return no(ControlAnswer::kNotNow);  // StackDump answers this request, not the machine
   }
   return no(ControlAnswer::kUnknown);
 }

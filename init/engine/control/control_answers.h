@@ -1,6 +1,7 @@
 #pragma once
-// The answer to a request of the control socket, for the job as it stands: an event for its
-// machine, or why not. Pure: plain values in, plain values out.
+// The answer to a request of the control socket, decided from the present state of the job. The
+// answer is an event for the job's machine, or the reason for a refusal. Pure: plain values in,
+// plain values out.
 
 #include <cstdint>
 #include <optional>
@@ -14,24 +15,24 @@ namespace engine {
 
 struct ControlView {
   lifecycle::Phase phase = lifecycle::Phase::kPreparing;
-  bool restarts = false;        // it is started again after a failure, however many are left
+  bool restarts = false;        // the job restarts after a failure, even if no restart is left
   bool checkpointing = false;   // a checkpoint is under way
-  bool can_checkpoint = false;  // it has a checkpoint signal or checkpoint hooks
+  bool can_checkpoint = false;  // the job has a checkpoint signal or checkpoint hooks
   std::int64_t checkpoint_ms = 0;
-  bool has_limit = false;          // of its time
-  std::int64_t limit_left_ms = 0;  // from now on
+  bool has_limit = false;          // the job has a time limit
+  std::int64_t limit_left_ms = 0;  // milliseconds from now
 };
 ControlView view_of(const lifecycle::Machine& machine, const envgen::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now);
 
-// The answer is kDone when, and only when, there is an event.
+// The decision on a request. The answer is kDone if and only if there is an event.
 struct ControlDecision {
   ControlReply reply;
   std::optional<lifecycle::Event> event = std::nullopt;
 };
-// One request after the other: `view` must have seen the event of the one before. A window of more
-// than a year becomes one of a year, an extension that ends in more than ten years one that ends
-// then: no sum of requests overflows.
+// Decides on one request. `view` must be taken after the machine has handled the event of the
+// previous request. A window of more than kLongestWindowMs becomes one of that length. A limit that
+// would end more than kLongestLimitMs from now ends then, so that no sum of requests overflows.
 ControlDecision decide(const ControlRequest& request, const ControlView& view);
 
 inline constexpr std::int64_t kLongestWindowMs = 366LL * 24 * 3600 * 1000;

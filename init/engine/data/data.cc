@@ -18,13 +18,14 @@ namespace {
 using lifecycle::ExitStatus;
 using State = DataRecord::State;
 
-// Of one look, so that a child gone mad cannot keep PID 1 from its signals.
+// The maximum of packets for each read(): a misbehaving child must not keep PID 1 from its signals.
 constexpr int kMaxPackets = 64;
-// The child keeps to its time by itself.
+// The time after --data-timeout at which PID 1 kills the child. The child enforces the time-out on
+// its own before that.
 constexpr std::int64_t kOverdueMs = 3000;
-// Between the KILL of a child that does not keep to its time and going on without it.
+// The time that PID 1 waits for an overdue child to exit after its KILL.
 constexpr std::int64_t kReapMs = 1000;
-// A plan takes milliseconds, where its cluster is known.
+// The maximum time that a failure is held back. A plan takes milliseconds if its cluster is known.
 constexpr std::int64_t kPlanMs = 5000;
 
 std::string size_of(const DataProgress& progress) {
@@ -42,7 +43,7 @@ envgen::Status DataTask::start() {
   DataRecord& record = data();
   record.state = State::kRunning;
   record.began_ms = stage_since_ms_ = sys::wall_ms();
-  // Forget a copy of the previous start, which was not complete.
+  // Clear the record of a copy of the previous start, which was not complete.
   record.how.clear();
   record.missing = killed_ = false;
   record.ended_ms = 0;
@@ -123,7 +124,7 @@ void DataTask::warn(const std::string& text) {
   context_.job.data_warnings.push_back(text);
 }
 
-// Of a copy that we have stopped nothing is to be said.
+// Reports nothing about a copy that trainit has stopped before it was ready.
 bool DataTask::settle(ExitStatus& exit_status, const std::string& failure) {
   socket_.reset();
   deadline_ms_.reset();

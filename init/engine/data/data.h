@@ -1,6 +1,7 @@
 #pragma once
-// The worker that prepares a dataset of the job (--data), as PID 1 knows it: it touches neither
-// source nor copy, but hears of the child (data_worker.h) how far that is and where the data is.
+// PID 1's side of the worker that prepares a dataset of the job (--data). DataTask touches neither
+// source nor copy, and never blocks. The child (data_worker.h) reports its progress and where the
+// data is.
 
 #include <cstdint>
 #include <optional>
@@ -16,22 +17,23 @@ namespace engine {
 
 class DataTask : public ChildWorker {
  public:
-  // Of the task with this index. The hooks that run on a failure are the plan's: while `resolver`
-  // makes it, a failure is held back, but not for as long as a cluster may take.
+  // `index` is that of the task. The hooks that run on a failure come from the plan. So a failure
+  // is held back while `resolver` makes the plan, but at most 5 s, as a cluster can take longer.
   DataTask(const WorkerContext& context, std::uint32_t index, const ChildWorker& resolver)
       : context_(context), index_(index), resolver_(resolver) {}
 
   envgen::Status start();
-  // Its task has ended so, or was never started (`failure` says why then): `ending` becomes what
-  // the job takes it for. True: it is held back, to be posted later.
+  // Decides the result of a task that has ended with `exit_status`, or was never started (`failure`
+  // is the reason). `exit_status` becomes the status that the job uses. Returns true if the failure
+  // is held back; post_held() posts it later.
   bool settle(lifecycle::ExitStatus& exit_status, const std::string& failure = {});
-  // Posts what was held back, once that is due.
+  // Posts the failure that was held back, if its time has come.
   void post_held();
 
   [[nodiscard]] int channel() const override { return socket_.valid() ? socket_.get() : -1; }
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void read() override;
-  // One that does not end in time is killed; one that hangs in the kernel is left behind.
+  // Kills a child that misses its deadline. If the child hangs in the kernel, leaves it behind.
   void tend(std::int64_t now_ms) override;
 
  private:
@@ -51,9 +53,9 @@ class DataTask : public ChildWorker {
   const ChildWorker& resolver_;
   sys::Fd socket_;
   bool killed_ = false;
-  int exit_code_ = 0;                    // that its failure stands for
-  std::int64_t stage_since_ms_ = 0;      // the progress has said the same phase for so long
-  std::optional<std::int64_t> held_ms_;  // its failure is held back until then
+  int exit_code_ = 0;                    // exit code of the job for this failure
+  std::int64_t stage_since_ms_ = 0;      // start of the present phase, wall clock
+  std::optional<std::int64_t> held_ms_;  // when to post the held-back failure, monotonic
 };
 
 }  // namespace engine

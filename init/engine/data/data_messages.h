@@ -1,6 +1,6 @@
 #pragma once
-// The news that the child that prepares a dataset sends PID 1: packets on a socket. The last one
-// may bring a descriptor, the lease of the copy.
+// The messages that the child that prepares a dataset sends to PID 1, as packets on a socket.
+// kReady can carry a descriptor, the lease of the copy.
 
 #include <cstdint>
 #include <optional>
@@ -16,10 +16,10 @@ namespace engine {
 struct DataMessage {
   enum class Kind : std::uint32_t {
     kProgress = 1,
-    kWarning,  // `text`
-    kReady,    // at `path`, and how it came there; `progress` has what it holds
-    kFailed,   // `text`, and the exit code that it stands for
-    kMissing,  // the same, and the source is not there or closed: it cannot be read instead
+    kWarning,  // `text`: the warning
+    kReady,    // `path` of the data, `text`: how it was made, `progress`: its size
+    kFailed,   // `text`: the reason, with the job's `exit_code` for it
+    kMissing,  // as kFailed; the job cannot use the source instead: missing or not readable
   };
   Kind kind = Kind::kProgress;
   DataProgress progress = {};
@@ -37,27 +37,28 @@ inline void fields(envgen::FieldVisitor& v, DataMessage& message) {
   v("text", message.text);
 }
 
-// Texts are cut so that a packet has at most kMaxPacketBytes.
+// Encodes `message`. Cuts texts so that a packet has at most kMaxPacketBytes.
 std::string encode_data_message(const DataMessage& message);
-// nullopt: not what encode_data_message makes.
+// Returns nullopt if `packet` is not the encoding of a message.
 std::optional<DataMessage> decode_data_message(std::string_view packet);
 inline constexpr std::size_t kMaxPacketBytes = 16UL << 10;
 
-// Both ends close on exec.
+// The two ends of the socket, PID 1's and the child's. Both close on exec.
 struct DataSocket {
   sys::Fd ours;
   sys::Fd theirs;
 };
 std::optional<DataSocket> make_data_socket();
 
-// Waits until there is room, but for kProgress, which may be lost. `lease`: -1 = none.
+// Sends a message. Blocks until there is room, except for kProgress, which can be lost. `lease` -1:
+// none.
 void send_data_message(int socket, const DataMessage& message, int lease = -1);
 
-// What one look at the socket finds; never blocks.
+// The result of one look at the socket, which never blocks.
 struct ReceivedData {
-  std::optional<DataMessage> message;  // nothing: none is there now
+  std::optional<DataMessage> message;  // nullopt: no message has arrived
   sys::Fd lease;
-  bool damaged = false;  // by a child gone mad: read no further
+  bool damaged = false;  // the child misbehaves or has closed its end: read no further
 };
 ReceivedData receive_data_message(int socket);
 

@@ -34,19 +34,19 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kProgressEveryMs = 500;
-// For what is done at the source once the copy is there.
+// The time-out of a process that looks at the source.
 constexpr int kAfterwardsMs = 5000;
 
 void warn(int socket, const std::string& text) {
   send_data_message(socket, {.kind = DataMessage::Kind::kWarning, .text = text});
 }
 
-// Tells PID 1, and whoever looks at the log or the terminal.
+// A reporter that sends the progress to PID 1, and shows it in the log or on the terminal.
 class Reporter {
  public:
   Reporter(const DataOrder& order, int socket)
       : socket_(socket), places_(places_of(order.dataset)) {
-    if (sys::log::has_screen()) return;  // PID 1 draws there (wait_view.h)
+    if (sys::log::has_screen()) return;  // PID 1 draws on the screen (wait_view.h)
     view_.emplace("data " + order.dataset.name, places_,
                   [](std::string_view line) { sys::log::info(line); });
   }
@@ -60,7 +60,7 @@ class Reporter {
     const std::int64_t now_ms = sys::monotonic_ms();
     const auto phase =
         report.counters == nullptr ? copy::Phase::kScanning : report.counters->phase.load();
-    // A change of what is done is said at once.
+    // Report a change of the phase, or of the waiting, at once.
     const bool same = phase == last_.phase && report.waiting == last_.waiting;
     if (same && now_ms < next_ms_) return;
     last_ = {phase, report.waiting};
@@ -97,7 +97,8 @@ std::string temporary_name(const std::string& path) {
   return path + ".trainit-" + std::to_string(::getpid());
 }
 
-// "" = done. The link is there at any instant, as it was or as it is to be.
+// Makes the link at the dataset's source point to `copy`. At any instant the link exists, old or
+// new. Returns "" on success, otherwise the warning.
 std::string replace_link(const envgen::Dataset& dataset, const std::string& copy) {
   const std::string& place = dataset.source;
   const auto reached = sys::resolve_safely(place);
@@ -131,7 +132,7 @@ std::string replace_link(const envgen::Dataset& dataset, const std::string& copy
          ", so it stays as it is: let its directory be written";
 }
 
-// What touches the source once the copy is there; each message is a warning.
+// Does the work that touches the source after the copy is ready. Each message is a warning.
 int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   const envgen::Dataset& dataset = order.dataset;
   struct statvfs mount{};
@@ -148,7 +149,8 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   return 0;
 }
 
-// By a process of its own, as the source may hang by now: what it says.
+// Runs `body` in a process of its own, as the source may hang by now, and passes its messages to
+// `hear`. Blocks for kAfterwardsMs at most.
 void at_source(const DataOrder& order, int socket, const std::function<int(int pipe)>& body,
                const std::function<void(std::string text)>& hear) {
   const auto work = [&body](int pipe) {
@@ -180,8 +182,8 @@ void finish_at_source(const DataOrder& order, const std::string& copy, int socke
       [socket](const std::string& text) { warn(socket, text); });
 }
 
-// A mistyped name, a mount that was forgotten, or what the job's user may not read: nothing that a
-// job could read instead.
+// True if the job could not read the source either: a mistyped name, a forgotten mount, or no
+// permission for the job's user.
 bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket) {
   bool missing = false;
   const auto look = [&order, job](int pipe) {
@@ -199,7 +201,7 @@ bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket)
   return missing;
 }
 
-// Whom the job's files have to be readable for, where that is not who we are.
+// Returns the user who must be able to read the job's files; nullopt if that is trainit's own user.
 envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& request) {
   if (request.sandbox.user.empty()) return std::nullopt;
   envgen::SandboxRequest user;
@@ -217,7 +219,7 @@ int say_failed(int socket, const envgen::Error& error, DataMessage::Kind kind, i
 
 int prepare_data(const DataOrder& order, int socket) {
   const std::int64_t began_ms = sys::monotonic_ms();
-  // A caller may have left it ignored: no end could be awaited.
+  // A caller may have left SIGCHLD ignored: then no exit of a child could be seen.
   ::signal(SIGCHLD, SIG_DFL);
   const auto job = job_of(order.request);
   if (!job)

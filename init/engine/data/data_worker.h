@@ -1,6 +1,6 @@
 #pragma once
-// The child that prepares one dataset for a job: it finds or makes the copy (init/copy), looks at
-// the source's mount, replaces its link where asked to, and tells PID 1 of it.
+// The child that prepares one dataset for a job. It finds or makes the copy (init/copy), checks the
+// source's mount, replaces the source's link if --data-link asks for that, and reports to PID 1.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ struct DataOrder {
   proc::SavedSignals saved;
 };
 
-// The child's work; `socket`: where the news go. Returns its exit code.
+// Does the work of the child. Sends its messages to `socket`, and returns its exit code.
 int prepare_data(const DataOrder& order, int socket);
 
 }  // namespace engine

@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-// Of one turn: a fork bomb of orphans must not starve the signals.
+// The maximum of children reaped in one turn: a fork bomb of orphans must not starve the signals.
 constexpr int kMaxDeaths = 256;
 
 class Remaining {
@@ -27,7 +27,7 @@ class Remaining {
     if (job_.failure_code != 0 || stop != 0) begin_stop(stop != 0 ? heard_as(stop).sent : 0);
   }
 
-  // True when there may be more.
+  // Reaps children that have exited. Returns true if there may be more.
   bool reap() {
     for (int i = 0; i < kMaxDeaths; ++i) {
       siginfo_t info = {};
@@ -50,7 +50,7 @@ class Remaining {
       }
       for (FallbackJob::Main& main : job_.mains) main.stop_sent = main.stop_sent || has_it(main);
       begin_stop(heard.sent);
-      // Each other stop signal once, whatever came before.
+      // The job gets each different stop signal once, whatever signal came before.
       const std::uint64_t sent = lifecycle::signal_bit(heard.sent);
       if ((std::exchange(passed_on_, passed_on_ | sent) & sent) == 0) {
         for (const FallbackJob::Main& main : job_.mains) {
@@ -73,7 +73,8 @@ class Remaining {
     }
   }
 
-  // Kills what did not end in time; true when there is nothing left to wait for.
+  // Kills the main tasks that did not end in time. Returns true if there is nothing left to wait
+  // for.
   bool finished() {
     if (job_.mains.empty()) return true;
     if (!stopping_ || sys::monotonic_ms() < deadline_ms_) return false;
@@ -100,10 +101,11 @@ class Remaining {
  private:
   struct Heard {
     bool stops = false;
-    int sent = 0;  // what the job is sent; 0: nothing
+    int sent = 0;  // signal that the job gets; 0: none
   };
-  // As meaning_of(), which allocates, where nothing saves or makes files. A stop request is one
-  // all the same.
+  // Returns the meaning of `signal`. Differs from meaning_of() in two ways: it allocates nothing,
+  // and a rule that saves or makes a file does nothing. A stop request with such a rule is still a
+  // stop request.
   [[nodiscard]] Heard heard_as(int signal) const {
     using Kind = envgen::SignalRule::Kind;
     const bool stops = asks_to_stop(signal, false);
@@ -126,7 +128,7 @@ class Remaining {
     begin_stop();
   }
 
-  // `sent`: what the job is sent; 0: what stopped it.
+  // Begins the stop. `sent` is the signal for the job; 0: the one that stopped it, or SIGTERM.
   void begin_stop(int sent = 0) {
     if (stopping_) return;
     stopping_ = true;
@@ -141,10 +143,10 @@ class Remaining {
 
   FallbackJob job_;
   int last_code_ = 0;
-  std::uint64_t passed_on_ = 0;  // what the job was sent to stop, see lifecycle::signal_bit
+  std::uint64_t passed_on_ = 0;  // stop signals that the job got, as lifecycle::signal_bit
   bool stopping_ = false;
   bool killed_ = false;
-  std::int64_t deadline_ms_ = 0;  // the time of the KILL, then of the exit
+  std::int64_t deadline_ms_ = 0;  // time of the KILL, later of the exit
 };
 
 }  // namespace

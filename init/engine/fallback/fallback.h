@@ -1,6 +1,6 @@
 #pragma once
-// The fallback of an init whose own logic failed: it reaps, forwards signals, and ends with the
-// main tasks. Past the point of no return nothing exits by accident.
+// The fallback of an init whose own logic failed. It reaps children, forwards signals, and ends
+// with the main tasks, because PID 1 must not exit by accident once a task has started.
 
 #include <sys/types.h>
 
@@ -13,25 +13,27 @@
 
 namespace engine {
 
-// What is known of the job at that moment.
+// The state of the job when the fallback begins.
 struct FallbackJob {
   struct Main {
     pid_t pid = 0;
-    bool stop_sent = false;  // it has had a stop signal, and gets no second one of that kind
+    bool stop_sent = false;  // the task got a stop signal, and gets no second one of that kind
   };
   std::vector<Main> mains;  // the main tasks that are alive
-  bool single = false;      // the job is one command: when it is stopped, its own code counts
-  int failure_code = 0;     // of the failure that there was; 0: none
-  int stop_signal = 0;      // the stop request that there was; 0: none
-  // The stop, its request at 0. Nothing but the main tasks is left to be given a part of the grace.
+  bool single = false;      // the job is one command, whose own exit code is the result of a stop
+  int failure_code = 0;     // exit code of the failure before the fallback; 0: none
+  int stop_signal = 0;      // signal of the stop request before the fallback; 0: none
+  // The times of the stop, counted from its request. Only the main tasks are left, so no hook gets
+  // a part of the grace.
   envgen::Budget stop = envgen::make_budget({}, {}, 0);
-  std::vector<envgen::SignalRule> signals;  // of --signal; nothing saves or makes files any more
+  std::vector<envgen::SignalRule> signals;  // rules of --signal; none saves or makes files now
   proc::JobControl job_control;
 };
 
-// A main task that fails stops the others; what lives on at stop.kill_at is killed.
-// Returns the exit code: the first failure's; of a stopped job the single command's own or 128 + n;
-// else 0. Allocates nothing.
+// Reaps and forwards until all main tasks have ended. Blocks until then, and allocates nothing. If
+// a main task fails, the others are stopped; tasks still alive at stop.kill_at get KILL. Returns
+// the exit code of the first failure. Without a failure, returns 0, or for a stopped job the single
+// command's own code or 128 + n.
 int reap_and_forward(proc::SignalSource& signals, FallbackJob job);
 
 }  // namespace engine

@@ -8,7 +8,7 @@
 namespace engine {
 namespace {
 
-// A stop request that the machine has, or that is still to be answered.
+// Returns the signal of a stop request that the machine has or has still to handle; 0: none.
 int pending_stop(const Evidence& evidence) {
   if (evidence.machine.stop_signal() != 0) return evidence.machine.stop_signal();
   for (const lifecycle::Event& waiting : evidence.waiting) {

@@ -1,6 +1,6 @@
 #pragma once
-// The job that the fallback goes on with when the supervisor's own logic failed, from what it knew
-// at that moment.
+// The job that the fallback continues with after the supervisor's own logic failed. It is derived
+// from the supervisor's state at that moment.
 
 #include <cstdint>
 #include <deque>
@@ -18,14 +18,15 @@ namespace engine {
 struct Evidence {
   const Job& job;
   const lifecycle::Machine& machine;
-  const std::deque<lifecycle::Event>& waiting;  // events that have not been answered
+  const std::deque<lifecycle::Event>& waiting;  // events that the machine has not handled yet
   const proc::JobControl& job_control;
   const std::vector<envgen::SignalRule>& signals;
-  int resolve_code = 0;          // what a resolver that failed said
-  std::optional<int> exit_code;  // the machine's, when it has come to its end
+  int resolve_code = 0;          // exit code of a resolver that failed
+  std::optional<int> exit_code;  // the machine's exit code, if the machine has ended
 };
 
-// The exit code where no main process is alive: there is nothing to wait for.
+// Returns the exit code if the machine has ended or no main process is alive: then there is nothing
+// to wait for. Otherwise nullopt.
 std::optional<int> settled_code(const Evidence& evidence);
 
 FallbackJob fallback_job_of(const Evidence& evidence);

@@ -15,7 +15,8 @@ constexpr const char* kWhat = "reading what the hook exports";
 constexpr const char* kFile = "$TRAINIT_ENV";
 constexpr std::string_view kMark = "<<";
 constexpr std::string_view kExport = "export ";
-// Linux: MAX_ARG_STRLEN with the final NUL. A longer one would keep the job from starting (E2BIG).
+// Linux: MAX_ARG_STRLEN, which includes the final NUL. With a longer entry the job could not start
+// (E2BIG).
 constexpr std::size_t kMaxEntryBytes = 131'071;
 constexpr std::size_t kMaxShownBytes = 40;
 
@@ -45,7 +46,7 @@ Status check_name(std::string_view name, std::size_t line) {
   if (name.starts_with(kExport)) {
     return fail_at(line, "\"export\" before the name", "write NAME=VALUE only: no shell reads it");
   }
-  // A longer one is more likely a piece of a value.
+  // A longer name is more likely a piece of a value.
   std::string found = "a name that is none";
   if (name.empty()) found = "no name before the '='";
   if (!name.empty() && name.size() <= kMaxShownBytes)

@@ -1,12 +1,13 @@
 #pragma once
-// The file in $TRAINIT_ENV, by which a hook exports variables. Of GitHub Actions' form:
+// The file in $TRAINIT_ENV, with which a hook exports variables. It has the format of GitHub
+// Actions:
 //
 //   NAME=VALUE           the rest of the line as it stands; quotes are part of the value
 //   NAME<<DELIMITER      a value of several lines, up to a line that is just DELIMITER
 //   line 1
 //   DELIMITER
 //
-// Empty lines and lines that begin with '#' say nothing. The last line may lack its end.
+// Empty lines and lines that begin with '#' are ignored. The last line may lack its newline.
 
 #include <cstddef>
 #include <string_view>
@@ -19,10 +20,13 @@ namespace envgen {
 
 inline constexpr std::size_t kMaxExportBytes = 1U << 20;
 
-// kSet edits, in the order of the lines. An Error (where: "$TRAINIT_ENV: line 3") for a line
-// without '=', a name that no shell takes, a NUL, a delimiter that does not come again, a variable
-// that Linux takes in no environment, or a text of more than kMaxExportBytes. It repeats no value,
-// which may be a secret.
+// Returns kSet edits in the order of the lines. The text is an Error (where: "$TRAINIT_ENV: line
+// 3") if it has one of these faults:
+// - a line without '=', or a name that is not a shell name
+// - a NUL, or a delimiter that does not come again
+// - a variable that is too long for an environment of Linux
+// - more than kMaxExportBytes
+// The Error repeats no value, which may be a secret.
 Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text);
 
 }  // namespace envgen

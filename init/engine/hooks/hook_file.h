@@ -1,6 +1,6 @@
 #pragma once
-// The file in $TRAINIT_ENV of one hook: an empty one for each, so that what a daemon of an earlier
-// hook appends is not taken for this one's.
+// The file in $TRAINIT_ENV of one hook. Each hook gets its own empty file, so that text which a
+// daemon of an earlier hook appends is not taken for this hook's.
 
 #include <string>
 #include <string_view>
@@ -13,9 +13,9 @@ namespace engine {
 
 class HookFile {
  public:
-  // In RUN_DIR, by the event's name. Without one (""), or where it takes no file, it has no place
-  // in any directory: a memfd by its path in /proc, which works on a read-only root too; without
-  // /proc a file in /tmp or /dev/shm. An Error where all of that fails.
+  // Creates the file in RUN_DIR, named after the event. If `run_dir` is "" or takes no file, the
+  // file is a memfd, reached by its path in /proc. A memfd works on a read-only root too. Without
+  // /proc it is a file in /tmp or /dev/shm. Returns an Error if all of these fail.
   static envgen::Result<HookFile> make(const std::string& run_dir, std::string_view event);
 
   HookFile(HookFile&& other) noexcept
@@ -24,15 +24,16 @@ class HookFile {
   ~HookFile();
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // What is there now, by the path: an editor replaces a file. Reads little more than
-  // envgen::kMaxExportBytes, and never waits for a FIFO. A file that was removed is an empty one.
+  // Returns the current content of the file at the path: an editor may have replaced the file.
+  // Reads little more than envgen::kMaxExportBytes, and never waits for a FIFO. Returns "" if the
+  // file was removed.
   [[nodiscard]] envgen::Result<std::string> read() const;
 
  private:
   HookFile(std::string path, sys::Fd memory) : path_(std::move(path)), memory_(std::move(memory)) {}
 
-  std::string path_;  // "" when moved from
-  sys::Fd memory_;    // not valid: a file at path_, which goes with this
+  std::string path_;  // "" after a move
+  sys::Fd memory_;    // not valid: a file at path_, which the destructor deletes
 };
 
 }  // namespace engine

@@ -25,8 +25,8 @@ bool has_devices() {
   });
 }
 
-// Whether the condition in the hook's text holds. A hook that cannot be read is left to whoever
-// starts it.
+// Returns whether the condition in the hook's text holds. A hook that cannot be read applies; its
+// start then fails.
 bool applies(const std::string& path, const envgen::Environ& env) {
   const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   std::array<char, hook_condition::kMaxBytes> head;
@@ -49,8 +49,8 @@ HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Env
   const bool root = ::geteuid() == 0;
   // True if the job's user must not influence the hook.
   const bool border = root && job && job->uid != 0;
-  // The check comes before the text is read: if others can change the file, its text must decide
-  // nothing. Others cannot change a path that passes.
+  // This check precedes the read of the text: if others can change the file, its text must decide
+  // nothing. A path that passes cannot be changed by others.
   if (root) {
     auto ours =
         sys::check_ours_alone(path, job ? &*job : nullptr, border ? proc::trusted_path(*job) : "");
@@ -68,7 +68,7 @@ HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Env
     return look;
   }
   look.env = proc::trusted_env(env, *job, sys::inspect(path, true).content).entries();
-  // Python looks for modules there.
+  // Python looks for modules in its working directory.
   look.leaves_directory = proc::may_change(*job, sys::working_directory());
   return look;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// The look at a hook right before it runs: whether nobody but root could have written it, whether
-// it applies, and which environment it may have. The look asks for the hook's path, its
-// interpreter's and the paths in its variables. A mount that does not answer may hold each of these
-// calls for ever, so a child does the look, within the hook's time limit.
+// The look at a hook right before it runs: whether only root could have written it, whether it
+// applies, and which environment it may have. The look examines the hook's path, its interpreter's
+// and the paths in its variables. A mount that does not answer may block each of these calls for
+// ever. A child therefore does the look, within the hook's time limit.
 
 #include <cstdint>
 #include <functional>
@@ -18,13 +18,13 @@
 namespace engine {
 
 struct HookLook {
-  // Why it may not run, as the parts of an Error; `found` is "" for a hook that may.
+  // Reason why the hook may not run, as the parts of an Error; `found` is "" if it may run.
   std::string where;
   std::string found;
   std::string fix;
   bool applies = true;
-  std::vector<std::string> env;   // complete
-  bool leaves_directory = false;  // start it in /, as the job's user may write in ours
+  std::vector<std::string> env;   // the complete environment of the hook
+  bool leaves_directory = false;  // start in /: the job's user may write in the current directory
 };
 inline void fields(envgen::FieldVisitor& v, HookLook& look) {
   v("where", look.where);

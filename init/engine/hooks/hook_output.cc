@@ -11,10 +11,10 @@
 namespace engine {
 namespace {
 
-// Less than PIPE_BUF: the log cuts a longer line.
+// Less than PIPE_BUF, as the log cuts a longer line.
 constexpr std::size_t kMaxLineBytes = 3500;
 constexpr std::size_t kLastLines = 5;
-constexpr std::size_t kKeptLineBytes = 300;  // of each
+constexpr std::size_t kKeptLineBytes = 300;  // length kept per line
 constexpr int kMaxLinesOfATurn = 64;
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// The output of a hook, as lines of our log: whole, "hook <name>: " before each, and bounded.
-// Nothing here waits for whoever reads stderr, so a hook never does either.
+// The output of a hook as lines of trainit's log: whole lines with the prefix "hook <name>: ",
+// bounded in size. No call waits for the reader of stderr, so the hook does not wait either.
 
 #include <cstddef>
 #include <deque>
@@ -13,24 +13,25 @@ namespace engine {
 
 class HookOutput {
  public:
-  static constexpr std::size_t kMaxBytes = 256U << 10;  // of one hook, names before lines counted
+  static constexpr std::size_t kMaxBytes = 256U << 10;  // limit per hook, including the prefixes
 
   void begin(std::string_view hook);
-  // As it came from the hook. Empty lines are left out; of what '\r' paints over the last is kept,
-  // as a terminal shows it; a line of more than 3500 bytes becomes several.
+  // Adds bytes as they came from the hook. Empty lines are left out. Of text that '\r' overwrites,
+  // the last version is kept, as on a terminal. A line of more than 3500 bytes becomes several.
   void add(std::string_view bytes);
-  // Takes a last line without an end, and says how much was not shown.
+  // Ends the last line if it has no newline, and logs how many bytes were not shown.
   void end();
-  // A line of ours, behind all that waits.
+  // Adds a line of trainit's own after all waiting lines.
   void say(sys::log::Level level, std::string text);
 
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }
-  // As many lines as stderr takes now, though not without end.
+  // Writes as many waiting lines as stderr takes now, up to a limit.
   void write_ready();
-  // All that waits: what stderr does not take is dropped, and counted by the log.
+  // Writes all waiting lines. The log drops and counts what stderr does not take.
   void write_all();
 
-  // The hook's last lines, shown or not, as one line of printable characters without credentials.
+  // Returns the hook's last lines, shown or not, as one line of printable characters without
+  // credentials.
   [[nodiscard]] std::string output_tail() const;
 
  private:

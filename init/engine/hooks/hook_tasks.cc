@@ -12,7 +12,7 @@ void take(Job& job, std::uint32_t index, HookMessage message) {
     record.hook_message = std::move(failed->message);
     return;
   }
-  // Those of other events come too late for the job, and may come as often as those run.
+  // Exports of other events come too late for the job, and could come as often as those hooks run.
   if (record.kind != lifecycle::TaskKind::kPreStart) return;
   auto& edits = std::get<HookExports>(message).edits;
   job.exports.insert(job.exports.end(), std::make_move_iterator(edits.begin()),

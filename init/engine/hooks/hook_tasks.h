@@ -1,5 +1,5 @@
 #pragma once
-// The tasks of the machine that run a plan's hooks, each by a worker of its own.
+// The machine's tasks that run a plan's hooks, one worker for each task.
 
 #include <sys/types.h>
 
@@ -18,8 +18,8 @@ class HookTasks {
   HookTasks(const WorkerContext& context, WorkerList& workers)
       : context_(context), workers_(workers) {}
 
-  // Starts the hooks of the task with this index; their worker's pid. What they tell goes into the
-  // job: the record's hook_message, and the exports of pre-start hooks.
+  // Starts the hooks of the task with this index. Returns their worker's pid. Their messages go
+  // into the job: the record's hook_message, and the exports of pre-start hooks.
   envgen::Result<pid_t> start(std::uint32_t index);
 
  private:

@@ -34,15 +34,16 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
-// Exports are at most envgen::kMaxExportBytes, of which a variable takes three at least, and 13 in
-// a message; a failure repeats some lines of a hook.
+// Exports have at most envgen::kMaxExportBytes. A variable takes at least 3 of these bytes, and 13
+// in a message. A failure repeats some lines of a hook.
 constexpr std::uint32_t kMaxMessageBytes = 5 * envgen::kMaxExportBytes;
 
 constexpr int kStopped = exit_code::kSignalBase + SIGTERM;
-constexpr std::int64_t kTermMs = 2000;  // from SIGTERM to SIGKILL
-// A hook that does not die even by SIGKILL hangs in the kernel; the others have their turn.
+constexpr std::int64_t kTermMs = 2000;  // time between SIGTERM and SIGKILL
+// A hook that SIGKILL does not end hangs in the kernel; the worker goes on with the next hook.
 constexpr std::int64_t kKillMs = 2000;
-// For what a hook has printed, from its end. Nobody reads an output that takes nothing for so long.
+// Time to write a hook's output after its end. If stderr takes nothing for this time, no process
+// reads it.
 constexpr std::int64_t kFlushMs = 1000;
 constexpr std::string_view kFile = "TRAINIT_ENV";
 
@@ -51,7 +52,7 @@ struct Failure {
   envgen::Error error;
 };
 
-// As the environment of a process has it: NAME=VALUE and a NUL.
+// Returns the size of `edits` as environment entries: NAME=VALUE and a NUL.
 std::size_t bytes_of(const std::vector<envgen::EnvEdit>& edits) {
   std::size_t bytes = 0;
   for (const envgen::EnvEdit& edit : edits) bytes += edit.name.size() + edit.value.size() + 2;
@@ -107,7 +108,7 @@ class Worker {
     std::string path;
     std::string name;
     pid_t pid = -1;
-    sys::Fd output;  // not valid: at its end
+    sys::Fd output;  // not valid after the end of the output
     sys::Fd start_pipe;
     Phase phase = Phase::kRuns;
     std::optional<std::int64_t> next_phase_ms;
@@ -137,7 +138,7 @@ class Worker {
   bool may_export(const Hook& hook, const envgen::EnvEdit& edit);
 
   const envgen::HookGroup& group_;
-  envgen::Environ env_;  // with what was exported
+  envgen::Environ env_;  // includes the exports
   const std::string& run_dir_;
   const std::vector<std::string>& forced_names_;
   const std::optional<envgen::Identity>& job_;
@@ -148,12 +149,12 @@ class Worker {
   std::size_t exported_bytes_ = 0;
   bool no_file_reported_ = false;
   bool stalled_ = false;   // stderr took nothing for too long
-  std::size_t begun_ = 0;  // of the group's paths
-  int stops_ = 0;          // so often we were told to stop
+  std::size_t begun_ = 0;  // number of hooks begun so far
+  int stops_ = 0;          // number of SIGTERMs received
   bool stop_reported_ = false;
 };
 
-// Returns the look at a hook, nothing where it is stopped meanwhile, or a failure.
+// Returns the look at a hook, nullopt if the worker is stopped meanwhile, or a failure.
 std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook) {
   constexpr std::int64_t kForEverMs = std::int64_t{1} << 40;
   const std::int64_t now_ms = sys::monotonic_ms();
@@ -241,7 +242,7 @@ envgen::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   }
   spec.no_input = true;
   spec.output_fd = write_end.get();
-  spec.new_session = true;  // a group that reads from our terminal would be stopped
+  spec.new_session = true;  // a process group that reads from trainit's terminal would be stopped
   spec.die_with_parent = true;
   TRY_ASSIGN(auto spawned, proc::spawn(spec, saved_));
   hook.pid = spawned.pid;
@@ -249,11 +250,12 @@ envgen::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   return {};
 }
 
-// Until the hook has ended; one that cannot be killed is left behind.
+// Runs until the hook has ended. A hook that cannot be killed is left behind.
 void Worker::watch(Hook& hook) {
   while (true) {
-    // Signals first: a SIGCHLD that comes after the look must end the wait. Then the end, so that
-    // all that the hook wrote before it is in the pipe when that is read.
+    // Signals come first: a SIGCHLD that arrives after the check for the end must end the wait. The
+    // check for the end comes before the read: all that the hook wrote before its end is then in
+    // the pipe.
     look_at_signals();
     look_for_end(hook);
     read_output(hook);
@@ -273,14 +275,14 @@ void Worker::watch(Hook& hook) {
 }
 
 void Worker::advance(Hook& hook) {
-  // Its number is its own until it is reaped, and its group's with it.
+  // The pid, and its process group's id, cannot be reused before the hook is reaped.
   auto signal = [&hook](int number) {
     if (::kill(-hook.pid, number) != 0) ::kill(hook.pid, number);
   };
   const std::int64_t now_ms = sys::monotonic_ms();
   const bool due = hook.next_phase_ms && now_ms >= *hook.next_phase_ms;
   const bool at_once = stops_ > 1 && hook.phase != Phase::kKilled;
-  // Not after its end: whoever stops us may kill us before that.
+  // This report does not wait for the hook's end: the sender of the stop may kill the worker first.
   if (stopped() && !hook.end) report_stop(&hook);
   if (hook.end) {
     if (hook.phase != Phase::kRuns) signal(SIGKILL);
@@ -304,8 +306,8 @@ void Worker::look_for_end(Hook& hook) const {
   if (waited == 0 && info.si_pid == hook.pid) hook.end = info;
 }
 
-// What is there now, though of one that floods not without end: more than a pipe holds, so that of
-// one that has ended nothing is left.
+// Reads what the pipe holds now. kMaxReads bounds this for a hook that writes without pause. The
+// bound is larger than a pipe, so nothing is left of a hook that has ended.
 void Worker::read_output(Hook& hook) {
   constexpr int kMaxReads = 32;
   std::array<char, 65536> part;
@@ -325,7 +327,7 @@ void Worker::look_at_signals() {
   }
 }
 
-// Once. `hook` is the one that is cut short, nullptr: none.
+// Logs the stop, once. `hook`: the hook that is cut short; nullptr: none.
 void Worker::report_stop(const Hook* hook) {
   if (std::exchange(stop_reported_, true)) return;
   std::string left;
@@ -422,7 +424,8 @@ bool Worker::may_export(const Hook& hook, const envgen::EnvEdit& edit) {
   return false;
 }
 
-// A worker keeps its hooks to their time by itself; each may take some seconds to be killed.
+// Returns the time by which the worker must have ended. The worker enforces the time limits of its
+// hooks; killing each may take some seconds more.
 std::optional<std::int64_t> deadline_of(const envgen::HookGroup& group) {
   constexpr std::int64_t kSlackMs = 10'000;
   constexpr std::int64_t kLongestMs = 1'000'000'000;
@@ -444,11 +447,11 @@ envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Envi
                               const proc::SavedSignals& saved) {
   auto body = [&](int fd) {
     proc::take_over_signals();
-    // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by our /proc/PID/fd.
+    // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by the worker's /proc/PID/fd.
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
   };
-  // A stop that comes before the worker reads its signals waits for it.
+  // A stop signal that arrives before the worker reads its signals stays pending.
   proc::SavedSignals held = saved;
   held.mask = ~std::uint64_t{0};
   TRY(fork("starting the " + std::string(name_of(group.event)) + " hooks", held, body));

@@ -1,18 +1,21 @@
 #pragma once
-// A forked worker that runs the hooks of one event, one after the other, and tells PID 1 what came
-// of it over a pipe. Whatever a hook does, PID 1 sees one task with bounded messages.
+// A forked worker that runs the hooks of one event, one after the other, and sends PID 1 the
+// results over a pipe. Whatever a hook does, PID 1 sees one task with bounded messages.
 //
-// A hook has our rights, a session of its own, /dev/null as stdin; what it prints goes through
-// HookOutput to stderr. It dies with the worker, and the worker with PID 1; what a hook leaves
-// behind it is not waited for, and loses the other end of its output. One that takes longer than
-// the group's timeout gets SIGTERM with its process group, two seconds later SIGKILL. SIGTERM to
-// the worker does the same to the hook that runs, a second SIGTERM kills that at once; a warning
-// names it and those that are not run, and the worker then exits with 143.
+// A hook has trainit's rights, its own session and /dev/null as stdin. Its output goes through
+// HookOutput to stderr. The hook dies with the worker, and the worker with PID 1. The worker does
+// not wait for processes that a hook leaves behind; they lose the other end of their output. A hook
+// that exceeds the group's timeout gets SIGTERM with its process group, and SIGKILL two seconds
+// later. On SIGTERM the worker does the same to the running hook; a second SIGTERM kills that hook
+// at once. A warning names the hook and those that are not run. The worker then exits with 143.
 //
-// A hook fails by its exit code; 128 + n by a signal; 69 when its time is over; 126 and 127 when
-// it cannot be started (proc::StartFailure); 125 when what it exports cannot be read. A failed one
-// exports nothing. In a fatal group the worker then tells HookFailed and exits with that code;
-// otherwise it warns, goes on, and exits with 0.
+// A hook fails with one of these exit codes:
+// - its own exit code, or 128 + n if signal n ended it
+// - 69: the timeout
+// - 126, 127: it could not be started (proc::StartFailure)
+// - 125: its exports cannot be read, or others may change it
+// A failed hook exports nothing. In a fatal group the worker then sends HookFailed and exits with
+// that code. Otherwise it logs a warning, goes on, and exits with 0.
 
 #include <cstdint>
 #include <functional>
@@ -43,25 +46,26 @@ inline void fields(envgen::FieldVisitor& v, HookFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 1, .most = 255});
   v("message", failed.message);
 }
-struct HookExports {  // of one hook; later ones win
+struct HookExports {  // from one hook; later exports override earlier ones
   std::vector<envgen::EnvEdit> edits;
 
   bool operator==(const HookExports&) const = default;
 };
 inline void fields(envgen::FieldVisitor& v, HookExports& exports) {
-  v("edits", exports.edits, {.most_items = 1U << 20});  // their bytes are bounded
+  v("edits", exports.edits, {.most_items = 1U << 20});  // parse_hook_exports() bounds their bytes
 }
 using HookMessage = std::variant<HookFailed, HookExports>;
 
 class HookRun : public ChildWorker {
  public:
-  // `take` gets what it tells; a damaged message is a HookFailed.
+  // `take` receives each message; a damaged message arrives as a HookFailed.
   explicit HookRun(std::function<void(HookMessage)> take);
 
-  // A hook has our rights, so as root we run none that others may change (sys::check_ours_alone):
-  // it has then failed, with 125. `job_user`: the job's user, where it is another.
-  // `env` is what each hook gets, with TRAINIT_ENV (HookFile) and what those before it exported.
-  // An exported variable of `forced_names` is left out with a warning.
+  // Forks the worker. A hook runs with trainit's rights. As root, the worker therefore refuses a
+  // hook that others may change (sys::check_ours_alone): that hook fails with 125. `job`: the job's
+  // user; nullopt if it is trainit's own. Each hook gets `env`, TRAINIT_ENV (HookFile) and the
+  // exports of the hooks before it. An exported variable of `forced_names` is left out with a
+  // warning.
   envgen::Status start(const envgen::HookGroup& group, const envgen::Environ& env,
                        const std::string& run_dir, const std::vector<std::string>& forced_names,
                        const std::optional<envgen::Identity>& job, const proc::SavedSignals& saved);

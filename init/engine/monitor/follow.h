@@ -1,6 +1,7 @@
 #pragma once
-// A reader of what others add to a file, from its end on; a file that is cut or replaced is read
-// from its beginning. Of more than can be read in one go the middle is passed over.
+// A reader of the data that other processes append to a file, beginning at its end. A file that is
+// truncated or replaced is read from its beginning. If more has been appended than one read()
+// handles, the middle is skipped.
 
 #include <sys/types.h>
 
@@ -18,14 +19,14 @@ class FileFollower {
  public:
   struct Sink {
     std::function<void(std::string_view bytes)> add;
-    std::function<void()> gap;  // what comes next does not continue what came
+    std::function<void()> gap;  // the next bytes do not continue the previous ones
   };
 
-  // A file that is not there yet is read from its beginning when it comes.
-  // `job_user`: its user, where it is another than ours (sys::open_to_read); outlives this.
+  // A file that does not exist yet is read from its beginning once it appears. `job_user`: the
+  // job's user; nullptr if it is trainit's own (sys::open_to_read). Must outlive this object.
   explicit FileFollower(std::string path, const envgen::Identity* job_user = nullptr);
 
-  // What has come since the last time.
+  // Passes the bytes appended since the last call to `sink`.
   void read(const Sink& sink);
 
  private:
@@ -40,7 +41,7 @@ class FileFollower {
   std::int64_t offset_ = 0;
 };
 
-// A number that changes when something is written to the file; the same for one that is not there.
+// Returns a number that changes when the file is written to, or replaced. 0 if it does not exist.
 std::uint64_t size_of_file(const std::string& path);
 
 }  // namespace engine

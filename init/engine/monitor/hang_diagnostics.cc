@@ -24,15 +24,15 @@ namespace {
 constexpr std::size_t kMaxAnswerBytes = 256U << 10;
 constexpr std::size_t kMaxLineBytes = 256;
 constexpr std::int64_t kConnectMs = 500;
-constexpr std::int64_t kShortestMs = 1200;  // RAS counts in seconds
+constexpr std::int64_t kShortestMs = 1200;  // RAS counts whole seconds
 constexpr std::int64_t kLongestMs = 4000;
-constexpr std::int64_t kSpareMs = 700;  // for what it does beside waiting for other ranks
-constexpr std::int64_t kDumpMs = 3000;  // its thread looks at the FIFO once a second
-constexpr std::int64_t kReadMs = 1500;  // for the dumps that are there
-constexpr std::int64_t kWholeMs = 500;  // for a rank to write the rest of its dump
+constexpr std::int64_t kSpareMs = 700;  // time that RAS needs beside waiting for other ranks
+constexpr std::int64_t kDumpMs = 3000;  // the recorder's thread checks the FIFO once a second
+constexpr std::int64_t kReadMs = 1500;  // time to read the dumps that exist
+constexpr std::int64_t kWholeMs = 500;  // time for a rank to write the rest of its dump
 constexpr int kLookMs = 50;
 constexpr int kMaxRanks = 1024;
-constexpr int kUncountedRanks = 64;  // a launcher's
+constexpr int kUncountedRanks = 64;  // number of a launcher's ranks to try
 
 bool await(int fd, short events, std::int64_t until_ms) {
   while (true) {
@@ -58,7 +58,8 @@ bool say(int fd, std::string_view line) {
   return ::send(fd, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
 }
 
-// What comes until `until_ms`, the end, or `most_bytes`; with `line`, to the end of a line.
+// Returns the bytes received by `until_ms`, at most `most_bytes`. Ends at the end of the stream;
+// with `line`, also at the end of a line.
 std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_ms) {
   std::string text;
   std::array<char, 4096> part;
@@ -76,7 +77,7 @@ std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_m
 std::string status_of(int fd, std::int64_t until_ms) {
   if (!say(fd, "CLIENT PROTOCOL 2\n")) return "";
   if (!hear(fd, kMaxLineBytes, true, until_ms).starts_with("SERVER PROTOCOL ")) return "";
-  // So long it waits for other ranks, of which one may be stopped.
+  // RAS waits this time for other ranks: one of them may be stopped.
   const std::int64_t wait_s =
       std::max<std::int64_t>((until_ms - kSpareMs - sys::monotonic_ms()) / 1000, 1);
   if (!say(fd, "TIMEOUT " + std::to_string(wait_s) + "\n")) return "";
@@ -85,7 +86,7 @@ std::string status_of(int fd, std::int64_t until_ms) {
   return hear(fd, kMaxAnswerBytes, false, until_ms);
 }
 
-// A FIFO that one of the job's processes reads: nothing else is written to.
+// Asks by a FIFO that one of the job's processes reads; no other file is written to.
 bool ask_for_dump(const std::string& path) {
   const sys::Fd pipe(
       ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
@@ -107,7 +108,7 @@ RecorderFindings recorder_note(const StackOrder& order, const AskedDumps& asked,
   const std::int64_t read_by_ms = std::max(until_ms, sys::monotonic_ms() + kReadMs);
   const std::int64_t whole_by_ms = std::min(last_ms, sys::monotonic_ms() + kWholeMs);
   RecorderFindings findings = read_dumps(order.dumps, read_by_ms);
-  // A rank may still be writing.
+  // A rank may still be writing its dump.
   while (asked.count > 0 && findings.unreadable > 0 && sys::monotonic_ms() < whole_by_ms) {
     ::poll(nullptr, 0, kLookMs);
     findings = read_dumps(order.dumps, read_by_ms);

@@ -12,8 +12,8 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kMaxLookMs = 5000;  // before lifecycle::kLookMs is over on node 0
-constexpr std::int64_t kMonitorMs = 1500;  // for the look of the monitor, whose ranks stall too
+constexpr std::int64_t kMaxLookMs = 5000;  // ends before lifecycle::kLookMs is over on node 0
+constexpr std::int64_t kMonitorMs = 1500;  // time for the monitor's look: its ranks stall too
 
 TaskRecord* live_record(Job& job, std::uint32_t process) {
   const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
@@ -24,7 +24,7 @@ TaskRecord* live_record(Job& job, std::uint32_t process) {
 
 }  // namespace
 
-// --- What the monitor has found ---
+// --- The monitor's findings ---
 
 void HangTask::looked(const MonitorMessage& message) {
   suspect_ = message.count == 1 ? static_cast<int>(message.process) : -1;
@@ -35,7 +35,7 @@ void HangTask::looked(const MonitorMessage& message) {
   if (!again && !context_.job.hang_agent.is_linked()) log_places();
 }
 
-// Marks the ranks that have stalled in the places for node 0.
+// Marks the stalled ranks in the places for node 0.
 void HangTask::looked(const std::string& places) {
   auto of = envgen::decode_places(places);
   if (!of) return context_.job.hang_agent.looked(places);
@@ -79,7 +79,7 @@ void HangTask::log_places() {
   context_.timeline.note("hang", text_);
 }
 
-// --- What node 0 asks and says ---
+// --- Node 0's questions and verdicts ---
 
 std::optional<std::int64_t> HangTask::deadline_ms() const {
   const lifecycle::HangAgent& side = context_.job.hang_agent;
@@ -138,7 +138,7 @@ void HangTask::look() {
   looking_ = true;
 }
 
-// Stands for ranks that do not run; others may wait for their start.
+// Returns places for ranks that do not run; ranks of other nodes may wait for their start.
 std::string HangTask::places_without_ranks() const {
   envgen::PlacedRank all{.name = "the ranks", .node = {}, .at = {}};
   all.at.does = "could not be looked at";
@@ -172,7 +172,7 @@ void HangTask::take_verdict() {
 
 // --- The failure ---
 
-// Fails the rank that the others wait for, as far as this node alone can tell.
+// Fails the rank that the others wait for, as far as this node alone can determine it.
 void HangTask::fail(const Stalled& stalled) {
   Job& job = context_.job;
   TaskRecord* stuck = live_record(job, stalled.process);
@@ -192,7 +192,7 @@ void HangTask::fail(TaskRecord& record, std::string text, std::int64_t silent_ms
   context_.post(lifecycle::event::TaskStalled{{index, record.incarnation}, silent_ms});
 }
 
-// Forgets the hang when the ranks end: a verdict on them says nothing of those that come next.
+// Forgets the hang when the ranks end, as a verdict on them does not apply to the next ranks.
 void HangTask::stepped() {
   using lifecycle::Phase;
   const Phase phase = context_.machine.phase();

@@ -1,8 +1,8 @@
 #pragma once
-// A job that hangs, as PID 1 sees it: ranks that its monitor has found stalled, where the ranks of
-// this node are, and what node 0 makes of the places of all nodes' ranks (lifecycle/hang_agent.h).
-// A rank that the others wait for fails; of several nodes only that one does. Node 0 may ask while
-// no rank is stalled here: the stacks are then taken by a worker of this task.
+// A job that hangs, as PID 1 sees it. The monitor finds stalled ranks and the places of this node's
+// ranks; node 0 judges the places of all nodes' ranks (lifecycle/hang_agent.h). A rank that the
+// others wait for fails; in a job of several nodes only that rank fails. Node 0 may ask for places
+// while no rank is stalled here. A worker of this task then takes the stacks.
 
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,8 @@ class HangTask : public StackJob {
   explicit HangTask(const WorkerContext& context) : context_(context) {}
 
   void stalled(const MonitorMessage& message);
-  void looked(const MonitorMessage& message);  // of kind kHang
-  void moves(std::uint32_t process);           // that one makes progress again
+  void looked(const MonitorMessage& message);  // `message` is of kind kHang
+  void moves(std::uint32_t process);           // `process` makes progress again
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;
@@ -43,12 +43,12 @@ class HangTask : public StackJob {
   [[nodiscard]] std::string places_without_ranks() const;
 
   const WorkerContext& context_;
-  std::vector<Stalled> stalled_;  // that wait for a verdict
-  int suspect_ = -1;              // of this node's ranks: index in the plan; -1: not known
-  std::string places_;            // of this node's ranks, as they were taken
-  std::string text_;              // the last verdict; "" = none
-  std::string notes_;             // RAS's note
-  bool logged_ = false;           // text_
+  std::vector<Stalled> stalled_;  // ranks that wait for a verdict
+  int suspect_ = -1;              // a rank of this node, index in the plan; -1: not known
+  std::string places_;            // the places of this node's ranks, as they were taken
+  std::string text_;              // the last verdict; "": none
+  std::string notes_;             // the note from RAS
+  bool logged_ = false;           // text_ is in the log
   bool looking_ = false;
   bool ran_ = false;
   std::optional<std::int64_t> look_at_ms_;

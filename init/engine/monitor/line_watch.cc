@@ -47,8 +47,8 @@ LineReader::LineReader(std::shared_ptr<LineBoard> board, const envgen::Observati
   scanners_.assign(2 * board_->size(), envgen::LineScanner(std::move(patterns)));
 }
 
-// What the lines of a piece tell, behind what the board has: it is told at their end, because a
-// store that others see costs as much as the search.
+// The numbers of a piece's lines, beginning with the board's numbers. They go to the board once per
+// piece: a store that other processes see costs as much as the search.
 struct LineReader::Told {
   explicit Told(const LineSlot& slot)
       : perf_lines(slot.perf_lines),

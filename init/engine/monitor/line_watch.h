@@ -1,8 +1,8 @@
 #pragma once
-// What the ranks' own lines tell: the times of their iterations (envgen/formats/perf_line.h), the
-// step they are at and the one they have saved (progress_line.h). Whoever reads a rank's output
-// writes it on a board in shared memory; PID 1 and the monitor look at the board, and nobody waits
-// for anybody.
+// The numbers in the ranks' own lines: the times of their iterations (envgen/formats/perf_line.h),
+// their current step and the last saved step (progress_line.h). The reader of a rank's output
+// writes them on a board in shared memory. PID 1 and the monitor read the board; no process waits
+// for another.
 
 #include <atomic>
 #include <cstddef>
@@ -18,26 +18,26 @@
 
 namespace engine {
 
-// Of one process, written by one reader at a time.
+// The numbers of one process. One reader writes a slot at a time.
 struct LineSlot {
   std::atomic<std::uint64_t> perf_lines;
-  std::atomic<std::int64_t> hardware;  // of the last line, in millionths
+  std::atomic<std::int64_t> hardware;  // value of the last line, in millionths
   std::atomic<std::int64_t> e2e;
   std::atomic<std::int64_t> ratio_ppm;
-  std::atomic<std::uint32_t> above;      // so many lines in succession are above the threshold
-  std::atomic<std::uint32_t> crossings;  // so often these became Observation::perf_count
+  std::atomic<std::uint32_t> above;      // lines in succession above the threshold
+  std::atomic<std::uint32_t> crossings;  // how often `above` reached Observation::perf_count
 
-  std::atomic<std::uint64_t> steps;    // so often it told another step than before; 0: none yet
-  std::atomic<std::int64_t> step;      // the last one, which may be smaller than one before
-  std::atomic<std::int64_t> saved;     // the last one that it told to be saved
-  std::atomic<std::int64_t> saved_ms;  // when, sys::monotonic_ms(); 0: it never did
+  std::atomic<std::uint64_t> steps;    // how often the printed step changed; 0: no step yet
+  std::atomic<std::int64_t> step;      // the last step, which may be smaller than an earlier one
+  std::atomic<std::int64_t> saved;     // the last step reported as saved
+  std::atomic<std::int64_t> saved_ms;  // time of that report, sys::monotonic_ms(); 0: none
 
   std::atomic<bool> blind;  // the tee that would write here only copies
 };
 
 class LineBoard {
  public:
-  // Shared with the children that are forked later.
+  // Creates a board in memory that is shared with children forked later.
   static envgen::Result<std::shared_ptr<LineBoard>> make(std::size_t processes);
   ~LineBoard();
   LineBoard(const LineBoard&) = delete;
@@ -53,14 +53,14 @@ class LineBoard {
   std::size_t size_;
 };
 
-// Writes what it finds on the board. The patterns of `observe` are sound.
+// A reader that writes the numbers it finds on the board. The patterns of `observe` must be valid.
 class LineReader {
  public:
   LineReader(std::shared_ptr<LineBoard> board, const envgen::Observation& observe);
 
-  // A piece of one of the streams, 0 or 1, of the plan's process with this index.
+  // Takes a piece of stream 0 or 1 of the process with this index in the plan.
   void add(std::size_t process, std::size_t stream, std::string_view bytes);
-  // What comes next of it does not continue what came.
+  // Drops a partial line: the next piece does not continue the previous one.
   void forget(std::size_t process, std::size_t stream);
 
  private:
@@ -71,9 +71,9 @@ class LineReader {
   std::shared_ptr<LineBoard> board_;
   std::int64_t threshold_ppm_;
   std::uint32_t count_;
-  std::size_t perf_patterns_ = 0;                  // in front of the others, 0 or 1
-  std::vector<envgen::ProgressPattern> progress_;  // in their order
-  std::vector<envgen::LineScanner> scanners_;      // two a process
+  std::size_t perf_patterns_ = 0;                  // perf patterns come before the others, 0 or 1
+  std::vector<envgen::ProgressPattern> progress_;  // same order as in Observation::progress
+  std::vector<envgen::LineScanner> scanners_;      // two per process
 };
 
 }  // namespace engine

@@ -1,7 +1,7 @@
 #pragma once
 // The membership watch of an elastic job: a forked worker that reads the list of nodes again and
-// again while the job runs, tells PID 1 once when it has become another one for good, and ends. It
-// decides nothing, and its crash, a hang or a list of any size costs the job nothing.
+// again while the job runs. It sends PID 1 one message when the list has changed for good, and
+// ends. It decides nothing. Its crash, a hang or a list of any size costs the job nothing.
 
 #include <cstdint>
 #include <functional>
@@ -20,16 +20,16 @@ namespace engine {
 
 struct MembershipTimes {
   std::int64_t look_ms = 2000;
-  std::int64_t stable_ms = 4000;  // for so long a new list has to stay as it is
+  std::int64_t stable_ms = 4000;  // a new list must stay unchanged for this time
 };
 
 class MembershipWatcher : public ChildWorker {
  public:
-  // `take` gets "membership changed: 3 nodes -> 2 (gone: c)", once.
+  // `take` receives "membership changed: 3 nodes -> 2 (gone: c)", once.
   explicit MembershipWatcher(std::function<void(const std::string&)> take);
 
-  // `running_id`: the running plan's cluster_id. With 0 the first list that it reads counts as
-  // that.
+  // `running_id`: the running plan's cluster_id. If it is 0, the first list that is read counts as
+  // the running plan's list.
   envgen::Status start(const envgen::Snapshot& base, const envgen::Request& request,
                        std::uint64_t running_id, const proc::SavedSignals& saved,
                        const Planner& planner = {}, MembershipTimes times = {});
@@ -42,7 +42,7 @@ class MembershipWatcher : public ChildWorker {
   bool told_ = false;
 };
 
-// The one of a job, while that runs and is elastic.
+// The watch of a job, active while the job runs and is elastic.
 class MembershipWatch : public MembershipWatcher {
  public:
   MembershipWatch(const WorkerContext& context, const Planner& planner);
@@ -53,9 +53,9 @@ class MembershipWatch : public MembershipWatcher {
   const Planner& planner_;
 };
 
-// The child's work, without the fork: returns when it has sent its message, or could not. A list
-// that cannot be read or used, or that waits for more nodes, is no change, and begins the time
-// anew.
+// Does the child's work, without the fork. Returns when the message was sent, or could not be. A
+// list that cannot be read or used, or that waits for more nodes, is not a change. Such a list
+// restarts MembershipTimes::stable_ms.
 int watch_membership(envgen::Snapshot snapshot, const envgen::Request& request,
                      std::uint64_t running_id, const std::function<bool(const std::string&)>& send,
                      const Planner& planner = {}, MembershipTimes times = {});

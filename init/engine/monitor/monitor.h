@@ -1,7 +1,7 @@
 #pragma once
-// The monitor: a forked worker beside a running job that looks at the ranks' performance, at
-// whether they make progress, and at the node's health (monitor_worker.h). It tells PID 1 what it
-// has found over a pipe and decides nothing; its crash or a hang costs the job nothing.
+// The monitor: a forked worker beside a running job that watches the ranks' performance, their
+// progress, and the node's health (monitor_worker.h). It sends its findings to PID 1 over a pipe
+// and decides nothing. Its crash or a hang costs the job nothing.
 
 #include <cstdint>
 #include <string_view>
@@ -19,16 +19,16 @@
 
 namespace engine {
 
-// For the watches of a plan that has just been adopted, before its processes start.
+// Prepares the watches of a plan that has just been adopted. Call it before its processes start.
 void prepare_watches(Job& job);
-// What the tee does where lines are watched; else empty.
+// Returns the tee's scan of the lines; empty if no lines are watched.
 Tees::MakeScan line_scan(const Job& job);
-// What they tell, in the report of the job's tasks.
+// Adds the numbers of the watched lines to the report of the job's tasks.
 void add_lines(const Job& job, JobReport& report);
-// One runs while the job does, where there is something to watch.
+// The monitor's worker. It runs while the job does, if the plan has watches.
 class Monitor : public ChildWorker {
  public:
-  // `tees`: what the ranks print goes through them.
+  // `tees`: the tees that the ranks' output goes through.
   Monitor(const WorkerContext& context, const Tees& tees, HangTask& hang);
   void stepped() override;
 

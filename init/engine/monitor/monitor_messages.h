@@ -1,5 +1,5 @@
 #pragma once
-// The news that the monitor sends PID 1, as bytes of a message.
+// The messages of the monitor to PID 1, as bytes.
 
 #include <cstdint>
 #include <optional>
@@ -12,21 +12,21 @@ namespace engine {
 
 struct MonitorMessage {
   enum class Kind : std::uint32_t {
-    kSample = 1,  // what the ranks' lines tell has changed: it stands on the board
-    kAbove,       // the threshold
-    kNoStep,      // of any rank, for `value` milliseconds
-    kStalled,     // for `value` milliseconds
-    kMoves,       // again
-    kHealth,      // `count` failed rounds in succession; 0: it is fit
-    kHang,        // `text` is where the ranks are; with `count` 1 the others wait for `process`
+    kSample = 1,  // numbers on the board have changed
+    kAbove,       // the performance ratio of `process` is above the threshold
+    kNoStep,      // no rank has printed a step for `value` milliseconds
+    kStalled,     // `process` has made no progress for `value` milliseconds
+    kMoves,       // `process` makes progress again
+    kHealth,      // `count` failed health rounds in succession; 0: the node is healthy
+    kHang,        // `text`: where the ranks are; with `count` 1 the others wait for `process`
   };
   Kind kind = Kind::kSample;
-  std::uint32_t process = 0;  // its place in the plan, of a main process
+  std::uint32_t process = 0;  // index of a main process in the plan
   std::uint64_t count = 0;
   std::int64_t value = 0;
   std::string text = {};
-  std::string places = {};  // kHang: of this node's ranks, for node 0
-  std::string notes = {};   // kHang: the part of `text` that RAS knows
+  std::string places = {};  // kHang: the places of this node's ranks, for node 0
+  std::string notes = {};   // kHang: the part of `text` from RAS
 
   bool operator==(const MonitorMessage&) const = default;
 };
@@ -38,9 +38,9 @@ inline void fields(envgen::FieldVisitor& v, MonitorMessage& message) {
   v("places", message.places);
   v("notes", message.notes);
 }
-// Without the kind, which is the message's.
+// Returns the message without its kind, which is sent as the message's kind.
 std::string encode_message(const MonitorMessage& message);
-// nullopt: not what encode_message makes.
+// Returns nullopt for bytes that encode_message() does not make.
 std::optional<MonitorMessage> decode_message(std::uint32_t kind, std::string_view bytes);
 
 inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorMessage::Kind::kHang);

@@ -28,17 +28,18 @@ constexpr std::int64_t kLineLookMs = 1000;
 constexpr std::int64_t kLongestLookMs = 5000;
 constexpr std::int64_t kShortestLookMs = 50;
 constexpr std::int64_t kLooksInStall = 10;
-// What comes before the first step takes longer than a step: loading, compiling, rendezvous.
+// Loading, compiling and rendezvous come before the first step and take longer than a step.
 constexpr std::int64_t kFirstStepStalls = 3;
-// So late a look says that everything stood still: a frozen container, a suspended machine.
+// A look as late as this shows that everything stood still: a frozen container, a suspended
+// machine.
 constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
 constexpr std::int64_t kAlertMs = 60'000;
 constexpr std::uint32_t kMaxCheckBytes = 4096;
-constexpr std::size_t kMaxStates = 8;  // of processes, in a report
+constexpr std::size_t kMaxStates = 8;  // processes in a report
 
-// Takes what it says; waits for no more than the end of one that has said all.
+// Takes the worker's messages. Waits only for the end of a worker that has sent all its messages.
 void settle(ChildWorker& worker) {
   if (worker.pid() == 0) return;
   worker.read();
@@ -47,7 +48,7 @@ void settle(ChildWorker& worker) {
   worker.adopt(0);
 }
 
-// Hooks that run beside the looks.
+// Hooks that run while the monitor goes on looking.
 class HookJob : public HookRun {
  public:
   HookJob()
@@ -55,7 +56,7 @@ class HookJob : public HookRun {
           if (const auto* failed = std::get_if<HookFailed>(&message)) message_ = failed->message;
         }) {}
 
-  // false: it could not be started, and what is to be said of that is in message().
+  // Returns false if the hooks could not be started; message() then has the reason.
   bool start(const envgen::HookGroup& group, const envgen::Environ& env,
              const MonitorOrder& order) {
     message_.clear();
@@ -64,13 +65,13 @@ class HookJob : public HookRun {
     if (!status) message_ = to_line(status.error());
     return status.has_value();
   }
-  [[nodiscard]] const std::string& message() const { return message_; }  // "" = nothing failed
+  [[nodiscard]] const std::string& message() const { return message_; }  // "": nothing failed
 
  private:
   std::string message_;
 };
 
-// Doctor's checks, in a worker of their own: each is bounded, together they may take seconds.
+// Doctor's checks, in their own worker: each is bounded, but together they may take seconds.
 class CheckJob : public ChildWorker {
  public:
   CheckJob() : ChildWorker(1, kMaxCheckBytes) {}
@@ -82,7 +83,7 @@ class CheckJob : public ChildWorker {
     });
     if (!status) message_ = to_line(status.error());
   }
-  [[nodiscard]] const std::string& message() const { return message_; }  // "" = nothing failed
+  [[nodiscard]] const std::string& message() const { return message_; }  // "": nothing failed
 
  private:
   Heard on_message(std::uint32_t /*kind*/, std::string_view text) override {
@@ -100,14 +101,14 @@ class CheckJob : public ChildWorker {
 
 struct Rank {
   const Watched* watched;
-  std::uint64_t start = 0;  // of its process: tells it from a later one of its pid
+  std::uint64_t start = 0;  // start time: tells a later process with this pid apart
   StallJudge judge;
   std::unique_ptr<FileFollower> follower = {};
   std::uint64_t marks_sent = 0;
-  std::uint64_t perf_lines = 0;  // when it was looked at with an eye to those that stay above
+  std::uint64_t perf_lines = 0;  // lines at the last check for ratios that stay above the threshold
   std::uint32_t crossings_seen = 0;
   std::int64_t alerted_ms = 0;  // 0: never
-  std::string report = {};      // what is to be told when its hooks have run
+  std::string report = {};      // the report to send after the stall hooks
   std::int64_t silent_ms = 0;
   bool hooks_ran = false;
 };
@@ -175,7 +176,7 @@ class Worker {
   int messages_;
   std::vector<Rank> ranks_;
   std::optional<LineReader> reader_;
-  bool awaits_steps_ = false;  // of a job that may never tell one
+  bool awaits_steps_ = false;  // the job may never print a step
   std::int64_t stepless_since_ms_ = 0;
   std::int64_t look_ms_ = 0;  // 0: there is nothing to look at
   std::int64_t next_look_ms_ = 0;
@@ -183,16 +184,16 @@ class Worker {
   std::int64_t sampled_ms_ = 0;
   StackJob stacks_;
   bool stacks_wanted_ = false;
-  bool suspect_known_ = false;  // of this stall: a later look may find what the first has woken
-  bool excuses_ = false;        // the next look: what answers for its stack uses CPU time
+  bool suspect_known_ = false;  // no second look: it may find ranks that the first look woke
+  bool excuses_ = false;        // the next look leaves out the CPU time that stacks cost
   HookJob stall_;
   HookJob health_;
   CheckJob checks_;
-  bool round_runs_ = false;  // of health
+  bool round_runs_ = false;  // a health round
   std::int64_t next_health_ms_ = 0;
   std::uint64_t failed_rounds_ = 0;
   bool health_sent_ = false;
-  bool gone_ = false;  // nobody reads
+  bool gone_ = false;  // no process reads the messages
 };
 
 void Worker::look(std::int64_t now_ms) {
@@ -202,7 +203,7 @@ void Worker::look(std::int64_t now_ms) {
   looked_ms_ = sys::monotonic_ms();
 }
 
-// What stands on the board; another number when that has changed.
+// Returns a number that changes when the numbers on the board change.
 std::uint64_t marks_of(const LineSlot& slot) {
   return slot.perf_lines + slot.steps + static_cast<std::uint64_t>(slot.saved_ms);
 }
@@ -258,13 +259,13 @@ void Worker::look_at_performance(Rank& rank, bool due, std::int64_t now_ms) {
 void Worker::look_for_stalls(std::int64_t now_ms) {
   const std::vector<proc::Load> loads = proc::all_loads();
   const auto parent = std::ranges::find(loads, ::getppid(), &proc::Load::pid);
-  // A user's ^Z, a debugger.
+  // The parent may be stopped by a user's ^Z or a debugger.
   const bool stopped = parent != loads.end() && (parent->state == 'T' || parent->state == 't');
-  // One look never decides by itself, on however busy a machine.
+  // One late look alone never decides, however busy the machine is.
   const std::int64_t late_ms =
       std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
-  // Ranks that wait for the reader of our stdout, or for such a rank: a pause of his is none of
-  // theirs.
+  // True if ranks are blocked by the reader of trainit's stdout, or by a rank that is blocked so. A
+  // pause of that reader is not a stall of the ranks.
   const bool held = order_.seen != nullptr && order_.seen->held();
   if (stopped || held || now_ms - looked_ms_ > late_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
@@ -301,7 +302,7 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
     case StallJudge::StallState::kMoves:
       rank.hooks_ran = false;
       suspect_known_ = false;
-      // Nobody has heard of the stall yet: its hooks still run.
+      // The stall has not been sent yet, as its hooks still run.
       if (!std::exchange(rank.report, {}).empty()) return;
       return send({.kind = MonitorMessage::Kind::kMoves,
                    .process = watched.process,
@@ -313,9 +314,10 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   }
 }
 
-// Where no rank has ever told a step that may be the pattern's fault: then it is only said.
+// Returns whether a first step may be awaited. If no rank has ever printed a step, the pattern may
+// be at fault; that is only logged.
 bool Worker::may_await_steps() const {
-  // Of several nodes it may be another one whose ranks tell them.
+  // In a job of several nodes the ranks of another node may print them.
   return tells_steps(order_.observe) && order_.board && order_.observe.stall_ms > 0 &&
          order_.stacks.whole && std::ranges::none_of(order_.watched, &Watched::tells_steps);
 }
@@ -373,7 +375,7 @@ StackOrder Worker::stacks_now() const {
   return order;
 }
 
-// False: they are still being taken.
+// Returns false while the stacks are still being taken.
 bool Worker::settle_stacks() {
   settle(stacks_);
   stacks_.tend(sys::monotonic_ms());
@@ -397,7 +399,7 @@ bool Worker::settle_stacks() {
   return !status.has_value();
 }
 
-// Stacks and hooks first: what comes after the report may end the process that they look at.
+// Stacks and hooks come before the report: PID 1 may then end the process that they look at.
 void Worker::settle_stall() {
   if (!settle_stacks()) return;
   settle(stall_);
@@ -405,7 +407,7 @@ void Worker::settle_stall() {
   for (Rank& rank : ranks_) {
     if (rank.report.empty()) continue;
     const bool has_hooks = !order_.stall_hooks.paths.empty();
-    // Begun and over: its report is all that is left.
+    // If the hooks have run, only the report is left.
     if (has_hooks && !rank.hooks_ran) {
       const Watched& watched = *rank.watched;
       envgen::Environ env = order_.stall_env;
@@ -418,7 +420,7 @@ void Worker::settle_stall() {
       sys::log::warning(stall_.message() + ", ignoring");
     }
     rank.hooks_ran = false;
-    // Until now: it has not run well while its stacks were taken and its hooks ran either.
+    // Includes the time for stacks and hooks: the rank did not run well in that time either.
     const std::int64_t silent_ms = sys::monotonic_ms() - rank.judge.silent_since_ms();
     send({.kind = MonitorMessage::Kind::kStalled,
           .process = rank.watched->process,
@@ -436,7 +438,7 @@ void Worker::settle_health(std::int64_t now_ms) {
     next_health_ms_ = now_ms + interval_ms;
     round_runs_ = true;
     envgen::HookGroup group = order_.health_hooks;
-    group.fatal = true;  // the first that fails says what there is to say
+    group.fatal = true;  // the first hook that fails gives the message
     if (!group.paths.empty()) health_.start(group, order_.health_env, order_);
     if (order_.checks) checks_.start(order_);
   }
@@ -446,7 +448,7 @@ void Worker::settle_health(std::int64_t now_ms) {
   if (!checks_.message().empty()) wrong += (wrong.empty() ? "" : "; ") + checks_.message();
   const bool was_fit = failed_rounds_ == 0;
   failed_rounds_ = wrong.empty() ? 0 : failed_rounds_ + 1;
-  // A round that finds nothing is news only after one that did.
+  // A round without findings is sent only after a round with findings.
   if (failed_rounds_ == 0 && was_fit && health_sent_) return;
   health_sent_ = true;
   send({.kind = MonitorMessage::Kind::kHealth, .count = failed_rounds_, .text = wrong});

@@ -1,7 +1,7 @@
 #pragma once
-// The monitor's own work, in its own process. It looks every second or so where there is something
-// to look at, and sleeps where only health is checked. Hooks run in workers of their own beside
-// the looks; they end with it.
+// The monitor's own work, in its own process. It looks about once a second if there is something to
+// look at, and sleeps if only health is checked. Hooks run beside the looks in their own workers,
+// which end with the monitor.
 
 #include <sys/types.h>
 
@@ -23,35 +23,35 @@
 
 namespace engine {
 
-// A main process that lives.
+// A living main process.
 struct Watched {
-  std::uint32_t process = 0;  // its place in the plan
+  std::uint32_t process = 0;  // index in the plan
   pid_t pid = 0;
   std::string name;
   int rank = -1;
-  bool tee = false;          // its output is seen there
-  std::string log;           // or here; "" = it is not
-  bool tells_steps = false;  // as it did in an earlier start: they will come
+  bool tee = false;          // the tee sees its output
+  std::string log;           // the file with its output; "": none
+  bool tells_steps = false;  // steps were printed in an earlier start, so steps are expected
 };
 
 struct MonitorOrder {
   envgen::Observation observe;
   std::vector<Watched> watched;
   std::shared_ptr<LineBoard> board;          // nullptr: no lines are read
-  const logtee::Shared* seen = nullptr;      // of the tee
-  std::function<std::string()> checks = {};  // what they find wrong; runs in a worker. May be empty
-  StackOrder stacks;  // as the monitor was started: who has ended since is seen when it is used
+  const logtee::Shared* seen = nullptr;      // data shared by the tee; nullptr: no tee
+  std::function<std::string()> checks = {};  // returns the faults found, in a worker; may be empty
+  StackOrder stacks;  // state when the monitor was started; stacks_now() updates it
   envgen::HookGroup stall_hooks;
   envgen::HookGroup health_hooks;
   envgen::Environ stall_env;
   envgen::Environ health_env;
   std::vector<std::string> forced_names;
-  std::optional<envgen::Identity> job;  // its user, where it is another
+  std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
   std::string run_dir;
   proc::SavedSignals saved;
 };
 
-// Until nobody reads `messages` any more.
+// Runs until no process reads `messages` any more.
 int run_monitor(const MonitorOrder& order, int messages);
 
 }  // namespace engine

@@ -11,7 +11,7 @@ namespace engine {
 namespace {
 
 void await_end(const logtee::Shared& seen, std::size_t processes) {
-  // What a rank has left behind may hold its streams open for as long as it likes.
+  // A process that a rank has left behind may hold its streams open for an unlimited time.
   constexpr int kLooks = 120;
   constexpr int kPauseMs = 5;
   int looks = 0;
@@ -20,7 +20,8 @@ void await_end(const logtee::Shared& seen, std::size_t processes) {
   }
 }
 
-// The rank that has saved the least of those that told of it since then; the board's size: none.
+// Returns the rank with the lowest step among those that reported a saved step since `since_ms`.
+// Returns the board's size if no rank did.
 std::size_t least_saved(const LineBoard& board, std::int64_t since_ms) {
   std::size_t least = board.size();
   for (std::size_t i = 0; i < board.size(); ++i) {
@@ -45,12 +46,13 @@ void report_saved(const Job& job, const lifecycle::Machine& machine, const logte
     sys::log::info(text);
   } else if (job.plan.node_count > 1) {
     text = "no rank of this node has told that it has saved a checkpoint (--progress)";
-    sys::log::info(text);  // it may be another node's that tells
+    sys::log::info(text);  // a rank of another node may report it
   } else {
     sys::log::warning(text);
   }
   timeline.note("saved", text);
-  // Behind the phase log's line. What else the job ended by is what stands there then.
+  // The line follows the phase log's line. If the job ended for another reason, the termination
+  // message is about that reason.
   if (machine.rescheduled()) add_to_termination_log(termination_log, "trainit: " + text + "\n");
 }
 

@@ -11,7 +11,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kMaxMs = 8000;
-// Before a KILL: a second's look and what it takes to begin, or less of a short grace.
+// Time before a KILL, to start and to look for a second. A short grace gives less.
 constexpr std::int64_t kBeforeKillMs = 3000;
 constexpr std::int64_t kKeptFiles = 8;
 
@@ -28,12 +28,12 @@ bool StackDump::begin(Occasion occasion, const std::string& name, std::int64_t m
   occasion_ = occasion;
   auto status = start(order, run_dir.empty() ? "" : name, context_.saved);
   if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
-  // Nobody's to sweep behind the main tasks.
+  // The worker is a helper, so it is not swept after the main tasks.
   if (status) context_.job.helpers.push_back(pid());
   return status.has_value();
 }
 
-// Nobody waits for it longer than for the last main task.
+// Kills the worker when the last main task has ended: the job's end must not wait for it.
 void StackDump::stepped() {
   if (pid() != 0 && main_pids(context_.job).empty()) kill();
 }
@@ -45,7 +45,7 @@ std::optional<std::int64_t> StackDump::ask() {
   const std::string name = asked_stacks(run_dir, asked_ + 1);
   for (const char* ending : {".json", ".txt"}) {
     ::unlink((asked_stacks(run_dir, asked_ + 1 - kKeptFiles) + ending).c_str());
-    ::unlink((name + ending).c_str());  // of an earlier instance
+    ::unlink((name + ending).c_str());  // files of an earlier instance
   }
   if (!begin(Occasion::kAsked, name, kMaxMs)) return std::nullopt;
   return ++asked_;

@@ -1,7 +1,7 @@
 #pragma once
-// Stacks that PID 1 has taken: when somebody asks for them (trainit stacks), and shortly before the
-// main tasks that have not ended by TERM are killed. The second delays nothing: what is not there
-// when the KILL comes is not told.
+// Stacks that PID 1 takes: on request (trainit stacks), and shortly before it kills main tasks that
+// TERM did not end. The second case delays nothing: results that are not there at the KILL are not
+// reported.
 
 #include <cstdint>
 #include <optional>
@@ -16,10 +16,12 @@ class StackDump : public StackJob {
  public:
   explicit StackDump(const WorkerContext& context) : context_(context) {}
 
-  // The number of the files that will be there, RUN_DIR/stacks/asked-<number>.json and .txt;
-  // nothing where no main task runs.
+  // Starts to take stacks, unless requested stacks are already being taken. Returns the number of
+  // the files that will be written, RUN_DIR/stacks/asked-<number>.json and .txt. Returns nullopt if
+  // no main task runs, if the stacks before a KILL are being taken, or on an error.
   std::optional<std::int64_t> ask();
-  // The KILL is due then, by the machine's clock, which says `now_ms`; 0: it is not.
+  // Schedules the stacks before a KILL that is due at `at_ms`. Both times are of the machine's
+  // clock, which now says `now_ms`. 0 for `at_ms`: no KILL is due.
   void expect_kill(std::int64_t at_ms, std::int64_t now_ms);
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
@@ -35,10 +37,10 @@ class StackDump : public StackJob {
   const WorkerContext& context_;
   std::int64_t asked_ = 0;
   Occasion occasion_ = Occasion::kAsked;
-  std::optional<std::int64_t> before_kill_ms_;  // of the monotonic clock
+  std::optional<std::int64_t> before_kill_ms_;  // monotonic clock
 };
 
-// Where `trainit stacks` finds what it has asked for.
+// Returns the path, without its extension, of the files that `trainit stacks` has requested.
 std::string asked_stacks(const std::string& run_dir, std::int64_t number);
 
 }  // namespace engine

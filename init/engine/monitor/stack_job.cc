@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kVerdict = 1;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
-constexpr std::int64_t kSpareMs = 4000;  // to look, to judge and to write
+constexpr std::int64_t kSpareMs = 4000;  // time to look, to judge and to write
 
 StackMessage message_of(const TakenStacks& taken, const envgen::StackVerdict& verdict,
                         const std::string& notes) {
@@ -65,7 +65,8 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
     const auto dumps = add_recorder_note(order, asked, until_ms, taken.seen);
     if (!order.recorder.empty()) write_dumps(order.recorder, dumps);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
-    // The files last: whoever waits for them has them when the verdict is said, or soon.
+    // The files are written last: a process that waits for them finds them at the verdict, or soon
+    // after.
     const bool said =
         send_message(fd, kVerdict, envgen::to_wire(message_of(taken, verdict, notes)));
     if (!files.empty()) {

@@ -1,6 +1,6 @@
 #pragma once
-// Stacks, taken and judged in a worker of their own: whoever has started it is told the verdict,
-// and the whole of it lies in files for people.
+// Stacks, taken and judged in their own worker. The owner of the worker gets the verdict; the full
+// result is written to files for people.
 
 #include <cstdint>
 #include <optional>
@@ -19,10 +19,10 @@
 namespace engine {
 
 struct StackMessage {
-  std::vector<std::uint32_t> suspects;  // places in the plan; none: the cause is not known
-  std::string text;                     // a sentence
+  std::vector<std::uint32_t> suspects;  // indices in the plan; empty: the cause is not known
+  std::string text;                     // the verdict as a sentence
   std::string places;                   // envgen::encode_places, for node 0
-  std::string notes;                    // the part of `text` that RAS knows
+  std::string notes;                    // the part of `text` from RAS
 
   bool operator==(const StackMessage&) const = default;
 };
@@ -37,10 +37,10 @@ class StackJob : public ChildWorker {
  public:
   StackJob();
 
-  // `files`: where the whole of it goes, as .txt and .json; "" = nowhere.
+  // `files`: path of the full result, without .txt and .json; "": no files are written.
   envgen::Status start(const StackOrder& order, const std::string& files,
                        const proc::SavedSignals& saved);
-  // What it has said, once; nothing where it has failed or still runs.
+  // Returns the worker's message, once. Returns nullopt if the worker has failed or still runs.
   std::optional<StackMessage> take() { return std::exchange(news_, std::nullopt); }
 
  protected:
@@ -51,9 +51,9 @@ class StackJob : public ChildWorker {
   std::optional<StackMessage> news_;
 };
 
-// RUN_DIR/stacks: the hook, the dumps, what was taken last.
+// Returns RUN_DIR/stacks, the directory of the hook, the dumps and the last stacks.
 std::string stacks_directory(const std::string& run_dir);
-// The job's main processes as they are now.
+// Returns an order for the job's main processes as they are now.
 StackOrder stack_order(const Job& job, const std::string& run_dir);
 
 }  // namespace engine

@@ -25,16 +25,16 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxProcesses = 64;  // of a main process
-constexpr std::size_t kMaxThreads = 64;    // of a process
+constexpr std::size_t kMaxProcesses = 64;  // per main process
+constexpr std::size_t kMaxThreads = 64;    // per process
 constexpr std::size_t kMaxThreadsTold = 16;
 constexpr std::size_t kMaxDumpBytes = 256U << 10;
-constexpr std::int64_t kGapMs = 500;     // between the two looks
-constexpr std::int64_t kAnswerMs = 400;  // of one thread
+constexpr std::int64_t kGapMs = 500;     // pause between the two looks
+constexpr std::int64_t kAnswerMs = 400;  // per thread
 constexpr int kPollMs = 5;
 constexpr std::uint64_t kStackBit = 1ULL << (envgen::kStackSignal - 1);
 
-// A file that a process of the job has registered; those forked from it share it.
+// A file that a process of the job has registered; processes forked from it share it.
 struct DumpFile {
   sys::Fd fd;
   envgen::DumpHeader header;
@@ -68,8 +68,8 @@ off_t size_of(const DumpFile& dump) {
 
 struct Process {
   proc::Load load;
-  std::shared_ptr<DumpFile> dump;  // nullptr: it is not asked
-  bool own_dump = false;           // not an ancestor's
+  std::shared_ptr<DumpFile> dump;  // nullptr: the process is not asked
+  bool own_dump = false;           // the dump is not an ancestor's
   std::string no_stack;
   std::vector<proc::Thread> before;
   std::vector<proc::Thread> after;
@@ -79,7 +79,7 @@ struct Process {
   bool device = true;
 };
 
-// Of one main process: itself and all below it.
+// A main process with all its descendants.
 struct Tree {
   const StackTarget* target;
   std::vector<Process> processes;
@@ -135,7 +135,7 @@ void Taker::find_processes() {
   }
 }
 
-// Its own file, or that of the process which it was forked from without an exec.
+// Finds the process's own file, or that of the process from which it was forked without an exec.
 void Taker::find_dump(Tree& tree, Process& process) const {
   if (order_.directory.empty()) {
     process.no_stack = "no Python stack: the job has no hook for it";
@@ -146,7 +146,7 @@ void Taker::find_dump(Tree& tree, Process& process) const {
   pid_t at = process.load.pid;
   for (std::size_t depth = 0; depth < kMaxProcesses && at > 0; ++depth) {
     if (auto dump = open_dump(order_.directory, at)) {
-      // Where an ancestor has one, what is below it has executed another program since.
+      // A process that does not hold the file open has executed another program since.
       if (!proc::holds_open(process.load.pid, dump->header.fd, dump->device, dump->inode)) return;
       process.dump = std::move(dump);
       process.own_dump = at == process.load.pid;
@@ -172,7 +172,7 @@ void Taker::dump_all(std::size_t round) {
   for (Tree& tree : trees_) {
     for (Process& process : tree.processes) {
       if (process.dump == nullptr) continue;
-      // Whether it moves is asked of a rank's own process alone.
+      // Only a rank's own process is checked for whether it moves.
       if (round > 0 && (!process.own_dump || process.dumps[0].empty())) continue;
       if (sys::monotonic_ms() >= deadline_ms_) {
         if (round == 0) process.no_stack = "no Python stack: there was no time left";
@@ -185,7 +185,7 @@ void Taker::dump_all(std::size_t round) {
 
 bool may_handle(pid_t pid, const proc::Thread& thread) {
   if (thread.state == 'T' || thread.state == 't' || thread.state == 'D') return false;
-  // A read of a dead file server that is interrupted once is waited for in state D.
+  // An interrupted read of a dead file server waits in state D.
   if (thread.wait.contains("request_wait_answer")) return false;
   return (proc::signal_masks(pid, thread.tid).blocked & kStackBit) == 0;
 }
@@ -201,8 +201,8 @@ void Taker::dump(Process& process, std::size_t round) const {
   const proc::Member member{.pid = pid, .start = process.load.start};
   const off_t size = size_of(*process.dump);
   bool asked = false;
-  // The main thread, as a signal that is sent to a process; else any other thread: faulthandler's
-  // handler writes the stacks of all.
+  // The main thread comes first, with a signal to the process; then any other thread.
+  // faulthandler's handler writes the stacks of all threads.
   for (const proc::Thread& thread : threads) {
     if (!may_handle(pid, thread)) continue;
     const bool still =
@@ -230,7 +230,8 @@ void Taker::dump(Process& process, std::size_t round) const {
                            : "no Python stack: none of its threads can answer";
 }
 
-// It has written something, and no thread of it is in the handler any more.
+// Returns whether the process has written something and none of its threads is in the handler any
+// more. At the deadline the written bytes suffice.
 bool Taker::answers(const Process& process, off_t size, std::int64_t until_ms) const {
   const pid_t pid = process.load.pid;
   const std::int64_t last_ms = std::min(until_ms, deadline_ms_);
@@ -270,7 +271,7 @@ envgen::SeenProcess seen_of(const Process& process) {
                             .runnable = known && before->state == 'R' && thread.state == 'R'});
   }
   if (!seen.threads.empty()) seen.name = seen.threads.front().name;
-  // The busiest behind the main thread: of a hundred idle ones the first few say enough.
+  // The busiest threads follow the main thread: of a hundred idle threads the first few say enough.
   if (seen.threads.size() > 1) {
     std::stable_sort(seen.threads.begin() + 1, seen.threads.end(),
                      [](const envgen::SeenThread& a, const envgen::SeenThread& b) {
@@ -281,7 +282,8 @@ envgen::SeenProcess seen_of(const Process& process) {
   return seen;
 }
 
-// Processes with files of their own that have none above them, but for `top`.
+// Returns the processes with a dump file of their own, but none whose ancestor has one too. With
+// `top`, only descendants of `top` are returned, and the file of `top` is ignored.
 std::vector<const Process*> nearest_own(const Tree& tree, const Process* top) {
   std::map<pid_t, const Process*> by_pid;
   for (const Process& process : tree.processes) by_pid[process.load.pid] = &process;
@@ -325,7 +327,7 @@ bool is_in_tree(const Tree& tree, const Process& process, const Process& root) {
   return false;
 }
 
-// A launcher's ranks are told one by one.
+// Adds the ranks of a main process. The ranks of a launcher are added one by one.
 void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
   const StackTarget& target = *tree.target;
   std::vector<const Process*> own = nearest_own(tree, nullptr);
@@ -347,7 +349,7 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
     return;
   }
   envgen::SeenRank rank{.name = target.name, .rank = target.rank, .ended = target.ended};
-  // Its Python before the shell that has started it.
+  // The Python process comes before the shell that started it.
   const Process* first = own.empty() ? nullptr : own[0];
   if (first != nullptr) rank.processes.push_back(seen_of(*first));
   for (const Process& process : tree.processes) {
@@ -360,10 +362,10 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
 }  // namespace
 
 TakenStacks take_stacks(const StackOrder& order) {
-  // What only the job's own user may see of its processes.
+  // Only the job's own user may see this part of its processes.
   std::optional<sys::AsUser> as_job;
   if (sys::take_rights(order.job, as_job)) return Taker(order).take();
-  StackOrder native = order;  // no file of the job's is opened as root
+  StackOrder native = order;  // root opens no file of the job
   native.directory.clear();
   return Taker(native).take();
 }

@@ -1,8 +1,8 @@
 #pragma once
-// Takes the stacks of a job's processes: Python's by kStackSignal, which a process gets only where
-// it catches it and holds the file open that its hook has registered for it (envgen/failure/
-// python_hook.h); of all threads what /proc shows. No ptrace, no program. May take seconds: for a
-// forked worker with a single thread.
+// Takes the stacks of a job's processes. Python stacks come by kStackSignal. A process gets the
+// signal only if it catches it and holds open the file that its hook registered
+// (envgen/failure/python_hook.h). The state of all threads comes from /proc. No ptrace or other
+// program is used. A call may take seconds, so it is for a forked worker with a single thread.
 
 #include <sys/types.h>
 
@@ -19,30 +19,30 @@ namespace engine {
 
 // A main process of the job.
 struct StackTarget {
-  std::uint32_t process = 0;  // its place in the plan
+  std::uint32_t process = 0;  // index in the plan
   pid_t pid = 0;              // 0: it has ended
   std::string name;
   int rank = -1;
-  std::string ended;  // how; "" = it lives
+  std::string ended;  // how it has ended; "": it lives
 };
 
 struct StackOrder {
   std::vector<StackTarget> targets;
-  std::string directory;                // Observation::stacks; "" = no process has the hook
-  std::optional<envgen::Identity> job;  // its user, where it is another
-  bool whole = false;                   // there are no ranks on other nodes
+  std::string directory;                // Observation::stacks; "": no process has the hook
+  std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
+  bool whole = false;                   // no ranks run on other nodes
   std::int64_t most_ms = 8000;
-  // For what others say of the ranks (hang_diagnostics.h).
+  // Members for hang_diagnostics.h.
   int world_size = 0;    // 0: not known
-  std::string nccl_ras;  // as Observation has these
+  std::string nccl_ras;  // value of Observation
   std::vector<std::string> trace_pipes;
   DumpOrder dumps;
-  std::string recorder;  // hang_dumps.h: recorder_file, for node 0; "" = there is none
+  std::string recorder;  // recorder_file of hang_dumps.h, for node 0; "": no file
 };
 
 struct TakenStacks {
   envgen::SeenJob seen;
-  std::vector<std::uint32_t> processes;  // of each rank in `seen`, its place in the plan
+  std::vector<std::uint32_t> processes;  // index in the plan of each rank in `seen`
 };
 TakenStacks take_stacks(const StackOrder& order);
 

@@ -1,17 +1,20 @@
 #pragma once
-// The stall watch: whether one process makes progress, judged from what is seen of it now and then.
-// Pure.
+// The stall watch: judges from occasional samples of one process whether it makes progress. Pure.
 //
-// Progress is output, CPU time of its tree, or a process of the tree that is runnable in two looks
-// in a row: on a busy machine it waits for a CPU. CPU time counts if it is more than a hundredth of
-// one CPU since the last look or the last progress, which is more than the idle threads of a
-// collective's watchdog use and less than any training does; a first tick of 10 ms is left out.
-// A process that says nothing and whose output nobody sees is judged by CPU time alone, and not at
-// all where CPU time does not count.
+// Progress is one of these, seen between two looks:
 //
-// Of a process that has told a step (--progress) only the next one is progress: it may print and
-// compute for ever and be stuck. One of which a first step is expected makes no progress either
-// when that does not come in its time.
+// - output of the process
+// - CPU time of its tree: more than a hundredth of one CPU since the last look or the last progress
+// - a process of the tree that is runnable in both looks: on a busy machine it waits for a CPU
+//
+// A hundredth of a CPU is more than the idle threads of a collective's watchdog use, and less than
+// any training does. A first tick of 10 ms is left out. If a process prints no step and its output
+// is not seen, only its CPU time is judged. If CPU time does not count either, the process is not
+// judged.
+//
+// If a process has printed a step (--progress), only the next step is progress: a stuck process may
+// print and compute for ever. If a first step is expected and does not come in time, that is no
+// progress either.
 
 #include <cstdint>
 #include <optional>
@@ -19,31 +22,31 @@
 namespace engine {
 
 struct ActivitySample {
-  std::optional<std::uint64_t> output;  // bytes, or any number that changes with it; none: not seen
-  std::int64_t cpu_ms = 0;              // of the whole tree; it may fall
-  bool runnable = false;                // one of its processes runs or waits for a CPU
-  std::uint64_t steps = 0;              // so many new ones it has told
-  bool blind = false;                   // nobody looks for steps now: they say nothing
+  std::optional<std::uint64_t> output;  // bytes or a number that changes with them; nullopt: unseen
+  std::int64_t cpu_ms = 0;              // CPU time of the whole tree; it may fall
+  bool runnable = false;                // a process of the tree runs or waits for a CPU
+  std::uint64_t steps = 0;              // number of new steps printed
+  bool blind = false;                   // steps are not watched now, so `steps` means nothing
 };
 
 struct StallRule {
   std::int64_t timeout_ms = 0;
-  bool by_output = false;          // whatever CPU time is used
-  std::int64_t first_step_ms = 0;  // it has to come within this time; 0: perhaps none ever does
+  bool by_output = false;          // CPU time does not count
+  std::int64_t first_step_ms = 0;  // time limit for the first step; 0: perhaps no step ever comes
 };
 
 class StallJudge {
  public:
   enum class StallState : unsigned char {
-    kNothing,  // new
-    kStalled,  // the time is over; said once
-    kMoves,    // again, after that
+    kNothing,  // no change
+    kStalled,  // the time is over; returned once
+    kMoves,    // progress again after kStalled
   };
 
   explicit StallJudge(StallRule rule) : rule_(rule) {}
 
   StallState look(const ActivitySample& sample, std::int64_t now_ms);
-  // The time since the last look does not count: everything stood still.
+  // Leaves out the time since the last look: everything stood still.
   void begin_anew();
   // Leaves out the CPU time between the last look and `cpu_ms`: the process used it for trainit.
   void excuse(std::int64_t cpu_ms) {
@@ -52,8 +55,8 @@ class StallJudge {
     last_->cpu_ms = cpu_ms;
   }
   [[nodiscard]] bool stalled() const { return stalled_; }
-  // Since when nothing that counts has moved, by the clock of look(): for one that has stalled
-  // by_steps(), its steps.
+  // Returns the time of the last progress, by the clock of look(). If by_steps(), it is the time of
+  // the last step.
   [[nodiscard]] std::int64_t silent_since_ms() const {
     return by_steps_ ? stepless_since_ms_ : since_ms_;
   }
@@ -63,10 +66,10 @@ class StallJudge {
   StallRule rule_;
   std::optional<ActivitySample> last_;
   std::int64_t last_ms_ = 0;
-  std::int64_t since_ms_ = 0;           // of output and CPU time
-  std::int64_t cpu_since_ms_ = 0;       // CPU time is compared with that of this instant
-  std::int64_t since_cpu_ms_ = 0;       // ActivitySample::cpu_ms then
-  std::int64_t stepless_since_ms_ = 0;  // of steps
+  std::int64_t since_ms_ = 0;           // last change of output or CPU time
+  std::int64_t cpu_since_ms_ = 0;       // CPU time is compared with the value at this instant
+  std::int64_t since_cpu_ms_ = 0;       // ActivitySample::cpu_ms at that instant
+  std::int64_t stepless_since_ms_ = 0;  // last new step
   bool stalled_ = false;
   bool by_steps_ = false;
 };

@@ -21,9 +21,9 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
-constexpr std::size_t kMaxOthers = 64;      // ranks: more outputs are not read
-constexpr std::int64_t kLastBytesMs = 600;  // for the tee to see the ends of what has failed
-constexpr std::int64_t kDumpsMs = 1000;     // to read the flight recorder's dumps
+constexpr std::size_t kMaxOthers = 64;      // ranks; the output of more ranks is not read
+constexpr std::int64_t kLastBytesMs = 600;  // time for the tee to see the failed processes end
+constexpr std::int64_t kDumpsMs = 1000;     // time to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
   const lifecycle::Cause* cause = machine.cause();
@@ -33,7 +33,8 @@ bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
          });
 }
 
-// The task that failed has a launcher's name; who reads it looks for the rank's.
+// Adds the rank that failed below a launcher. The failed task has the launcher's name, but readers
+// of the message look for the rank.
 void name_rank(FoundRank found, std::string& message, FailureDetail& detail) {
   if (found.text.empty()) return;
   message = found.text + "; " + message;
@@ -50,9 +51,10 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
   if (!detail.cause) return sign;
   const FailureCause& cause = *detail.cause;
   if (cause.restart == "yes") sign.prospect = Prospect::kHelps;
-  // What ended by a signal may have ended by something else than what it printed.
+  // A process that died of a signal may have ended for another reason than the line that it
+  // printed.
   if (cause.restart == "no" && detail.signal.empty()) sign.prospect = Prospect::kUseless;
-  // A victim's line, or a launcher's, is the same whatever happened.
+  // The line of a victim or a launcher is the same for every cause.
   if (cause.certain && cause.role == "root") {
     sign.key = cause.failure_class + " " + envgen::cause_key(cause.line);
   }
@@ -64,7 +66,7 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
 void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
                       const logtee::Shared* seen, const char* termination_log) {
   say_late();
-  if (tail_.awaited()) tail_.give_up();  // of a failure here that was a consequence
+  if (tail_.awaited()) tail_.give_up();  // output of a failure here that was a consequence
   tail_.take();
   no_restart_.clear();
   began_ms_ = sys::monotonic_ms();
@@ -78,14 +80,14 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   others_.clear();
   for (std::uint32_t i = 0; i < job.records.size(); ++i) {
     const lifecycle::Task& task = machine.tasks()[i];
-    // One that has stalled lives, and is itself the failure.
+    // A stalled rank lives, and is itself the failure.
     const bool alive = task.live() && job.records[i].pid > 0 && !is_cause(machine, i);
     if (task.kind == lifecycle::TaskKind::kMain && alive) others_.push_back({i, task.incarnation});
   }
   job.failure_complete = false;
-  unsaid_ = !job.first_failure.empty();  // what failed here was a consequence of other nodes
+  unsaid_ = !job.first_failure.empty();  // "": the failure here was a consequence of other nodes
   tearing_down_ = true;
-  // Before anything that may take its time: the container may be killed any moment.
+  // The message is written before any slow step: the container may be killed at any moment.
   write(job, machine);
   read_output_tail(job, machine, saved, seen);
   advance(job, machine);
@@ -93,12 +95,12 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
 
 namespace {
 
-// How what a main process printed is read; nothing where none of it came through us. The one that
-// failed is waited for, until the tee has seen its end.
+// Returns a reader of the output of a process; nullptr if none of it can be read. For a main
+// process that goes through the tee, the reader waits until `until_ms` for its end.
 std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
                                      const logtee::Shared* seen, std::int64_t until_ms) {
   const envgen::Process* process = planned(job, record);
-  if (process == nullptr || record.failure) return nullptr;  // it printed nothing
+  if (process == nullptr || record.failure) return nullptr;  // no process ran
   const auto index = static_cast<std::size_t>(record.process);
   if (record.kind == lifecycle::TaskKind::kMain && seen != nullptr && seen->has(index)) {
     return [=] { return last_bytes_of_tee(*seen, index, until_ms); };
@@ -111,14 +113,15 @@ std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
   };
 }
 
-// One that somebody typed: its ranks are not ours.
+// Returns whether the process is a launcher in the user's command; trainit does not start its
+// ranks.
 bool is_launcher(const Job& job, const TaskRecord& record) {
   const envgen::Process* process = planned(job, record);
   return process != nullptr && is_main(record) && !record.failure && process->rank < 0;
 }
 
-// Which of its ranks failed first, and why, where neither the kernel nor the launcher's own output
-// tells.
+// Looks for the launcher's rank that failed first. Takes the cause from its log, unless the kernel
+// or the launcher's own output gives a certain one.
 void look_for_rank(const Job& job, const TaskRecord& launcher, std::string_view printed,
                    const envgen::FailureCatalog& catalog, PrintedEnd& end) {
   const auto& identity = job.plan.sandbox.identity;
@@ -136,10 +139,10 @@ namespace {
 
 struct FailedMain {
   std::function<LastBytes()> read;
-  std::string signal;  // fatal signal; "" = exited
+  std::string signal;  // fatal signal; "": exited
 };
 
-// `last`: what the first of them has printed.
+// Returns the index of the likely first failure. `last`: the output of failed[0].
 std::uint32_t first_of(const std::vector<FailedMain>& failed, std::string_view last,
                        const envgen::FailureCatalog& catalog) {
   std::vector<lifecycle::NodeFailure::Role> roles;
@@ -160,7 +163,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const std::uint32_t failed = cause->ends[0].task.index;
-  // Children of a rank may hold its streams open for as long as they like.
+  // Children of a rank may hold its streams open for an unlimited time.
   const std::int64_t until_ms = sys::monotonic_ms() + kLastBytesMs;
   const PrintedBy first{job.records[failed].name,
                         reader_of(job, job.records[failed], seen, until_ms)};
@@ -172,12 +175,12 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       others.push_back({job.records[i].name, std::move(read)});
     }
   }
-  std::vector<FailedMain> together;  // dead at the same time
+  std::vector<FailedMain> together;  // processes that failed at the same time
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
     if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMaxOthers) break;
     const bool killed = end.exit_status.how == lifecycle::ExitStatus::How::kSignaled;
-    // A stalled rank is a victim of nobody, whatever it prints.
+    // A stalled rank is not a victim of another rank, whatever it prints.
     const bool stalled = end.exit_status.how == lifecycle::ExitStatus::How::kStalled;
     together.push_back({stalled ? nullptr : reader_of(job, record, seen, until_ms),
                         killed ? std::string(proc::signal_name(end.exit_status.value)) : ""});
@@ -194,7 +197,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   auto look = [&](const OutputTail::Tell& tell) {
     std::vector<std::string> warnings;
     const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
-    // It is waited for once.
+    // The reader waits for the end of the output, so it is called once.
     const LastBytes last = first.read ? first.read() : LastBytes{};
     PrintedBy known{first.task, {}};
     if (first.read) known.read = [&last]() -> const LastBytes& { return last; };
@@ -231,7 +234,8 @@ void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail&
   timeline_.failure_output(detail);
 }
 
-// A rank that was exiting when it was told to stop may have failed first, and is seen soon.
+// Returns whether the first failure may still change. A rank that was exiting when it was asked to
+// stop may have failed first, and its end is seen soon.
 bool Diagnosis::may_change(const Job& job, const lifecycle::Machine& machine) const {
   constexpr std::int64_t kExitMs = 1000;
   const bool open = machine.phase() == lifecycle::Phase::kStopping && !machine.failed_elsewhere();
@@ -249,7 +253,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   if (!job.failure_complete && !tail_.awaited()) {
     PrintedEnd end = tail_.take();
     if (end.first > 0 && machine.seeks_first()) {
-      // The machine asks for another report, with that one as the first.
+      // The machine asks for another report, with that process as the first failure.
       verdict_ = {.restarts = machine.restarts(),
                   .first = machine.cause()->ends.at(end.first).task};
       return false;
@@ -309,7 +313,7 @@ void Diagnosis::say_behind(std::string line) {
   behind_.push_back(std::move(line));
 }
 
-// Whether a restart can help, where one would follow.
+// Judges whether a restart can help, if one would follow.
 void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   using envgen::RestartVerdict;
   using lifecycle::RestartProspect;
@@ -368,9 +372,10 @@ bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {
 
 void Diagnosis::write(const Job& job, const lifecycle::Machine& machine) const {
   if (termination_log_ == nullptr || job.first_failure.empty()) return;
-  // The job has ended as something else by now, which has been said there.
+  // The job has ended for another reason meanwhile, which the termination log already has.
   if (machine.expired() || machine.rescheduled()) return;
-  // Where it stays empty, Kubernetes takes the end of the log (FallbackToLogsOnError).
+  // If the termination log stays empty, Kubernetes takes the end of the log
+  // (FallbackToLogsOnError).
   if (bare_ && job.failure.last_lines.empty() && !job.failure.cause) return;
   write_termination_log(termination_log_,
                         termination_text(job.first_failure, job.failure, kTerminationLogBytes));

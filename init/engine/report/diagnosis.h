@@ -1,8 +1,9 @@
 #pragma once
-// The diagnosis of the first failure of a job. It is said in the log as soon as what the failed
-// process printed last is known and, of several nodes, which failure was the first; in the
-// termination message; in the job, from which the state is written; and in the timeline. Who was
-// torn down because of it, and how that ended, comes when it is known.
+// The diagnosis of the first failure of a job. It goes to the log, the termination message, the job
+// (from which the state is written) and the timeline. The log line waits for the last lines of the
+// failed process. In a job of several nodes it also waits for the decision which failure was the
+// first. Ranks that were stopped because of the failure are added when they have ended, with their
+// exit status.
 
 #include <optional>
 #include <string>
@@ -24,41 +25,46 @@ class Diagnosis {
   Diagnosis(WorkerList& workers, Timeline& timeline)
       : tail_(workers.add<OutputTail>()), timeline_(timeline) {}
 
-  // The machine asks for its report: there is a cause. `seen`: by the tee, nullptr where there is
-  // none. `termination_log`: nullptr for an instance that has none of its own.
+  // Begins the diagnosis when the machine asks for its report, so there is a cause. `seen`: data
+  // shared by the tee, nullptr without a tee. `termination_log`: nullptr if this instance has no
+  // termination log.
   void begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
              const logtee::Shared* seen, const char* termination_log);
-  // Says this, behind the failure where that has not been said yet.
+  // Logs `line`. If the first failure has not been logged yet, `line` follows it later.
   void say_behind(std::string line);
-  // Says what there is to say by now. True: the job has something new for its state.
+  // Logs what is known and has not been logged. Returns true if the job has new facts for its
+  // state.
   bool advance(Job& job, const lifecycle::Machine& machine);
-  // Once, when all is read that will be: what the machine waits for before a restart.
+  // Returns the verdict once, after all output has been read. The machine waits for it before a
+  // restart.
   std::optional<lifecycle::event::Diagnosed> take_verdict() {
     return std::exchange(verdict_, std::nullopt);
   }
-  // The job ends: waits for the last lines as long as they have time, then says what is left.
+  // Ends the diagnosis with the job. Waits for the last lines until their deadline, then logs the
+  // rest.
   void finish(Job& job, const lifecycle::Machine& machine);
-  // The job is started anew: what has not been said yet is said when its last lines have come.
+  // Prepares for a new start of the job. A failure that has not been logged is logged when its last
+  // lines have arrived.
   void forget(Job& job, const lifecycle::Machine& machine);
 
  private:
   void read_output_tail(Job& job, const lifecycle::Machine& machine,
                         const proc::SavedSignals& saved, const logtee::Shared* seen);
   void weigh(const Job& job, const lifecycle::Machine& machine);
-  // A first failure, and what is said behind it.
+  // A first failure, and the lines to log after it.
   struct Line {
     std::string message;
     FailureDetail detail;
     bool is_failure = true;
-    bool here = true;        // on this node
-    std::string no_restart;  // why
-    bool unread = false;     // no output was kept, and how to keep it has not been said yet
+    bool here = true;        // the failure is on this node
+    std::string no_restart;  // sentence against a restart
+    bool unread = false;     // no output was kept, and no advice how to keep it has been logged
     std::vector<std::string> behind;
   };
   [[nodiscard]] Line take_line(const Job& job);
   static void say(const Line& line);
   void say_late();
-  // What has come of it.
+  // Takes the findings of the worker that read the output.
   void take_output(PrintedEnd end, std::string& message, FailureDetail& detail, bool here);
   [[nodiscard]] bool may_change(const Job& job, const lifecycle::Machine& machine) const;
   [[nodiscard]] bool all_ended(const lifecycle::Machine& machine) const;
@@ -68,16 +74,16 @@ class Diagnosis {
   Timeline& timeline_;
   bool unsaid_ = false;
   std::int64_t began_ms_ = 0;        // monotonic clock
-  std::vector<std::string> behind_;  // it, then these
-  std::optional<Line> late_;         // of the start before, awaits its last lines
-  bool bare_ = false;                // the message says no more than the exit code
-  bool unread_ = false;              // no output of what failed is kept
-  bool advised_ = false;             // how to keep it has been said
-  std::string no_restart_;           // why, to be said behind the failure
+  std::vector<std::string> behind_;  // lines to log after the failure
+  std::optional<Line> late_;         // failure of the previous start, waits for its last lines
+  bool bare_ = false;                // the message has no more facts than the exit code
+  bool unread_ = false;              // no output of the failed process is kept
+  bool advised_ = false;             // the advice how to keep output has been logged
+  std::string no_restart_;           // sentence against a restart, logged after the failure
   std::optional<lifecycle::event::Diagnosed> verdict_;
-  std::optional<lifecycle::FailureSign> before_;  // the failure that this start is the answer to
+  std::optional<lifecycle::FailureSign> before_;  // the failure that led to this start
   bool tearing_down_ = false;
-  std::vector<lifecycle::TaskRef> others_;  // that lived when it happened
+  std::vector<lifecycle::TaskRef> others_;  // ranks that lived at the failure
   const char* termination_log_ = nullptr;
 };
 

@@ -22,14 +22,14 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxEntries = 65536;  // of a directory
+constexpr std::size_t kMaxEntries = 65536;  // entries of a directory
 constexpr std::size_t kMaxTextBytes = 600;
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxFileBytes = envgen::DataTree::kMaxBytes;
 constexpr std::size_t kMaxAllBytes = std::size_t{256} << 20;
 
 void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found) {
-  constexpr std::int64_t kTickMs = 20;  // a file's time lags behind the clock
+  constexpr std::int64_t kTickMs = 20;  // the time of a file lags behind the clock
   const std::size_t slash = prefix.rfind('/');
   if (slash == std::string::npos) return;
   const std::string directory = prefix.substr(0, slash + 1);
@@ -55,7 +55,8 @@ void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found)
   }
 }
 
-// Whether the file was read; not if it is no regular file, or larger than `most_bytes`.
+// Returns whether the file was read. False if it is not a regular file, or is larger than
+// `most_bytes`.
 bool read_dump(const std::string& path, std::size_t most_bytes, std::string& bytes) {
   bytes.clear();
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
@@ -72,14 +73,15 @@ bool read_dump(const std::string& path, std::size_t most_bytes, std::string& byt
   return false;
 }
 
-// "/d/trace_0 and 7 more"
+// Returns for example "/d/trace_0 and 7 more".
 std::string paths_text(const Dumps& dumps) {
   std::string text = envgen::plain_text(dumps.files.front().path);
   if (dumps.count > 1) text += " and " + std::to_string(dumps.count - 1) + " more";
   return text;
 }
 
-// "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`"
+// Returns for example
+// "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`".
 std::string command_text(const Dumps& dumps, const std::string& where) {
   const bool several = dumps.count > 1;
   const std::string first = envgen::plain_text(dumps.files.front().path);
@@ -121,7 +123,7 @@ DumpOrder dump_order(const Job& job) {
 }
 
 Dumps find_dumps(const DumpOrder& order) {
-  // What the job's user has put there is looked at with that user's rights.
+  // Files of the job's user are examined with that user's rights.
   std::optional<sys::AsUser> as_job;
   if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;

@@ -22,7 +22,7 @@ const envgen::Process* process_of(const Job& job, std::size_t index) {
 
 int node_of(const Job& job) { return job.plan.local_node ? job.plan.local_node->node_rank : 0; }
 
-// The job's other nodes print the same message.
+// Adds this node's name, as the job's other nodes print the same message.
 std::string with_node(const Job& job, const std::string& text) {
   if (job.plan.node_count < 2) return text;
   return lifecycle::named_node(static_cast<std::uint32_t>(node_of(job)), job.host) + ": " + text;
@@ -39,7 +39,7 @@ std::string who(const Job& job, std::size_t index) {
   return text + ")";
 }
 
-// A main process that failed, and was told to stop before it had ended.
+// Returns whether a failed main process was asked to stop before it had ended.
 bool was_interrupted(const TaskRecord& record) {
   return is_main(record) && record.stop_sent && !record.unasked;
 }
@@ -55,7 +55,7 @@ std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
   return text;
 }
 
-// "oom_kill 0 -> 2", "" where the kernel's count has not risen.
+// Returns for example "oom_kill 0 -> 2"; "" if the kernel's count has not risen.
 std::string oom_count_text(const Job& job, std::optional<std::uint64_t> now) {
   if (!now || !job.oom_kills_before || *now <= *job.oom_kills_before) return "";
   return "oom_kill " + std::to_string(*job.oom_kills_before) + " -> " + std::to_string(*now);
@@ -152,7 +152,7 @@ namespace {
 std::string side_warning(const Job& job, const TaskRecord& record) {
   if (!record.exit_status) return "";
   if (record.event) {
-    // A worker tells by itself of hooks that fail; what is left is its own end.
+    // A worker reports failed hooks itself, so only its own end is reported here.
     const bool fatal = record.kind == TaskKind::kPreStart || record.kind == TaskKind::kPostStart;
     const bool said = !record.failure && (record.stop_sent || !record.hook_message.empty());
     if (fatal || said || record.exit_status->ok()) return "";
@@ -162,7 +162,7 @@ std::string side_warning(const Job& job, const TaskRecord& record) {
   const bool service = record.kind == TaskKind::kService;
   if (!service && record.kind != TaskKind::kPostStop) return "";
   const envgen::Process& process = *planned(job, record);
-  // A service is there for the whole job; a post-stop process is there to end.
+  // A service must run for the whole job; a post-stop process must end.
   if (service ? record.stop_sent : record.exit_status->ok()) return "";
   std::string text = (service ? "service " : "post-stop process ") + record.name;
   if (record.failure) {
@@ -226,8 +226,8 @@ std::string describe_failure(const Job& job, const Machine& machine,
   if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
   std::vector<std::string> stopped;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    // Those that could not be started either are not known as ended yet.
-    // One that has stalled lives, and is itself the failure.
+    // Processes that could not be started are not known to have ended yet: they have no pid. A
+    // stalled process lives, and is itself the failure.
     const bool itself = std::ranges::any_of(
         cause->ends, [i](const lifecycle::event::TaskEnd& end) { return end.task.index == i; });
     const bool alive = tasks[i].live() && job.records[i].pid > 0 && !itself;

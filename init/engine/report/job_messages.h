@@ -1,6 +1,6 @@
 #pragma once
-// The messages about a job, in sentences: what it starts, what failed and why as far as the kernel
-// tells.
+// The messages about a job, as sentences: what it starts, what failed, and why as far as the kernel
+// reports the reason.
 
 #include <cstdint>
 #include <optional>
@@ -13,44 +13,47 @@
 
 namespace engine {
 
-// " on node 1", behind what the message of a job of several nodes says of a file: the other nodes
-// print it too. "" otherwise.
+// Returns " on node 1" for a job of several nodes, and "" otherwise. The text follows a file name
+// in a message that the other nodes print too.
 std::string on_node(const envgen::Plan& plan);
 
-// One command on one node, of no platform: that it starts, and that it ended well, need not be
-// said.
+// Returns whether the job is one command on one node and of no platform. Its start and a successful
+// end are then not logged.
 bool is_plain(const envgen::Plan& plan);
-// Whether the container's exit code is news behind what was said of the failure.
+// Returns whether the container's exit code is new information after the message about the failure.
 bool says_exit_code(const Job& job, int exit_code);
 
-// Why a program did not start, what to do first: the rest may be as long as a PATH.
+// Returns why a program did not start. The advice comes first, as the rest may be as long as a
+// PATH.
 std::string start_text(const proc::StartFailure& failure);
 
-// "vk/mpi: node 0 of 2, starting mpirun, services: sshd"
+// Returns for example "vk/mpi: node 0 of 2, starting mpirun, services: sshd".
 std::string starting_text(const envgen::Plan& plan);
 
-// Warns of a service, a post-stop process or a hook that may fail: its end is no failure of the
-// job.
+// Warns of the failed end of a service, a post-stop process or a hook that may fail. Such an end is
+// not a failure of the job.
 void warn_of_end(const Job& job, const TaskRecord& record);
 
-// The one message about what failed first: who, how, when, why as far as the kernel tells, where
-// its output is, who was stopped because of it, what to do.
+// Returns the one message about the first failure: which process failed, how, when, and why as far
+// as the kernel reports it. The message also names the file of its output, the processes stopped
+// because of it, and what to do.
 std::string describe_failure(const Job& job, const lifecycle::Machine& machine,
                              std::optional<std::uint64_t> oom_kills_now);
 
-// Whether that tells no more than the exit code does: the only process of the only node has ended
-// with it, and nobody knows why.
+// Returns whether that message has no more facts than the exit code. The only process of the only
+// node ended with this code, and no reason is known.
 bool is_bare(const Job& job, const lifecycle::Machine& machine,
              std::optional<std::uint64_t> oom_kills_now);
 
-// The same as a value, as far as it is known when it has happened.
+// Returns the facts of that message as a value, as far as they are known at the failure.
 FailureDetail detail_of(const Job& job, const lifecycle::Machine& machine,
                         std::optional<std::uint64_t> oom_kills_now);
 
-// "rank-8: SIGTERM", of a task that was stopped because another one failed.
+// Returns for example "rank-8: SIGTERM", for a task that was stopped because another task failed.
 std::string torn_down_text(const TaskRecord& record);
 
-// For a job without a failure: the kernel killed something for its memory; "" where it did not.
+// Returns a warning for a job without a failure if the OOM killer has killed a process; ""
+// otherwise.
 std::string oom_warning(const Job& job, std::optional<std::uint64_t> oom_kills_now);
 
 }  // namespace engine

@@ -1,7 +1,7 @@
 #pragma once
-// The tail of what a process has printed, from its file or from what the tee has seen of it. A file
-// may lie on a mount that hangs, so a forked worker does it, and PID 1 waits for it no longer than
-// it likes.
+// The tail of a process's output, from its file or from the tee. A file may lie on a mount that
+// hangs. A forked worker therefore reads it, and PID 1 waits for the worker only until its
+// deadline.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,36 +20,37 @@
 
 namespace engine {
 
-// The end of what a process printed: bytes as they came, at most logtee::kRingBytes of them.
+// The end of a process's output: the original bytes, at most logtee::kRingBytes of them.
 struct LastBytes {
   std::string bytes;
-  bool whole = true;  // from the first line on; else the first one may be torn
+  bool whole = true;  // the output from its beginning; false: the first line may be cut
 };
 
-// Of the file at `path`; nothing where it was not written since `since_ms` (wall clock), for then
-// it is of an earlier process. Nothing too where it is no regular file. A log that cannot be read,
-// or that others may have put there (sys::open_to_read), is one line that says so. `job_user`: the
-// job's user, where it is another. For a worker: it may hang.
+// Returns the tail of the file at `path`. Returns nothing if the path is not a regular file.
+// Returns nothing either if the last write was before `since_ms` (wall clock), so that the file is
+// of an earlier process. If the file cannot be read, or others may have created it
+// (sys::open_to_read), returns one line with the reason. `job_user`: the job's user; nullptr if it
+// is trainit's own. May hang, so it is for a worker.
 LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
                         std::int64_t since_ms);
 
-// Of a process that goes through the tee (Shared::output_tail); waits until then (monotonic clock)
-// for the tee to have seen its end.
+// Returns the tail of a process that goes through the tee (Shared::output_tail). Waits until
+// `until_ms` (monotonic clock) for the tee to have seen its end.
 LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process, std::int64_t until_ms);
 
 class OutputTail : public ChildWorker {
  public:
   OutputTail();
 
-  // `look` tells what it finds, the last word counts. It may hang: it runs in the worker, and is
-  // waited for so long.
+  // Runs `look` in the worker, as it may hang. `look` reports its findings with Tell; the last
+  // report counts. The worker gets at most `most_ms`.
   using Tell = std::function<void(const PrintedEnd&)>;
   envgen::Status start(const std::function<void(const Tell&)>& look,
                        const proc::SavedSignals& saved, std::int64_t most_ms);
-  // It may still come.
+  // Returns whether findings may still arrive.
   [[nodiscard]] bool awaited() const { return awaited_; }
   void give_up();
-  // What has come, once; nothing where nothing did.
+  // Returns the findings, once; empty if nothing arrived.
   PrintedEnd take() { return std::exchange(end_, {}); }
 
  private:

@@ -28,7 +28,7 @@ std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
   return text;
 }
 
-// What ended badly, of the tasks of this kind: "rank-1: exit 3".
+// Returns the tasks of this kind that failed, such as "rank-1: exit 3".
 std::string bad_ends(const Job& job, lifecycle::TaskKind kind) {
   std::vector<std::string> ends;
   for (const TaskRecord& record : job.records) {
@@ -41,7 +41,7 @@ std::string bad_ends(const Job& job, lifecycle::TaskKind kind) {
   return names_list(ends);
 }
 
-// Why a job that was asked for a checkpoint is no longer waited for.
+// Returns why trainit no longer waits for the checkpoint of a job.
 std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
   namespace event = lifecycle::event;
   if (std::holds_alternative<event::TimerFired>(why)) {
@@ -61,7 +61,7 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
   const std::string bad =
       bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
   std::string who = lives ? "its hooks are done" : "the job has ended";
-  if (bad.empty() && tells_saved(job.plan.observe)) return who;  // report_saved() says more
+  if (bad.empty() && tells_saved(job.plan.observe)) return who;  // report_saved() reports the step
   if (bad.empty()) return "the checkpoint is saved: " + who;
   return "perhaps no checkpoint: " + who + ", not well (" + bad + ")";
 }
@@ -80,7 +80,7 @@ std::string restart_text(const Job& job, const lifecycle::Machine& machine, std:
   return text + until_text(machine.restart_at() - now_ms);
 }
 
-// Why a job is stopped that died of a signal from outside; "" = something else ended it.
+// Returns why a job is stopped whose process died of a signal from outside; "" for any other end.
 std::string forwarded_text(const lifecycle::Event& why, const Job& job,
                            const lifecycle::Machine& machine) {
   const auto* ended = std::get_if<lifecycle::event::TasksEnded>(&why);
@@ -99,7 +99,7 @@ std::string forwarded_text(const lifecycle::Event& why, const Job& job,
 std::string transition_text(PhaseState before, const lifecycle::Event& why, const Job& job,
                             const lifecycle::Machine& machine, std::int64_t now_ms) {
   const Phase now = machine.phase();
-  // It may be found out on the way down from a failure, and calls its restart off.
+  // The time limit may end during the stop after a failure; the restart is then cancelled.
   if (machine.expired() && !before.expired) {
     return "the job's time is over (--max-duration), stopping";
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The phase log: lines that are said once, when the machine goes from one phase to another for a
-// reason that is not in the log yet.
+// The phase log: one line each time the machine enters another phase for a reason that is not in
+// the log yet.
 
 #include <cstdint>
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace engine {
 
-// How far the machine was.
+// The state of the machine before an event.
 struct PhaseState {
   lifecycle::Phase phase = lifecycle::Phase::kPreparing;
   bool expired = false;
 };
 
-// Says where the job is now, also in the termination log where it ends (nullptr: there is none).
-// What follows from a failure (a restart, the debug window) is given back instead, to be said
-// behind that. `why`: the event that has brought the machine here. `now_ms`: the time by which it
-// counts.
+// Logs the machine's new phase. If the job ends there, the text also goes to the termination log
+// (nullptr: none). A consequence of a failure (a restart, the debug window) is returned instead, to
+// be logged after the failure. `why`: the event that led to the phase. `now_ms`: the machine's
+// clock.
 std::string report_transition(PhaseState before, const lifecycle::Event& why, const Job& job,
                               const lifecycle::Machine& machine, std::int64_t now_ms,
                               const char* termination_log);
 
-// Names the main processes that get SIGKILL: what killed them is then not to be guessed, it might
-// as well be the OOM killer's. `why`: the event that brought the actions about.
+// Logs the main processes that get SIGKILL, so that their end is not mistaken for the OOM killer's
+// work. `why`: the event that led to the actions.
 void report_kills(const Job& job, const lifecycle::Event& why,
                   const std::vector<lifecycle::Action>& actions);
 

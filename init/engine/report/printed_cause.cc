@@ -35,12 +35,12 @@ FailureCause cause_of(envgen::FoundCause found, std::string task) {
 
 constexpr const char* kBySigbus = "killed by SIGBUS: ";
 
-// What the kernel knows is surer than what was printed.
+// Returns the cause that the kernel knows, which is surer than printed output.
 std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   if (how.by_oom) {
     return FailureCause{.failure_class = kHostOom,
                         .role = "root",
-                        .advice = "",  // the message says it
+                        .advice = "",  // the message already says it
                         .restart = "unknown"};
   }
   struct statvfs status{};
@@ -64,7 +64,7 @@ std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes) {
     return std::string(kShm) + " is full, " + std::to_string(free_bytes / kMiB) + " MiB of " +
            total + " are free";
   }
-  // What filled it went with the process.
+  // The data that filled it may have been deleted with the process.
   return total_bytes <= kDockersShm ? std::string(kShm) + " has only " + total : "";
 }
 
@@ -106,7 +106,7 @@ std::optional<FailureCause> cause_in(std::string_view printed,
   return cause_of(*std::move(found), "");
 }
 
-// A launcher's table may be of the same class, and is a guess.
+// A line of a launcher's table may have the same class, but it is a guess.
 bool is_by_kernel(const FailureCause& cause) {
   return cause.failure_class == kHostOom ? cause.line.empty() : cause.line.starts_with(kBySigbus);
 }
@@ -149,7 +149,7 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
   }
   tell(end);
   if (certain) return;
-  // A victim, or nothing at all: another one may have died of what this one only suffered from.
+  // A victim, or a process without a cause: another process may have printed the cause.
   for (const PrintedBy& other : others) {
     auto theirs = envgen::find_cause(other.read().bytes, catalog, {.lives = true});
     if (!theirs || !theirs->certain) continue;

@@ -1,7 +1,7 @@
 #pragma once
-// What a worker finds in what the processes of a failed job printed last: the last lines of the one
-// that failed, and the line that says why, which another one may have printed that died in the same
-// breath.
+// The cause of a job's failure in the last output of its processes. A worker looks for the last
+// lines of the failed process and for the line that names the cause. Another process may have
+// printed that line.
 
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace engine {
 
-// Rows of the image's own, *.json in the order of their names.
+// Catalog rows of the image, *.json in the order of their names.
 inline constexpr const char* kFailuresDirectory = "/etc/trainit/failures.d";
 
 struct PrintedBy {
@@ -25,42 +25,43 @@ struct PrintedBy {
   std::function<LastBytes()> read;
 };
 
-// How the first of them ended, as far as it matters here.
+// How the first failed process ended, as far as it matters for the cause.
 struct FailedHow {
   bool by_sigbus = false;
   bool by_oom = false;
-  envgen::HowEnded own;  // of a process whose output is its own, and no launcher's
+  envgen::HowEnded own;  // set if the output is of the process itself, not a launcher's
 };
 
-// The program's rows and those of `directory`. What is wrong there is added to `warnings`.
+// Returns the program's rows and those of `directory`. Faults in `directory` are added to
+// `warnings`.
 envgen::FailureCatalog failure_catalog(const std::string& directory,
                                        std::vector<std::string>* warnings);
 
-// The cause by this output alone.
+// Returns the cause according to this output alone.
 std::optional<FailureCause> cause_in(std::string_view printed,
                                      const envgen::FailureCatalog& catalog,
                                      const envgen::HowEnded& how = {});
-// It is what the kernel knows, and not what was printed.
+// Returns whether the cause is known from the kernel, and not from printed output.
 bool is_by_kernel(const FailureCause& cause);
 
-// Tells what the first has printed, and once more where another one printed the cause. For a
-// worker: it may hang.
+// Reports the last lines of `first` and the cause in them. If another process printed the cause,
+// reports again. May hang, so it is for a worker.
 void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others, FailedHow how,
                     const envgen::FailureCatalog& catalog,
                     const std::function<void(const PrintedEnd&)>& tell);
 
-// Part of a failed process in its job's failure, by its last words and the signal that ended it
-// ("SIGKILL", "" for an exit). A peer that has gone kills no process: a victim exits, aborts or
-// dies of SIGPIPE.
+// Returns the role of a failed process in its job's failure. `cause` is from its own output;
+// `signal` ended it ("SIGKILL", "" for an exit). The loss of a peer kills no process: a victim
+// exits, aborts or dies of SIGPIPE.
 lifecycle::NodeFailure::Role role_of(const std::optional<FailureCause>& cause,
                                      std::string_view signal);
 
-// Index of the first failure among processes that failed at the same time, whose roles come in the
-// order in which their ends were seen: the earliest, unless it is a victim; then a root, else one
-// of open role.
+// Returns the index of the likely first failure among processes that failed at the same time.
+// `roles` has the order in which their ends were seen. The first process is chosen, unless it is a
+// victim. In that case the first root is chosen, or the first of open role if no root is found.
 std::size_t likely_first(const std::vector<lifecycle::NodeFailure::Role>& roles);
 
-// Of /dev/shm, for a process that died of SIGBUS: "" where it has room.
+// Returns the state of /dev/shm for a process that died of SIGBUS; "" if it has room.
 std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes);
 
 }  // namespace engine

@@ -39,7 +39,8 @@ std::int64_t written_s(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
 }
 
-// Of torchrun's <rank_dir>/<run>_<random>/attempt_<n>/<local rank>: the last attempt's directory.
+// Returns the directory of the last attempt: torchrun has
+// <rank_dir>/<run>_<random>/attempt_<n>/<local rank>.
 std::string last_attempt(const std::string& rank_dir, std::int64_t since_s) {
   std::string last;
   std::int64_t last_s = since_s;
@@ -62,10 +63,10 @@ class Search {
   Search(const envgen::Identity* job_user, std::int64_t since_ms)
       : job_user_(job_user), since_ms_(since_ms) {}
 
-  // Each rank whose @record has written, whether torchrun has told of it or not: it may have looked
-  // too early.
+  // Adds each rank whose @record wrapper has written its error file, including ranks that torchrun
+  // has not reported: torchrun may have looked for the file too early.
   void torchrun(const std::string& attempt, std::vector<RankFailure>& failures) const {
-    // Of this node; what torchrun tells says which rank is which.
+    // The first rank of this node; torchrun's report has both numbers of a rank.
     std::optional<int> first_rank;
     for (const RankFailure& told : failures) {
       if (told.local_rank >= 0 && told.rank >= told.local_rank) {
@@ -91,8 +92,8 @@ class Search {
     }
   }
 
-  // The logs in which a rank says what happened to it. The one that fails first is the first to
-  // fall silent.
+  // Adds the ranks whose logs contain an exception. The rank that fails first is the first whose
+  // log is no longer written.
   void msrun(const std::string& rank_dir, std::vector<RankFailure>& failures) const {
     for (const std::string& name : names_in(rank_dir)) {
       const int rank = envgen::rank_of_worker_log(name);
@@ -105,7 +106,7 @@ class Search {
     }
   }
 
-  // The rank's own output: its stderr where torchrun redirects that, msrun's log.
+  // Adds the rank's own output: its stderr if torchrun redirects it, or msrun's log.
   void add_log(const RankFailure& failure, FoundRank& found) const {
     if (failure.error_file.empty()) return;
     std::string path = failure.error_file;
@@ -133,7 +134,8 @@ FoundRank find_rank(std::string_view printed, const envgen::Process& process,
                     const envgen::Identity* job_user, std::int64_t since_ms,
                     const envgen::FailureCatalog& catalog) {
   constexpr std::int64_t kMsPerS = 1000;
-  // The job writes these directories: a link of its own leads nowhere that it may not look.
+  // The job writes these directories. With the rights of its user, its symlinks lead only to files
+  // that this user may read.
   std::optional<sys::AsUser> as_job;
   const bool foreign = sys::is_another_user(job_user);
   if (foreign) as_job.emplace(*job_user);

@@ -28,7 +28,7 @@ using lifecycle::ExitStatus;
 
 constexpr off_t kMaxBytes = off_t{4} << 20;
 constexpr std::size_t kMaxWaiting = 32UL << 10;
-// Someone may send signals for weeks.
+// Another process may send signals for weeks.
 constexpr int kMaxSignals = 2000;
 
 int rank_of(const Job& job, const TaskRecord& record) {
@@ -38,7 +38,7 @@ int rank_of(const Job& job, const TaskRecord& record) {
 
 }  // namespace
 
-// --- A file ---
+// --- The file ---
 
 void RecordFile::open(const std::string& path) {
   path_ = path;
@@ -65,7 +65,7 @@ void RecordFile::flush() {
   write(std::exchange(waiting_, {}));
 }
 
-// In one write. Where there is no room, what was there is whole again.
+// Writes the records in one write. If that fails, the file is truncated to its last whole record.
 void RecordFile::write(std::string_view records) {
   if (!file_.valid()) return;
   const auto size = static_cast<off_t>(records.size());
@@ -86,7 +86,7 @@ void RecordFile::say_lost(int error) {
                     "; it has gaps, ignoring");
 }
 
-// --- What happens ---
+// --- Events ---
 
 void Timeline::open(const std::string& run_dir) {
   if (run_dir.empty()) return;
@@ -229,7 +229,7 @@ void Timeline::record(TimelineEvent event) {
   events_.add(event_line(event));
 }
 
-// --- Its end ---
+// --- The copies ---
 
 namespace {
 
@@ -241,7 +241,7 @@ envgen::Status copy_file(const std::string& from, const std::string& to,
   });
 }
 
-// state.json, to "state-node1.json" where there are several nodes.
+// Returns the name of a copy: state.json, or "state-node1.json" if the job has several nodes.
 std::string name_of_copy(const std::string& name, const envgen::Plan& plan) {
   if (plan.node_count <= 1) return name;
   const int node = plan.local_node ? plan.local_node->node_rank : 0;
@@ -288,11 +288,11 @@ void Timeline::finish(const Job& job, const lifecycle::Machine& machine, const s
                       const proc::SavedSignals& saved) {
   if (!open_) return;
   waits("");
-  set_node(0, job.host);  // where there never was a plan
+  set_node(0, job.host);  // used if no plan was ever made
   flush();
   open_ = false;
   if (copy_to.empty()) return;
-  // Whoever has asked for the end will not wait long.
+  // The sender of a stop signal does not wait long.
   copy_timeline(dir_, copy_to, job.plan, machine.stop_signal() != 0 ? 1000 : 5000, saved);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The timeline of a job: RUN_DIR/events.jsonl, a line an event. It is whole at any moment, so that
-// one is left also where the kernel ends us. Nothing of it is needed to run a job: what cannot be
-// written is said once, and the file ends at 4 MiB. `trainit report` makes charts and traces of it.
+// The timeline of a job: RUN_DIR/events.jsonl, one line per event. The file is complete at any
+// moment, so that it remains usable if the kernel kills PID 1. A job runs without it. A failed
+// write is logged once, and the file ends at 4 MiB. `trainit report` makes charts and traces of it.
 
 #include <sys/types.h>
 
@@ -17,12 +17,12 @@
 
 namespace engine {
 
-// A file that only grows, by whole records.
+// A file to which whole records are appended.
 class RecordFile {
  public:
-  // Made anew.
+  // Creates the file, or empties it.
   void open(const std::string& path);
-  // Written by flush(), several in one write.
+  // Adds a record. flush() writes all added records in one write.
   void add(std::string_view record);
   void flush();
 
@@ -33,33 +33,35 @@ class RecordFile {
   std::string path_;
   std::string waiting_;  // records that are not in the file yet
   sys::Fd file_;
-  off_t end_ = 0;  // of the last record
+  off_t end_ = 0;  // offset after the last record
   bool lost_ = false;
 };
 
 class Timeline {
  public:
-  // Before it nothing is recorded; without a directory nothing ever is.
+  // Begins the recording. Without a directory nothing is recorded.
   void open(const std::string& run_dir);
-  // Which node this is: the plan is known.
+  // Sets the number of this node. Call it when the plan is known.
   void set_node(int rank, const std::string& host);
 
-  // The machine has answered `event`, being in `before`, and its actions are carried out.
+  // Records `event` and `actions`. Call it when the actions have been carried out. `before`: the
+  // machine's phase before the event.
   void stepped(const lifecycle::Event& event, const std::vector<lifecycle::Action>& actions,
                lifecycle::Phase before, const Job& job, const lifecycle::Machine& machine);
-  // What the resolver waits for; "" = nothing any more.
+  // Records the reason why the resolver waits; "": it no longer waits.
   void waits(const std::string& reason);
-  // What a task has done since then.
+  // Records a stage of a task that lasted from `since_ms` until now.
   void stage(const Job& job, std::uint32_t index, const std::string& name, std::int64_t since_ms);
-  // What is known of the first failure: its cause, and what its process printed of it.
+  // Records the facts of the first failure: its cause, and the last lines of its process.
   void failure_output(const FailureDetail& failure);
-  // What a watch or a check has found: `event` names it.
+  // Records the finding of a watch or a check; `event` is its name.
   void note(const char* event, std::string_view text, int rank = -1);
-  // What was recorded since is in the file: before each wait.
+  // Writes the recorded events to the file. Call it before each wait.
   void flush() { events_.flush(); }
-  // The events, the last state and the plan are copied to the directory `copy_to` ("": nowhere)
-  // with the rights of the job's user: events.jsonl, state.json and plan.txt, with several nodes
-  // events-node1.jsonl and so on; by a worker, which has little time: it may lie on a mount that
+  // Ends the recording. A worker then copies the events, the last state and the plan to the
+  // directory `copy_to`, with the rights of the job's user. "": no copy. The copies are
+  // events.jsonl, state.json and plan.txt; with several nodes events-node1.jsonl and so on. The
+  // worker has at most 5 s (1 s after a stop signal), as the directory may lie on a mount that
   // hangs.
   void finish(const Job& job, const lifecycle::Machine& machine, const std::string& copy_to,
               const proc::SavedSignals& saved);

@@ -18,12 +18,12 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestLookMs = 2000;
-constexpr std::int64_t kFreshMs = 2000;  // what was printed before, the rank has survived
+constexpr std::int64_t kFreshMs = 2000;  // the rank has survived what it printed earlier
 constexpr std::size_t kMaxRanks = 64;
-constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, and may come after it
+constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, so it may come later
 
-// A line without its numbers, to find one that comes again; "" for a warning and a traceback's
-// line.
+// Returns the line without its numbers, to find lines that repeat; "" for a warning or a
+// traceback's line.
 std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
   const std::string_view text = envgen::trimmed(line);
   if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
@@ -32,7 +32,8 @@ std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog)
   return noise ? "" : envgen::cause_key(text);
 }
 
-// "5%|x  | 50/1000 " of a progress bar, which draws itself once more at the exit; "": no bar.
+// Returns "5%|x  | 50/1000 " of a progress bar; "" for another line. A progress bar draws itself
+// once more at the exit.
 std::string_view bar_of(std::string_view line) {
   const std::size_t percent = line.rfind("%|");
   if (percent == std::string_view::npos) return "";
@@ -41,8 +42,8 @@ std::string_view bar_of(std::string_view line) {
   return envgen::trimmed(bar);
 }
 
-// The process has printed, after the line that says why it fails, work or a line like one that came
-// before.
+// Returns whether the process went on after `line`, which gives the cause of its failure. Signs are
+// work, or a line like an earlier one.
 bool goes_on(std::string_view printed, std::string_view line,
              const envgen::FailureCatalog& catalog) {
   const std::size_t at = printed.rfind(line);
@@ -68,7 +69,7 @@ bool goes_on(std::string_view printed, std::string_view line,
   return work.went_on(0, line_number + 1);
 }
 
-// The cause that a process shows of its own failure. `fresh`: how many of the bytes are new.
+// Returns the cause that a process shows of its own failure. `fresh`: the number of new bytes.
 std::optional<FailureCause> cause_of_its_end(std::string_view printed, std::size_t fresh,
                                              const envgen::FailureCatalog& catalog) {
   auto cause = cause_in(printed.substr(printed.size() - fresh), catalog);

@@ -1,7 +1,7 @@
 #pragma once
-// Ranks that were told to stop because of a failure on another node. One of them may have been
-// failing itself: if a rank closes its connections while it still fails, its peers on other nodes
-// fail too, and their news may be here before its own end.
+// Ranks that were asked to stop because of a failure on another node. One of these ranks may have
+// failed first. If a rank closes its connections while it fails, its peers on other nodes fail too.
+// The peers' reports may arrive before the rank's own end.
 
 #include <optional>
 #include <string>
@@ -20,16 +20,17 @@ class TornDown {
  public:
   explicit TornDown(WorkerList& workers) : tail_(workers.add<OutputTail>()) {}
 
-  // Another node failed first, as far as is known, and nothing is kept yet.
+  // Returns whether another node failed first, as far as is known, and nothing is kept yet.
   [[nodiscard]] bool may_keep(const lifecycle::Machine& machine) const {
     return machine.failed_elsewhere() && machine.awaits_verdict() && !kept_;
   }
-  // Keeps what the ranks have printed on stderr, before they are told to stop. `seen`: by the tee,
-  // nullptr if there is none.
+  // Keeps the ranks' last output on stderr, before they are asked to stop. `seen`: data shared by
+  // the tee, nullptr without a tee.
   void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
-  // Call it in each turn. Returns a rank that has just printed why it fails, and nothing since
-  // that shows that it went on, once it has ended and while the job's first failure is not known.
-  // Of several, the one whose output ended first.
+  // Call it in every loop iteration. Returns a rank whose last output on stderr gives the cause of
+  // its own failure, with no later sign that it went on. The rank must have ended, and the job's
+  // first failure must not be known yet. If several ranks fit, the one whose output ended first is
+  // returned.
   std::optional<lifecycle::TaskRef> look(Job& job, const lifecycle::Machine& machine,
                                          const proc::SavedSignals& saved);
 
@@ -45,7 +46,7 @@ class TornDown {
   std::vector<Printed> printed_;
   bool kept_ = false;
   bool looks_ = false;
-  std::optional<lifecycle::TaskRef> found_;  // its end is awaited
+  std::optional<lifecycle::TaskRef> found_;  // the rank to return when it has ended
 };
 
 }  // namespace engine

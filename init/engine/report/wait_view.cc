@@ -12,15 +12,16 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kSecondMs = 1000;
-// What waits for hours must not fill a log, however often it changes: after some lines the next one
-// has to wait, each twice as long as the one before.
+// A job that waits for hours must not fill a log, however often the reason changes. After the
+// fourth line a pause follows each line, twice as long as the pause before.
 constexpr int kAtOnce = 4;
 constexpr std::int64_t kFirstPauseMs = 2000;
 constexpr std::int64_t kMaxPauseMs = 60'000;
 
 using State = DataRecord::State;
 
-// Those of hooks draw their own lines, and a job that has run may still have its screen.
+// Returns whether a status line may be drawn. Hooks draw their own lines, and a job that has run
+// may still use the screen.
 bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
   if (machine.phase() != lifecycle::Phase::kPreparing || machine.restarts() > 0) return false;
   const auto& tasks = machine.tasks();
@@ -30,10 +31,10 @@ bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
   return true;
 }
 
-// Its first columns, with a mark where some are left out.
+// Returns the first columns of `text`, with a mark if some are left out.
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t size = 0;
-  std::size_t last = 0;  // where the last column begins
+  std::size_t last = 0;  // index where the last column begins
   for (std::size_t has = 0; size < text.size(); ++has) {
     if (has == columns) return columns == 0 ? "" : text.substr(0, last) + ">";
     last = size;
@@ -47,7 +48,7 @@ const DataRecord* copied(const Job& job) {
   return found == job.data.end() ? nullptr : &*found;
 }
 
-// "data imagenet", of several "data imagenet (2 of 3)".
+// Returns "data imagenet", or for several datasets "data imagenet (2 of 3)".
 std::string name_of(const Job& job, const DataRecord& data) {
   std::string text = "data " + envgen::escaped_text(data.dataset.name);
   if (job.data.size() < 2) return text;
@@ -59,7 +60,7 @@ std::string name_of(const Job& job, const DataRecord& data) {
 
 std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
   const DataRecord* data = copied(job);
-  // The last column is left free: some terminals go to the next line when it is written.
+  // The last column stays free: some terminals go to the next line when it is written.
   const auto room = static_cast<std::size_t>(std::max(columns - 1, 0));
   if (job.waiting_for.empty()) {
     if (data == nullptr) return "";
@@ -67,7 +68,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
     const int rest = columns - static_cast<int>(head.size());
     return cut(head + data_bar(*data, rest), room);
   }
-  // Whom it waits for may be cut, not since when.
+  // The name of the awaited party may be cut, but not the duration.
   std::string tail = since_text(job.waiting_since_ms, wall_ms);
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";

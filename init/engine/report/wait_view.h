@@ -1,8 +1,8 @@
 #pragma once
-// What the job waits for before it starts, for whoever looks at the log: the rank table, nodes,
-// peers, devices, its data. On a screen one line that is drawn over until there is something to
-// start; otherwise lines when it changes, at most one in so long. After the first start the screen
-// is the job's: then there are lines only.
+// The view of what the job waits for before it starts: the rank table, nodes, peers, devices or its
+// data. On a screen it is one status line, redrawn until the job starts. Otherwise each change is a
+// line in the log, at most one in a pause that grows. After the first start the job owns the
+// screen, so only log lines are written.
 
 #include <cstdint>
 #include <optional>
@@ -13,15 +13,16 @@
 
 namespace engine {
 
-// "waiting for 2 of 4 nodes: job-2, job-3 (1m 20s)", with how far the data is where that is being
-// copied; "" when nothing is waited for. Of at most `columns` columns, without an end of line.
+// Returns for example "waiting for 2 of 4 nodes: job-2, job-3 (1m 20s)", with the progress of a
+// copy of data if there is one. Returns "" if the job waits for nothing. The text has at most
+// `columns` columns and no newline.
 std::string wait_text(const Job& job, std::int64_t wall_ms, int columns);
 
 class WaitView {
  public:
-  // To be called when something has changed, and when it is due.
+  // Shows the current state. Call it when something has changed, and at due_ms().
   void show(const Job& job, const lifecycle::Machine& machine);
-  // When the times in it are to be drawn anew, or the next line may be said: sys::monotonic_ms().
+  // Returns when to redraw the times, or when the next line may be logged: sys::monotonic_ms().
   [[nodiscard]] std::optional<std::int64_t> due_ms() const { return due_ms_; }
 
  private:

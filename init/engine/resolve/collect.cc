@@ -19,7 +19,7 @@
 namespace engine {
 namespace {
 
-// More than any resolution asks for: each round looks at what the last one was found to need.
+// More rounds than any resolution needs. Each round looks at the paths that the last one wanted.
 constexpr int kMaxRounds = 16;
 
 envgen::PathState ask_npu_smi(const envgen::Environ& start) {
@@ -37,7 +37,8 @@ envgen::PathState ask_npu_smi(const envgen::Environ& start) {
   return state;
 }
 
-// Whom the job runs as, where that is known. Where it is not the start fails for that.
+// Returns the user that the job runs as, if trainit is root and a user is requested. If that user
+// cannot be found, the start fails later for that reason.
 std::optional<envgen::Identity> job_of(const envgen::Request& request) {
   if (request.sandbox.user.empty() || ::geteuid() != 0) return std::nullopt;
   envgen::SandboxRequest user;
@@ -49,7 +50,7 @@ std::optional<envgen::Identity> job_of(const envgen::Request& request) {
 envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
                           const std::optional<envgen::Identity>& job) {
   if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
-  // What an input says comes to messages and to files that the job may read.
+  // The content of an input may get into messages and into files that the job may read.
   return sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
 }
 
@@ -70,7 +71,7 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
     answer = {};  // the plan of a large job is not held beside the next one
     for (const envgen::Want& want : wants) {
       envgen::PathState state = look_at(want, snapshot.env, job);
-      // What was read is what counts: a file that shrinks meanwhile must not be wanted forever.
+      // The size is that of the content: a file that shrinks meanwhile must not be wanted for ever.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
         state.size_bytes = state.content.size();
       }

@@ -1,6 +1,6 @@
 #pragma once
-// The collector: it looks at what a resolution wants, until it wants nothing more. May hang on a
-// dead mount: PID 1 never calls it, its resolver child does.
+// The collector: looks at the paths that a resolution wants, until it wants no more. Only the
+// resolver's child calls it, never PID 1, as it may hang on a dead mount.
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"

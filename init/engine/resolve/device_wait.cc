@@ -14,7 +14,7 @@
 namespace engine {
 namespace {
 
-// A tool of a machine with sixteen devices takes some seconds.
+// A driver's tool takes some seconds on a machine with sixteen devices.
 constexpr std::int64_t kMinLookMs = 1000;
 constexpr std::int64_t kMaxLookMs = 10'000;
 constexpr std::int64_t kFirstPollMs = 100;

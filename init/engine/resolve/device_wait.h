@@ -1,6 +1,6 @@
 #pragma once
-// Before a restart: until nobody holds the devices that the plan names. A process that the kernel
-// is still ending, or a session of somebody's, keeps a device from the next start.
+// The wait before a restart until the devices of the plan are free. A process that the kernel is
+// still ending, or another user's session, keeps a device from the next start.
 
 #include <cstdint>
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace engine {
 
-// Returns at once for a first start (`restarts` is 0) and for a plan without such devices. `say`
-// gets who holds them whenever that changes. When the time is over, or nobody can tell, the job
-// starts all the same, with a warning in the plan: who holds a device may do no harm, and what does
-// harm is told by the failure, which costs a restart as the error here would. In the resolver's
-// child: it looks in a child of its own, which may hang.
+// Waits until no process holds the devices. Returns at once for a first start (`restarts` is 0) and
+// for a plan without such devices. `say` receives the holders whenever they change. If the time is
+// over, or the holders cannot be determined, the job starts with a warning in the plan. A holder
+// may do no harm. If it does, the failure shows it, and costs a restart as an error here would. For
+// the resolver's child: it looks in its own child, which may hang.
 void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uint32_t restarts,
                       const std::function<void(const std::string&)>& say);
 

@@ -37,7 +37,8 @@ envgen::Status work_at(const std::string& path, const sys::SafePathRule& rule,
 
 }  // namespace
 
-// The one that is `parent`, or the deepest of those that `parent` is in; end() without.
+// Returns the entry of `parent`, or of the deepest directory that contains `parent`; end() if there
+// is no such entry.
 Places::Kept::iterator Places::nearest(const std::string& parent) {
   auto best = known_.end();
   for (auto one = known_.begin(); one != known_.end(); ++one) {
@@ -47,7 +48,7 @@ Places::Kept::iterator Places::nearest(const std::string& parent) {
   return best;
 }
 
-// `parent`, the directory of `path`: the last one of those that are kept.
+// Returns the entry of `parent`, the directory of `path`. It becomes the most recently used entry.
 envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
                                                     const std::string& path,
                                                     const sys::SafePathRule& rule) {

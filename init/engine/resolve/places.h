@@ -1,5 +1,6 @@
 #pragma once
-// Where a plan's directories and files go. May hang on a dead mount: for children.
+// The places of a plan's directories and files. For children of PID 1: a call may hang on a dead
+// mount.
 
 #include <cstddef>
 #include <functional>
@@ -13,28 +14,31 @@
 
 namespace engine {
 
-// Reaches paths one after the other, as sys::resolve_safely() does, but for `weakness`, which may
-// be that of another entry. The directories that it came to last stay open, so that a second path
-// in or below one needs no walk from the root; one that is renamed meanwhile is used on. With the
-// rights of the job's user each path is reached by itself.
+// Resolves paths one after the other, as sys::resolve_safely() does. One result differs:
+// SafePath::untrusted_directory may be that of another entry. The last directories stay open, so
+// that a second path in or below one of them needs no walk from the root. A directory that is
+// renamed meanwhile stays in use. With the rights of the job's user each path is resolved
+// separately.
 class Places {
  public:
-  // `who`: the job's user, where that is another than ours; outlives this.
+  // `who`: the job's user; nullopt if it is trainit's own. Must outlive this object.
   explicit Places(const std::optional<envgen::Identity>& who) : who_(who) {}
 
-  // An Error of resolve_safely(), or of `work`.
+  // Resolves `path` and calls `work` with its place. Returns an Error of resolve_safely() or of
+  // `work`.
   envgen::Status at(const std::string& path, const sys::SafePathRule& rule,
                     const std::function<envgen::Status(const sys::SafePath&)>& work);
-  // A tree was removed: any of them may have been in it, by whatever name. Of a directory that
-  // overlayfs has merged the kernel does not tell.
+  // Closes all directories. Call it after a tree was removed: each of them may have been in it, by
+  // any name. For a directory that overlayfs has merged, the kernel does not report the removal.
   void forget() { known_.clear(); }
 
  private:
-  // By turns the parents of the ranks' directories and of their logs, and the run directory's own.
+  // Enough for these directories by turns: the parents of the ranks' directories and of their logs,
+  // and the run directory.
   static constexpr std::size_t kMax = 8;
   struct Known {
     std::string path;
-    sys::SafePath place;  // of something in it
+    sys::SafePath place;  // place of a path in this directory
   };
   using Kept = std::list<Known>;
 
@@ -43,7 +47,7 @@ class Places {
   Kept::iterator nearest(const std::string& parent);
 
   const std::optional<envgen::Identity>& who_;
-  Kept known_;  // in the order of their last use
+  Kept known_;  // least recently used first
 };
 
 }  // namespace engine

@@ -13,7 +13,7 @@ namespace {
 
 using envgen::CheckResult;
 
-// The first failures in full; a line of the log has its limit.
+// Returns an Error with the first failures in full, as the length of a log line is limited.
 envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
   constexpr int kMaxNamed = 5;
   std::string found;

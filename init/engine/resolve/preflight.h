@@ -1,5 +1,5 @@
 #pragma once
-// doctor's checks before a job starts, in the resolver's child (--preflight).
+// Doctor's checks before a job starts, in the resolver's child (--preflight).
 
 #include "base/result.h"
 #include "envgen/plan/plan.h"
@@ -7,9 +7,9 @@
 
 namespace engine {
 
-// What the checks found becomes the plan's warnings and `preflight_found`. With --preflight
-// require a check that failed is an error instead, which names each one and what to do. Blocks for
-// as long as the slowest check takes, doctor::Context::limit_ms at most.
+// Runs the checks. Their results become the plan's warnings and `preflight_found`. If a check
+// failed, --preflight require makes this an Error with the first failed checks and what to do.
+// Blocks for as long as the slowest check takes, at most doctor::Context::limit_ms.
 envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base);
 
 }  // namespace engine

@@ -45,13 +45,13 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kWaits = 1, kFailed = 2, kPlan = 3 };
-// A plan's size is the command and its environment times the ranks of this node.
+// The size of a plan is that of the command and its environment times the ranks of this node.
 constexpr std::uint32_t kMaxMessageBytes = 256U << 20;
 
 constexpr int kFirstPollMs = 100;
 constexpr int kMaxPollMs = 1000;
-// Writers truncate and rewrite in place, so a table may look wrong for a moment: an error counts
-// when it has stood for this long.
+// Writers truncate and rewrite in place, so a table may look wrong for a moment. An error counts
+// when it has lasted this long.
 constexpr std::int64_t kSettleMs = 1000;
 
 bool send_resolved(int fd, const ResolverMessage& message) {
@@ -88,10 +88,10 @@ std::uint64_t id_of(const envgen::Plan& plan) {
   return cluster_id(plan.cluster.value_or(envgen::Cluster{}));
 }
 
-// One wait: the last reason told, and how long an error has stood.
+// One wait: its last reported reason, and the time since its current error began.
 class Waiting {
  public:
-  // True when `error` has been the answer for long enough.
+  // Returns true if `error` has lasted for kSettleMs, or does not depend on files.
   bool settled(const envgen::Error& error, bool depends_on_files) {
     if (!depends_on_files) return true;
     if (error != error_) {
@@ -143,8 +143,9 @@ envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
-// Removes a directory of an earlier start. The job's with the job's rights, as it may have moved a
-// directory with files of others there; the empty one that is left lies in RUN_DIR, which is ours.
+// Removes a directory of an earlier start. A directory of the job is removed with the job's rights:
+// the job may have moved another user's directory with files there. The empty directory that is
+// left lies in RUN_DIR, which is trainit's own.
 envgen::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirectory& directory,
                           const std::optional<envgen::Identity>& who) {
   if (!directory.of_job || !sys::is_another_user(who ? &*who : nullptr)) {
@@ -161,8 +162,9 @@ envgen::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirec
                       "remove what the job has put there and may not remove itself");
 }
 
-// Below a NoUmask. One that was there keeps its owner: it may be anybody's. What the job's user may
-// make is that user's work: below a directory of that one any name may lead anywhere.
+// Makes a directory. Call it below a NoUmask. An existing directory keeps its owner, who may be any
+// user. A directory that the job's user may make is made with that user's rights: below a directory
+// of that user any name may lead anywhere.
 envgen::Status make_directory(const envgen::PlannedDirectory& directory,
                               const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -180,7 +182,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     int error = errno;
     const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
     if (made && !give) return {};
-    // Held: between its making and its giving away somebody else's could take its place.
+    // The directory is opened before it is given away: another user's could take its place.
     const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
       if (made || error == EEXIST) error = errno;
@@ -200,7 +202,7 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
   return done;
 }
 
-// Lets the job through the run directory (0700), below which lies what the job has to read.
+// Lets the job pass through the run directory (0700): files that the job has to read lie below it.
 envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
@@ -267,7 +269,8 @@ envgen::Status carry_out_files(const envgen::Plan& plan) {
 
 namespace {
 
-// What the Python processes of a job with Observation::stacks load, and where they write.
+// For a job with Observation::stacks: writes the file that its Python processes load, and makes the
+// directory of their dumps.
 envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
                                 Places& places) {
   const std::string directory = run_dir + "/stacks/";
@@ -280,7 +283,8 @@ envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run
   return carry_out_files(hook, places);
 }
 
-// Names what the job's user may write below RUN_DIR, all of which was emptied for this start.
+// Adds the directories below RUN_DIR that the job's user may write. All were emptied for this
+// start.
 void note_job_directories(const std::string& run_dir, envgen::Plan& plan) {
   if (run_dir.empty()) return;
   auto& noted = plan.observe.job_directories;
@@ -292,7 +296,7 @@ void note_job_directories(const std::string& run_dir, envgen::Plan& plan) {
   }
 }
 
-// What the processes that stand by for a warm restart load.
+// Writes the file that the spare processes for a warm restart load.
 envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   envgen::Plan file;
   file.sandbox = plan.sandbox;
@@ -302,7 +306,7 @@ envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   return carry_out_files(file, places);
 }
 
-// The peers that answered wait for a launcher that will not come: they are told as after a job.
+// Notifies the peers that answered, as after a job: they wait for a launcher that will not come.
 void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
                   const PeerFailure& failure, const proc::SavedSignals& saved) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + plan.policy.post_stop_ms;
@@ -324,8 +328,9 @@ void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
   }
 }
 
-// What the process that keeps the connection has to know of the cluster, which PID 1 is not sent.
-// Where a secret tells who is of the job, a node with another list of nodes can be told so.
+// Adds the facts of the cluster that the link's process needs; PID 1 does not get the cluster. If a
+// secret proves who belongs to the job, a node with another list of nodes can be told the
+// difference.
 void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
   link.cluster = common_id(cluster);
   if (link.secret.empty()) link.common = common_key(cluster);
@@ -335,7 +340,7 @@ void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
   }
 }
 
-// For `trainit report`: a job runs without it.
+// Writes the plan for `trainit report`. A job runs without it.
 void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& ours) {
   if (base.facts.run_dir.empty()) return;
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
@@ -346,7 +351,7 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
-// What is left to do between the plan and the start.
+// Does the steps between the plan and the start. Returns the exit code.
 int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
             const sandbox::Prepared& confinement,
             const std::function<bool(const ResolverMessage&)>& send, std::uint32_t restarts) {
@@ -360,14 +365,14 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (auto status = restarts == 0 ? NodeClaim::look(plan) : envgen::Status(); !status) {
     return fail(exit_code::kOwnFailure, status.error());
   }
-  ::signal(SIGCHLD, SIG_DFL);  // a caller may have left it ignored: no end could be awaited
+  ::signal(SIGCHLD, SIG_DFL);  // a caller may have set SIG_IGN, and no child's end could be awaited
   envgen::confine(plan, confinement.sandbox);
   if (auto status = source_scripts(plan, base.env, request.script_timeout_ms); !status)
     return fail(exit_code::kOwnFailure, status.error());
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
   wait_for_devices(plan, base, restarts, say);
-  // Before its files are written: a full disk is told in full.
+  // The checks precede the plan's files: they report a full disk in full.
   if (auto status = preflight(plan, base); !status)
     return fail(exit_code::kOwnFailure, status.error());
   if (const auto& who = plan.sandbox.identity; who && who->uid != ::geteuid()) {
@@ -424,7 +429,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
                         const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner, std::uint32_t restarts) {
   std::int64_t deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
-  // Before anything is waited for: a wrong name of a user does not get better.
+  // The user is checked before any wait: a wrong name does not become right.
   const auto confinement = sandbox::prepare(request.sandbox, request.strict);
   if (!confinement) {
     send(ResolverFailed{exit_code::kOwnFailure, to_line(confinement.error())});
@@ -447,7 +452,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
       }
     } else {
       const auto& error = std::get<envgen::Error>(answer.outcome);
-      // One that changes at each look is bounded by the deadline alone.
+      // An error that changes at each look is bounded by the deadline alone.
       if (waiting.settled(error, !snapshot.paths.empty()) || sys::monotonic_ms() >= deadline) {
         send(ResolverFailed{exit_code::kOwnFailure, to_line(error), error.not_listed});
         return exit_code::kOwnFailure;
@@ -476,7 +481,7 @@ envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Reque
   return fork("starting the resolver", saved, body);
 }
 
-// A plan and a failure are answers: nothing may follow them.
+// A plan and a failure are answers: no message may follow them.
 ChildWorker::Heard Resolver::on_message(std::uint32_t kind, std::string_view payload) {
   if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
     auto waits = envgen::from_wire<ResolverWaits>(payload);

@@ -1,9 +1,8 @@
 #pragma once
-// The resolver: a forked child that reads and parses everything that comes from outside, waits for
-// the rank table, sources scripts, waits before a restart until nobody holds the devices, writes
-// the plan's files, waits for the peers, meets the other nodes before a restart, and hands PID 1 a
-// flat plan over a pipe. Its crash, a hang or a table of any size costs an error, never the
-// container.
+// The resolver: a forked child that parses all input from outside and prepares the start. It waits
+// for the rank table and sources scripts. Before a restart it waits until the devices are free. It
+// writes the plan's files, waits for the peers, and sends PID 1 a flat plan over a pipe. A crash, a
+// hang or a table of any size costs an error, never the container.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +22,7 @@
 
 namespace engine {
 
-struct ResolverWaits {  // said when the reason changes
+struct ResolverWaits {  // sent when the reason changes
   std::string reason;
 };
 inline void fields(envgen::FieldVisitor& v, ResolverWaits& waits) { v("reason", waits.reason); }
@@ -31,7 +30,7 @@ struct ResolverFailed {
   int exit_code =
       exit_code::kOwnFailure;  // 69: the rank table, a peer or another node was not ready in time
   std::string message;
-  bool not_listed = false;  // envgen::Error::not_listed
+  bool not_listed = false;  // value of envgen::Error::not_listed
 };
 inline void fields(envgen::FieldVisitor& v, ResolverFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 0, .most = 255});
@@ -40,17 +39,17 @@ inline void fields(envgen::FieldVisitor& v, ResolverFailed& failed) {
 }
 using ResolverMessage = std::variant<ResolverWaits, ResolverFailed, envgen::Plan>;
 
-// Fills the snapshot's paths and gives the answer; collect_and_resolve is the one that ships.
+// Fills the snapshot's paths and returns the answer; collect_and_resolve is the default.
 using Planner =
     std::function<envgen::Answer(envgen::Snapshot& snapshot, const envgen::Request& request)>;
 
 class Resolver : public ChildWorker {
  public:
-  // `take` gets what it tells; a damaged message is a ResolverFailed.
+  // `take` receives each message; a damaged message arrives as a ResolverFailed.
   explicit Resolver(std::function<void(ResolverMessage)> take);
 
-  // `base` has argv, environment and facts; the child looks at paths anew at each poll. `restarts`:
-  // of this node so far, the one ahead included; 0 for its first start.
+  // `base` has argv, environment and facts. The child looks at paths again at each poll.
+  // `restarts`: number of restarts of this node including the one ahead; 0 for its first start.
   envgen::Status start(const envgen::Snapshot& base, const envgen::Request& request,
                        const proc::SavedSignals& saved, const Planner& planner = {},
                        std::uint32_t restarts = 0);
@@ -62,7 +61,7 @@ class Resolver : public ChildWorker {
   std::function<void(ResolverMessage)> take_;
 };
 
-// The child's work, without the fork: `send` takes each message. Returns the exit code.
+// Does the child's work, without the fork. `send` receives each message. Returns the exit code.
 int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& request,
                         const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner = {}, std::uint32_t restarts = 0);

@@ -36,20 +36,22 @@ namespace engine {
 namespace {
 
 constexpr const char* kWhat = "sourcing a script for the job's environment";
-// dash takes one digit only; scripts that use descriptors begin at 3.
+// dash accepts descriptors of one digit only; scripts that use descriptors begin at 3.
 constexpr int kReportFd = 9;
-// The environment goes where no script can name a descriptor by accident: it has secrets in it.
+// The environment has secrets in it, so its descriptor is one that no script names by accident.
 constexpr int kFirstEnvironmentFd = 64;
 constexpr std::size_t kMaxReportBytes = 64U << 20;
 constexpr std::int64_t kStartUpMs = 5'000;
 
-// Name the file that a shell reads before its own text: bash the first, old Korn shells the second.
+// Variables that name a file which a shell reads before its own text: bash reads the first, old
+// Korn shells the second.
 constexpr auto kStartUpFiles = envgen::words("BASH_ENV", "ENV");
 constexpr const char* kBash = "/bin/bash";
 
-// Says on kReportFd which script begins (B) and which one has failed (F), then becomes the program
-// that writes its environment to `environment_fd`: no tool of the image can write every value. A
-// script that took kReportFd for its own (flock's manual does) has these lines, which say nothing.
+// Returns text that reports on kReportFd which script begins (B) and which one has failed (F). The
+// shell then becomes the program that writes its environment to `environment_fd`: no tool of the
+// image can write every value. A script that uses kReportFd itself, as in flock's manual, gets
+// these lines, which reveal nothing.
 std::string shell_text(const std::vector<std::string>& scripts, const std::string& program,
                        int environment_fd) {
   const std::string report = " 2>/dev/null >&" + std::to_string(kReportFd) + " || :\n";
@@ -65,8 +67,8 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
          std::to_string(environment_fd);
 }
 
-// Ours, also where it has been replaced meanwhile, or lies where the job's user may not go. It
-// stays open in the shell.
+// Opens trainit's program, even if its file was replaced or lies where the job's user may not go.
+// The descriptor stays open in the shell.
 sys::Fd open_program() {
   constexpr int kFirst = 65;  // above kFirstEnvironmentFd
   const sys::Fd program(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
@@ -79,8 +81,8 @@ std::string path_of(const sys::Fd& program) {
 }
 
 struct Report {
-  std::size_t script = 0;                           // the last one that began
-  std::vector<std::pair<std::size_t, int>> failed;  // with their exit codes
+  std::size_t script = 0;                           // index of the last script that began
+  std::vector<std::pair<std::size_t, int>> failed;  // scripts and their exit codes
   std::optional<std::vector<std::string>> environment;
 };
 
@@ -125,8 +127,9 @@ Report read_report(std::string_view bytes) {
   ::_exit(code);
 }
 
-// A script is the job's own code, and may be its user's to change: it has what the job has, and no
-// more. The kernel forgets the death signal with each change of credentials.
+// Applies the job's sandbox. A script is the job's own code, and the job's user may be able to
+// change it: it gets the job's rights and no more. The kernel clears the death signal with each
+// change of credentials, so it is set again.
 void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
   if (auto dropped = sandbox::drop_privileges(sandbox); !dropped)
@@ -195,7 +198,7 @@ envgen::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& t
                         "raise the pids limit of the container");
   }
   ::setpgid(pid, pid);
-  // A script may close the pipe, and may leave something running that holds it open.
+  // A script may close the pipe, or leave a process that holds it open.
   const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
   proc::ChildRun shell(pid, std::move(pipe),
                        {.time_ms = left_ms,
@@ -212,7 +215,7 @@ std::string end_text(const siginfo_t& exited) {
                                       : proc::signal_name(exited.si_status);
 }
 
-// Of doubles a shell takes the last one, where getenv takes the first.
+// Removes duplicate variables: a shell takes the last one, but getenv takes the first.
 envgen::Environ without_doubles(const envgen::Environ& env) {
   std::set<std::string_view> names;
   std::vector<std::string> entries;
@@ -224,8 +227,8 @@ envgen::Environ without_doubles(const envgen::Environ& env) {
   return envgen::Environ(std::move(entries));
 }
 
-// The shell is started without its start-up files, which would undo the plan, or end it. The
-// scripts, and what they start, have these variables.
+// Removes the variables of start-up files, which would undo the plan or end the shell. Returns
+// shell text that sets them again for the scripts and the programs that these start.
 std::string take_start_up(envgen::Environ& env) {
   std::string prologue;
   for (const std::string_view name : kStartUpFiles) {
@@ -237,7 +240,7 @@ std::string take_start_up(envgen::Environ& env) {
   return prologue;
 }
 
-// The environment after `scripts` in a shell that began with `env`.
+// Returns the environment after `scripts` in a shell that began with `env`.
 envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                                               const std::vector<std::string>& scripts,
                                               const envgen::Environ& env,
@@ -271,7 +274,8 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
                       "a script that is sourced must not exit: correct it, or remove it");
 }
 
-// Set by the shell for itself. An exported function (BASH_FUNC_f%%) is the script's.
+// Returns whether the shell sets the variable for itself. An exported function (BASH_FUNC_f%%) is
+// the script's.
 bool is_shells_own(std::string_view name) {
   static constexpr auto kOwn = envgen::words("PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS");
   if (name.starts_with("BASH")) return name != "BASH_ENV" && !name.starts_with("BASH_FUNC_");
@@ -280,7 +284,7 @@ bool is_shells_own(std::string_view name) {
 
 using Values = std::map<std::string_view, std::string_view>;
 
-// As getenv sees them: the first of doubles.
+// Returns the values as getenv sees them: the first of duplicates.
 Values values_of(const envgen::Environ& env) {
   Values values;
   for (const std::string& entry : env.entries()) {
@@ -304,7 +308,7 @@ std::vector<envgen::EnvEdit> difference(const envgen::Environ& from, const envge
     edits.push_back({Kind::kSet, std::string(name), std::string(value)});
   }
   for (const auto& [name, value] : before) {
-    // dash does not pass on what it cannot name ("BATCH_JOB.0_HOSTS"), which no script has unset.
+    // dash drops variables that it cannot name ("BATCH_JOB.0_HOSTS"); no script has unset them.
     if (after.contains(name) || is_shells_own(name) || !envgen::is_shell_name(name)) continue;
     edits.push_back({Kind::kUnset, std::string(name), ""});
   }
@@ -334,10 +338,11 @@ envgen::Environ at_home(envgen::Environ env, const std::optional<envgen::Identit
 
 bool decides_what_is_found(std::string_view name) { return name == "PATH" || name == kLibraries; }
 
-// A list may be added to. In front of PATH, other programs would come before those planned.
+// Returns whether the shell has undone the plan. A list may be added to, but not in front of PATH:
+// other programs would come before the planned ones.
 bool is_undone(std::string_view name, std::string_view planned, std::string_view after) {
   if (name == "PATH") return !after.starts_with(planned);
-  // "29500" is no part of the list "129500".
+  // A number must be equal: "29500" is in the text "129500", but is not part of it as a list.
   const bool number = planned.find_first_not_of("0123456789.") == std::string_view::npos;
   return number ? after != planned : !after.contains(planned);
 }
@@ -352,7 +357,7 @@ bool is_bash_script(const std::string& path) {
   return line.starts_with("#!") && line.find("bash") != std::string_view::npos;
 }
 
-// Also behind other programs: env, timeout.
+// Returns whether the process runs bash, also behind other programs (env, timeout).
 bool runs_bash(const envgen::Process& process) {
   for (const std::string& word : process.argv) {
     const std::string_view name = envgen::base_name(word);
@@ -363,7 +368,7 @@ bool runs_bash(const envgen::Process& process) {
   return false;
 }
 
-// How each bash of the job differs from the plan, "" = not at all. `planned`: the job's
+// Returns how each bash of the job differs from the plan; "": not at all. `planned`: the job's
 // environment.
 std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::EnvEdit>& edits,
                            const envgen::Environ& planned, std::int64_t deadline_ms) {
@@ -391,8 +396,9 @@ std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::E
   return names.empty() ? "" : " changes " + names + " of the plan";
 }
 
-// The start-up file is the job's own, so that it stays. Started here for a job of bash alone: what
-// it starts may read it again, without an end.
+// Warns if the start-up file of bash undoes the plan. The file is the job's own, so it stays in
+// use. It is run here only for a job of bash: programs that it starts may read it again, without an
+// end.
 void warn_of_start_up(const envgen::Plan& plan, const envgen::Environ& base,
                       std::int64_t deadline_ms) {
   const auto bash = std::ranges::find_if(plan.processes, runs_bash);

@@ -17,8 +17,8 @@
 namespace engine {
 namespace {
 
-// One that no socket has, at whichever address; 0 = none was found. Nobody holds it from here on,
-// as with torchrun.
+// Returns a port that no socket has at any address; 0: none was found. As with torchrun, the port
+// is not reserved from here on.
 int free_port() {
   const sys::Fd six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (six.valid()) {
@@ -46,13 +46,13 @@ constexpr int kAgainMs = 1000;
 
 bool is_of_ipv4(const std::string& address) { return address.find(':') == std::string::npos; }
 
-// MindSpore takes IPv4 alone. "" = there is none.
+// Returns the first IPv4 address, as MindSpore accepts only these; "": none.
 std::string first_of(const std::vector<std::string>& addresses) {
   const auto found = std::ranges::find_if(addresses, is_of_ipv4);
   return found == addresses.end() ? "" : *found;
 }
 
-// Picks one of the addresses that the scheduler's name leads to.
+// Returns one of the addresses that the scheduler's name leads to.
 std::string address_of(const std::vector<std::string>& found, const envgen::Snapshot& base,
                        envgen::Plan& plan) {
   // The nodes are on this machine.

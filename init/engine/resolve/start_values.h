@@ -1,6 +1,6 @@
 #pragma once
-// What of a plan is known only when its processes start: how often they were started before, a port
-// that is free, an address of a host.
+// Values of a plan that are known only when its processes start: the restart count, a free port,
+// and the address of a host.
 
 #include <cstdint>
 #include <functional>
@@ -12,12 +12,14 @@
 
 namespace engine {
 
-// Fills them in. Without a free port the planned one stays, with a warning.
+// Fills in the restart count and a free port. Without a free port the planned one stays, with a
+// warning.
 void fill_start_values(envgen::Plan& plan, std::uint32_t restarts);
 
-// Puts an address in the place of plan.scheduler, which is reset then. Blocks until the name is
-// known, `timeout_ms` at most, and calls `say` with each new reason to wait. On the scheduler's own
-// node it is an address of an interface, at which the scheduler can listen. An Error: no address.
+// Replaces plan.scheduler by an address, and resets it. Blocks until the name is known, at most for
+// `timeout_ms`, and calls `say` with the reason to wait after each try. On the scheduler's own node
+// the address is that of an interface, at which the scheduler can listen. Returns an Error if no
+// address is found.
 envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
                               std::int64_t timeout_ms,
                               const std::function<void(const std::string&)>& say,

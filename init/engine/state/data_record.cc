@@ -11,7 +11,7 @@ using State = DataRecord::State;
 
 std::vector<DataRecord> data_records(const envgen::DataRequest& request) {
   std::vector<DataRecord> records;
-  auto datasets = envgen::datasets_of(request);  // an error is the command line's to say
+  auto datasets = envgen::datasets_of(request);  // the command line has reported an error
   if (!datasets) return records;
   for (envgen::Dataset& dataset : *datasets) {
     records.emplace_back().dataset = std::move(dataset);

@@ -1,6 +1,6 @@
 #pragma once
-// What PID 1 knows of a dataset of the job (--data): how far its copy is, where the data is, and
-// the lease that keeps a copy in the node's cache for as long as the job lives.
+// The record that PID 1 keeps of a dataset of the job (--data): the progress of the copy and the
+// place of the data. Its lease keeps a copy in the node's cache while the job lives.
 
 #include <cstdint>
 #include <string>
@@ -16,10 +16,10 @@
 
 namespace engine {
 
-// How far a copy is. Entries are files, directories and links.
+// The progress of a copy. Entries are files, directories and symlinks.
 struct DataProgress {
   std::uint32_t phase = 0;  // copy::Phase
-  bool waiting = false;     // for another job, whose copy this is
+  bool waiting = false;     // true: another job makes this copy, and this one waits for it
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::uint64_t total_entries = 0;  // 0 = not known yet
@@ -46,27 +46,28 @@ struct DataRecord {
   State state = State::kIdle;
   DataProgress progress;
   envgen::RateWindow window;
-  std::string path;      // of the copy or, where that failed, of the source; "" = not known yet
-  std::string how;       // "copied"; of one that failed why
-  bool missing = false;  // there is no source
-  sys::Fd lease;         // closed by the kernel when this process ends
+  // Path of the copy; if copying failed, of the source. "" = not known yet.
+  std::string path;
+  std::string how;            // "copied"; after a failure the reason
+  bool missing = false;       // the source does not exist
+  sys::Fd lease;              // kept until this process ends, when the kernel closes it
   std::int64_t began_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
 };
 
 std::vector<DataRecord> data_records(const envgen::DataRequest& request);
 
-// "waiting", or the phase of the copy.
+// Returns "waiting", or the name of the copy's phase.
 std::string stage_name(const DataProgress& progress);
 
-// How messages about a stall name the two sides of its copy.
+// Returns the names that messages about a stall use for the two sides of the copy.
 envgen::CopyPlaces places_of(const envgen::Dataset& dataset);
 
-// The variables of those that are known.
+// Sets the variable of each dataset whose path is known.
 void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env);
 
-// How far the copy is: a bar of less than `columns` columns, without an end of line; and in
-// percent.
+// data_bar() returns the progress of the copy as a bar of less than `columns` columns, without an
+// end of line; data_percent() returns it in percent.
 std::string data_bar(const DataRecord& data, int columns);
 int data_percent(const DataRecord& data);
 

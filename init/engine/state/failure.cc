@@ -12,10 +12,11 @@ namespace engine {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 400;
-constexpr std::size_t kMaxSeenBytes = 4096;  // of a line: what is cut off may end a secret
+// Limit of what is checked of a line: a secret may end behind the part that is shown.
+constexpr std::size_t kMaxSeenBytes = 4096;
 constexpr std::size_t kLinesInLog = 3;
 
-// What a terminal would show last of a line that was written over.
+// Returns what a terminal would show last of a line that was overwritten.
 std::string_view last_state(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   const std::size_t start = line.rfind('\r');
@@ -34,7 +35,7 @@ bool is_of_key(std::string_view line) {
   });
 }
 
-// The body of a private key, of which the window may have cut off either mark.
+// Hides the body of a private key. The window may have cut off the mark at either end.
 void hide_keys(std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (marks_key(lines[i], "-----BEGIN ")) {
@@ -68,7 +69,7 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   if (lines.empty()) return lines;
   std::ranges::reverse(lines);
   hide_keys(lines);
-  // A name and its value may be two lines; of a key all lines would be hidden.
+  // A name and its value may be on two lines. A key is an exception: all lines would be hidden.
   const std::string text = envgen::joined(lines, "\n");
   if (!text.contains("PRIVATE KEY")) {
     const std::string masked = envgen::mask_printed(text);
@@ -97,7 +98,7 @@ std::string cause_text(const FailureCause& cause) { return cause_by(cause, "it")
 
 namespace {
 
-// Where a rank has a cause of its own, absent nodes have nothing to do with it.
+// Absent nodes are not mentioned if a rank has its own cause.
 std::string absent_text(const FailureDetail& detail) {
   if (detail.never_connected.empty() || (detail.cause && detail.cause->role == "root")) return "";
   return "never connected: " + detail.never_connected + " (see whether it was started)";
@@ -123,7 +124,7 @@ std::string failure_line(std::string_view message, const FailureDetail& detail) 
 
 namespace {
 
-// The newest of `lines` that fit, indented; nothing where none does.
+// Adds the newest of `lines` that fit, indented. Adds nothing if none fits.
 void add_newest(std::string_view title, const std::vector<std::string>& lines,
                 std::size_t most_bytes, std::string& text) {
   std::size_t from = lines.size();
@@ -137,7 +138,7 @@ void add_newest(std::string_view title, const std::vector<std::string>& lines,
   for (std::size_t i = from; i < lines.size(); ++i) text += "  " + lines[i] + "\n";
 }
 
-// The line that dashboards show alone has the cause before all else.
+// Returns the first line. Dashboards show it alone, so it begins with the cause.
 std::string first_line(std::string_view message, const FailureDetail& detail) {
   const std::string cause = detail.cause ? cause_by(*detail.cause, detail.task) : "";
   return "trainit: " + (cause.empty() ? "" : cause + "; ") + std::string(message);
@@ -162,7 +163,7 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
   if (!absent.empty() && text.size() + absent.size() < most_bytes) text += absent + '\n';
   if (detail.cause) {
     add_advice(*detail.cause, most_bytes, text);
-    // The last lines have as much.
+    // The last lines get the other half.
     const std::size_t half = text.size() + (most_bytes - text.size()) / 2;
     add_newest("its traceback:\n", detail.cause->traceback, half, text);
   }

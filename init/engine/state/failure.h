@@ -1,7 +1,6 @@
 #pragma once
-// The first failure as a value: what state.json holds of it beside the message, and the texts made
-// of it. No system calls; what a process printed comes from a worker that has read it
-// (output_tail).
+// The first failure as a value: its members in state.json beside the message, and the texts made of
+// it. Makes no system calls: a worker (output_tail) reads what a process printed.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,21 +13,24 @@
 
 namespace engine {
 
-// In state.json: null for a wall clock that is 0, and for what is -1.
+// Rules of members in state.json: a wall clock that is 0, and a number that is -1, are written as
+// null.
 inline constexpr envgen::Rule kWallClock{.null = 0};
 inline constexpr envgen::Rule kKnown{.null = -1};
 inline constexpr envgen::Rule kMasked{.masked = true};
 
-// Why it failed, as far as what was printed tells (envgen/failure/find_cause.h).
+// The cause of a failure, as far as the printed lines show it (envgen/failure/find_cause.h).
 struct FailureCause {
-  std::string line;           // "": the kernel alone knows
-  std::string task;           // that printed it, where it is another one than failed first
+  std::string line;  // "": no line was printed, only the kernel knows
+  // Task that printed the line, if it is not the task that failed first.
+  std::string task;
   std::string failure_class;  // "cuda-oom"
-  std::string role;           // "root"; "victim": it only says that another one failed
+  // "root"; "victim": the line only reports that a different process failed.
+  std::string role;
   std::string advice;
-  std::string restart;                 // whether one can help: "unknown", "yes", "no"
-  bool certain = false;                // the line speaks of this failure, and is no launcher's
-  std::vector<std::string> traceback;  // that led to it
+  std::string restart;                 // whether a restart can help: "unknown", "yes", "no"
+  bool certain = false;                // the line is about this failure, and no launcher printed it
+  std::vector<std::string> traceback;  // traceback that led to the line
 
   bool operator==(const FailureCause&) const = default;
 };
@@ -44,23 +46,27 @@ inline void fields(envgen::FieldVisitor& v, FailureCause& cause) {
 }
 
 struct FailureDetail {
-  std::string task;           // "rank-3", "main", "resolver"; "" = there was no failure
-  int rank = -1;              // -1: none
-  std::string launcher = {};  // "torchrun": the rank is one of those below the task; "" = itself
-  int node = 0;               // its rank
-  std::string host;           // the node's name
-  int device = -1;            // -1: none
-  std::string signal;         // "SIGKILL" when that ended it
+  std::string task;  // "rank-3", "main", "resolver"; "" = no failure
+  int rank = -1;     // -1: not a rank
+  // "torchrun": the rank is a process below the task. "" = the task is the rank.
+  std::string launcher = {};
+  int node = 0;        // rank of the node
+  std::string host;    // the node's name
+  int device = -1;     // -1: no device
+  std::string signal;  // "SIGKILL" if a signal ended the task
   int exit_code = -1;
-  bool oom = false;            // the cgroup's count of OOM kills has risen, and it was killed
-  std::int64_t at_ms = 0;      // wall clock, UTC
-  std::int64_t after_ms = -1;  // since its start; -1: it did not start
-  std::string log;             // where its output is; "" = stdout
-  // Nodes that had not connected to node 0 by then, and had time to, as node 0 knows: "node 1 (b)".
+  bool oom = false;        // the task was killed, and the cgroup's count of OOM kills has risen
+  std::int64_t at_ms = 0;  // wall clock, UTC
+  // Time since the start of the task; -1: the task did not start.
+  std::int64_t after_ms = -1;
+  std::string log;  // path of its output; "" = stdout
+  // Nodes that had not connected to node 0 at that time, although they had time to: "node 1 (b)".
+  // Node 0 reports them.
   std::string never_connected = {};
   std::optional<FailureCause> cause;
-  std::vector<std::string> last_lines;  // that it printed, oldest first
-  // What ran when it failed, and what that ended with: "rank-8: exit 143", "rank-9: SIGKILL".
+  std::vector<std::string> last_lines;  // lines that the task printed last, oldest first
+  // Tasks that ran at the time of the failure, and how they ended:
+  // "rank-8: exit 143", "rank-9: SIGKILL".
   std::vector<std::string> torn_down;
 
   bool operator==(const FailureDetail&) const = default;
@@ -84,13 +90,14 @@ inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
   v("torn_down", detail.torn_down, kMasked);
 }
 
-// The rank that failed first below a launcher, which does the rest by itself.
+// The rank that failed first below a launcher. The launcher itself starts and stops its ranks.
 struct FoundRank {
-  std::string text;      // "rank 3 (in torchrun) exited with code 1: ..."; "" = nothing is known
-  std::string launcher;  // "torchrun"
-  int rank = -1;         // -1: not known, or not which of several
-  std::string log;       // its own output; "" = none
-  std::vector<std::string> last_lines;  // of that
+  // "rank 3 (in torchrun) exited with code 1: ..."; "" = no rank was found.
+  std::string text;
+  std::string launcher;                 // "torchrun"
+  int rank = -1;                        // -1: unknown, or one of several
+  std::string log;                      // file with the rank's own output; "" = none
+  std::vector<std::string> last_lines;  // last lines of that file
 };
 inline void fields(envgen::FieldVisitor& v, FoundRank& found) {
   v("text", found.text);
@@ -100,13 +107,14 @@ inline void fields(envgen::FieldVisitor& v, FoundRank& found) {
   v("last_lines", found.last_lines);
 }
 
-// What a worker has read of what was printed, and what was wrong with the catalogue.
+// The result of a worker that read the printed lines. `warnings` are about the catalogue of causes.
 struct PrintedEnd {
   std::vector<std::string> last_lines;
   std::optional<FailureCause> cause;
-  FoundRank rank;  // where the process was a launcher
+  FoundRank rank;  // filled in if the process was a launcher
   std::vector<std::string> warnings;
-  std::uint32_t first = 0;  // place, among those that were looked at, of the likely first failure
+  // Index of the likely first failure in the list of the processes that were examined.
+  std::uint32_t first = 0;
 };
 inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
   v("last_lines", end.last_lines);
@@ -119,23 +127,24 @@ inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
 inline constexpr std::size_t kMaxLastLines = 20;
 inline constexpr std::size_t kMaxLastBytes = 4096;
 
-// The last lines of what a process printed, of which the first line may be torn (`whole`: it is
-// not). Together they have at most kMaxLastBytes. Terminal escapes and control characters are left
-// out, of a progress bar its last state stays, empty lines are dropped, credentials are masked;
-// what is no UTF-8 becomes '?'. A line has at most 400 bytes.
+// Returns the last lines of what a process printed: at most kMaxLastBytes, and 400 bytes per line.
+// If `whole` is false, the first line of `printed` may be torn. Removes terminal escapes, control
+// characters and empty lines. Masks credentials, and replaces invalid UTF-8 by '?'. A progress bar
+// is reduced to its last state.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 
-// "the cause (rank-5): KeyError: 'loss'", without the ranks that launchers put before a line; ""
-// where no line is known.
+// Returns "the cause (rank-5): KeyError: 'loss'", or "" if no line is known. Leaves out the rank
+// prefix that launchers put before a line.
 std::string cause_text(const FailureCause& cause);
 
-// One line for the log: the message, the cause and what to do; without a cause the last three
-// lines.
+// Returns one line for the log: the message, the cause and the advice. Without a cause it has the
+// last three lines.
 std::string failure_line(std::string_view message, const FailureDetail& detail);
 
-// Returns the termination message: the cause and the diagnosis as its first line, what to do, the
-// cause's traceback, who was torn down, the last lines; at most `most_bytes`. What does not fit is
-// cut from the oldest of the last lines on, then the oldest of the traceback, then the names.
+// Returns the termination message, at most `most_bytes`. The first line has the cause and the
+// diagnosis. The advice, the cause's traceback, the tasks that were torn down and the last lines
+// follow. If the text is too long, the oldest of the last lines are cut first, then the oldest of
+// the traceback, then the names.
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes);
 

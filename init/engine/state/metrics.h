@@ -1,7 +1,7 @@
 #pragma once
-// The state of a job as metrics: RUN_DIR/metrics.prom, in OpenMetrics
-// (https://prometheus.io/docs/specs/om/open_metrics_spec/), of which only what Prometheus's older
-// text format has as well is used: node_exporter's textfile collector reads that.
+// The state of a job as metrics. The file is RUN_DIR/metrics.prom, in OpenMetrics
+// (https://prometheus.io/docs/specs/om/open_metrics_spec/). node_exporter's textfile collector
+// reads Prometheus's older text format, so only the common part of both formats is used.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace engine {
 
 inline constexpr const char* kMetricsFile = "metrics.prom";
 
-// As it is at `now_ms`, wall clock, UTC.
+// Returns the metrics for the time `now_ms` (wall clock, UTC).
 std::string metrics_text(const JobReport& report, std::int64_t now_ms);
 
 }  // namespace engine

@@ -1,6 +1,6 @@
 #pragma once
-// RUN_DIR/state.json: what `trainit status` shows. Written by PID 1 only, replaced atomically; a
-// reader sees an old state or a new one, never half of one.
+// The content of RUN_DIR/state.json, which `trainit status` shows. Only PID 1 writes the file. It
+// replaces the file atomically, so a reader sees either the old state or the new one.
 
 #include <cstdint>
 #include <optional>
@@ -13,36 +13,36 @@
 
 namespace engine {
 
-// In the run directory, beside what the plan moves there.
+// Names of trainit's files in the run directory. The plan puts other files there.
 inline constexpr const char* kStateFile = "state.json";
-inline constexpr const char* kPlanFile =
-    "plan.txt";  // the plan of the last start, as `plan` shows it
+inline constexpr const char* kPlanFile = "plan.txt";  // plan of the last start, as `plan` shows it
 
-// The output of hooks, which comes as lines of ours.
+// TaskReport::log of hooks. trainit logs their output as its own lines.
 inline constexpr const char* kHookOutput = "stderr";
 
 struct TaskReport {
   std::string name;
-  // "resolve", "data", "main", "service", or of hooks "pre-start", "post-start", "pre-stop",
+  // "resolve", "data", "main", "service"; for hooks "pre-start", "post-start", "pre-stop",
   // "post-stop", "checkpoint", "on-failure"
   std::string kind;
   std::string state;  // "idle", "starting", "running", "stopped" (by SIGSTOP), "ended"
-  int rank = -1;      // -1: none
+  int rank = -1;      // -1: not a rank
   int device = -1;
   int pid = 0;                  // 0: not alive
   int exit_code = -1;           // -1: has not ended
-  std::string signal;           // "SIGKILL" when that ended it
-  std::string log;              // "" = stdout; kHookOutput; else a file
-  std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not yet
+  std::string signal;           // "SIGKILL" if a signal ended it
+  std::string log;              // "" = stdout; kHookOutput; otherwise a file
+  std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not started
   std::int64_t ended_ms = 0;
-  int incarnation = 0;                // how often it was started
+  int incarnation = 0;                // number of starts
   std::int64_t last_output_ms = 0;    // wall clock, UTC; 0: not known. `trainit status` fills it in
   std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
-  std::int64_t step = -1;             // the last one that it told (--progress); -1: none
-  std::int64_t saved_step = -1;       // the last one that it told to be saved
-  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it is not
-  std::string start;  // how it was started again: "warm", "cold: REASON"; "" = not by --warm
-  std::string warm;   // what stands by for its next start; "" = nothing
+  std::int64_t step = -1;             // last step that the task reported (--progress); -1: none
+  std::int64_t saved_step = -1;       // last step that the task reported as saved; -1: none
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: not stalled
+  // Kind of the restart: "warm", "cold: REASON"; "" = without --warm.
+  std::string start;
+  std::string warm;  // spare process for its next start; "" = none
 };
 inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
   v("name", task.name);
@@ -70,16 +70,18 @@ struct DataReport {
   std::string name;
   std::string variable;
   std::string source;
-  std::string path;      // what the variable says; "" = not known yet
-  std::string state;     // "idle", "ready", "failed", or what is done: "scanning", "copying", ...
-  std::string how;       // "copied", "found"; of one that failed why
-  bool waiting = false;  // for another job, whose copy the numbers are of
-  std::int64_t entries = 0;  // done: files, directories, links
+  std::string path;  // value of the variable; "" = not known yet
+  // "idle", "ready", "failed", or the work in progress: "scanning", "copying", ...
+  std::string state;
+  std::string how;  // "copied", "found"; after a failure the reason
+  // true: waits for the copy of another job, which the numbers describe.
+  bool waiting = false;
+  std::int64_t entries = 0;  // copied so far: files, directories, symlinks
   std::int64_t bytes = 0;
   std::int64_t total_entries = 0;  // 0 = not known yet
   std::int64_t total_bytes = 0;
   std::int64_t bytes_per_second = 0;
-  std::int64_t began_ms = 0;  // wall clock, UTC; 0 = not yet
+  std::int64_t began_ms = 0;  // wall clock, UTC; 0 = not begun
   std::int64_t ended_ms = 0;
 
   bool operator==(const DataReport&) const = default;
@@ -102,16 +104,18 @@ inline void fields(envgen::FieldVisitor& v, DataReport& data) {
   v("ended_ms", data.ended_ms, kWallClock);
 }
 
-// Of what was printed, on its way there. In the metrics, not in the state.
+// Lines that were printed and did not reach their destination. The metrics contain them, state.json
+// does not.
 struct LostOutput {
-  std::string to;  // "stdout", "stderr", "files"; "diagnostics": of our own lines
+  std::string to;  // "stdout", "stderr", "files"; "diagnostics": trainit's own lines
   std::uint64_t lines = 0;
 };
 
 struct JobReport {
   int pid = 0;
   std::string phase;
-  std::string state;  // in the platforms' words: running, success, error, stopped, expired
+  // Outcome in the platforms' words: running, success, error, stopped, expired.
+  std::string state;
   std::string platform;
   std::string framework;
   int node_rank = 0;
@@ -119,26 +123,30 @@ struct JobReport {
   int world_size = 1;
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t updated_ms = 0;
-  std::string waiting_for;            // "" when nothing is waited for
-  std::int64_t waiting_since_ms = 0;  // wall clock, UTC; 0: nothing is
+  std::string waiting_for;            // "" = nothing
+  std::int64_t waiting_since_ms = 0;  // wall clock, UTC; 0: the job does not wait
   std::vector<TaskReport> tasks;
   std::vector<DataReport> data;
-  std::string hook;                      // "pre-start hooks", under way; "" when none are
-  std::string first_failure;             // the message; "" without a failure; of the last start
-  FailureDetail failure;                 // what is known of it
-  std::string stop_signal;               // "" when none came
-  int exit_code = -1;                    // the job's; -1: still running
-  int given_code = -1;                   // the container's, by --exit-codes
-  int restarts = 0;                      // so far
-  int counted_restarts = 0;              // of those, that count against the next one
-  int most_restarts = 0;                 // --max-restarts
-  std::int64_t restart_at_ms = 0;        // wall clock, UTC; 0: none is awaited
-  std::int64_t expires_ms = 0;           // wall clock, UTC; 0: no time limit
-  bool checkpoint_under_way = false;     // asked for, and not saved yet
-  std::int64_t checkpoint_until_ms = 0;  // wall clock, UTC: it is waited for so long; 0: not known
-  bool reschedule = false;               // ends with 75 after a checkpoint: to be scheduled again
-  std::int64_t hold_until_ms = 0;        // wall clock, UTC; 0: no debug window
-  std::string health;                    // what the last round of checks found; "" = none yet
+  std::string hook;  // hooks that run, such as "pre-start hooks"; "" = none
+  // Message of the first failure of the last start; "" = no failure.
+  std::string first_failure;
+  FailureDetail failure;              // details of the first failure
+  std::string stop_signal;            // "" if no stop signal came
+  int exit_code = -1;                 // exit code of the job; -1: still running
+  int given_code = -1;                // exit code of the container (--exit-codes)
+  int restarts = 0;                   // number of restarts until now
+  int counted_restarts = 0;           // restarts that count towards most_restarts
+  int most_restarts = 0;              // --max-restarts
+  std::int64_t restart_at_ms = 0;     // wall clock, UTC; 0: no restart is scheduled
+  std::int64_t expires_ms = 0;        // wall clock, UTC; 0: no time limit
+  bool checkpoint_under_way = false;  // requested and not yet saved
+  // End of the wait for the checkpoint: wall clock, UTC; 0: not known.
+  std::int64_t checkpoint_until_ms = 0;
+  // true: the job ends with 75 after a checkpoint, to be scheduled again.
+  bool reschedule = false;
+  std::int64_t hold_until_ms = 0;  // wall clock, UTC; 0: no debug window
+  // Result of the last round of health checks; "" = no round has ended.
+  std::string health;
   std::vector<std::string> warnings;
   std::vector<LostOutput> lost;  // empty: not known
 };
@@ -177,7 +185,8 @@ inline void fields(envgen::FieldVisitor& v, JobReport& report) {
 }
 
 std::string state_to_json(const JobReport& report);
-// What is missing or of another type is as in a new JobReport: another trainit may have written it.
+// Reads a state. A member that is missing or has a wrong type keeps its default, because a
+// different trainit may have written the file.
 envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
 
 }  // namespace engine

@@ -1,7 +1,6 @@
 #pragma once
-// The writer of what an instance shows of itself: its run directory with state.json and the control
-// socket. A job runs without it just as well, so what cannot be opened or written is logged and
-// nothing more.
+// The writer of the files that show an instance to others: its run directory with state.json and
+// the control socket. A job runs without them too, so an error is only logged.
 
 #include <cstdint>
 #include <optional>
@@ -18,29 +17,30 @@ namespace engine {
 
 class StateWriter {
  public:
-  // The run directory that `env` asks for. Before this there is none, and nothing is published.
+  // Opens the run directory that `env` selects. Before this call there is no run directory, and
+  // nothing is published.
   void open(const envgen::Environ& env);
-  // Where it is this instance's: the control server.
+  // Opens the control socket if the run directory belongs to this instance.
   void serve();
 
-  // The directory of this instance; "": none.
+  // Returns the path of this instance's run directory; "" = none.
   [[nodiscard]] const std::string& run_dir() const { return run_dir_.path; }
   [[nodiscard]] ControlServer& control() { return control_; }
 
-  // What was written is out of date.
+  // Marks the written files as out of date.
   void note_change() { changed_ = metrics_changed_ = true; }
-  // There is something to write, and somewhere to write it. True until write().
+  // Returns true if there is something to write and a run directory for it. write() resets it.
   [[nodiscard]] bool due() const { return changed_ && run_dir_.lock.valid(); }
-  // A failure is said once until a write succeeds again. The `last` state is written in place where
-  // there is no room to replace the file; what it then has no room for, the output tail first, is
-  // left out of it.
+  // Writes state.json if due(). An error is logged once until a write succeeds again. If the disk
+  // is too full to replace the file, the `last` state is written in place. Parts that do not fit
+  // are left out, the output tail first.
   void write(const JobReport& report, bool last);
-  // When RUN_DIR/metrics.prom is out of date, by sys::monotonic_ms(): something has changed, and a
-  // second is over since it was written; or, where the job is `watched`, a quarter of a minute is.
-  // nullopt: not by time alone.
+  // Returns when write_metrics() is due, by sys::monotonic_ms(). If something has changed, that is
+  // one second after the last write. Otherwise it is 15 s after the last write, or nullopt (not
+  // due) if the job is not `watched`.
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms(bool watched) const;
   void write_metrics(const JobReport& report);
-  // Takes the control socket away; waits a moment for the control clients.
+  // Removes the control socket, then waits at most 1 s for the control clients.
   void close();
 
  private:
@@ -48,12 +48,13 @@ class StateWriter {
   envgen::Status replace(const char* name, std::string_view content);
 
   sys::RunDir run_dir_;
-  sys::SafePath place_;  // the run directory, so that not each write walks there
+  // The run directory, kept open so that a write need not resolve its path again.
+  sys::SafePath place_;
   ControlServer control_;
   bool changed_ = true;
   bool lost_ = false;  // the last write failed
   bool metrics_changed_ = true;
-  std::int64_t metrics_ms_ = 0;  // when they were written, at first when they could be
+  std::int64_t metrics_ms_ = 0;  // time of the last write; at first of open()
 };
 
 }  // namespace engine

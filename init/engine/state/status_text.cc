@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-// The columns that a terminal gives it, but for wide characters.
+// Returns the number of terminal columns of `text`, where a wide character counts as one.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -29,7 +29,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-// Its first columns, with a mark where some are left out.
+// Returns the first `width` columns, with the mark ">" if some are left out.
 std::string fitted(std::string text, std::size_t width) {
   if (width == 0 || columns(text) <= width) return text;
   std::size_t size = 0;
@@ -39,7 +39,7 @@ std::string fitted(std::string text, std::size_t width) {
   return text.substr(0, size) + ">";
 }
 
-// A name that is longer than this moves its own row only.
+// Maximum width of the name column. A longer name moves only its own row.
 constexpr std::size_t kLongestColumn = 24;
 
 bool is_shown(const TaskReport& task) {
@@ -52,13 +52,13 @@ constexpr const char* kGreen = "\033[32m";
 constexpr const char* kYellow = "\033[33m";
 constexpr const char* kPlain = "\033[0m";
 
-// Which columns have something to show.
+// The columns of the table that have something to show.
 struct Columns {
   std::size_t name = 11;
-  bool age = false;   // of the last output
+  bool age = false;   // time since the last output
   bool perf = false;  // hardware / end-to-end time
   bool step = false;
-  bool starts = false;  // how often a task was started
+  bool starts = false;  // number of starts of a task
 };
 
 Columns columns_of(const std::vector<TaskReport>& tasks) {
@@ -145,7 +145,7 @@ const char* colour_of(const std::string& state) {
   return kYellow;
 }
 
-// ", 1h 59m left"; "" for what is over.
+// Returns ", 1h 59m left"; "" if the time is over.
 std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
   return until_ms > now_ms ? ", " + span_text(until_ms - now_ms) + " left" : "";
 }
@@ -184,7 +184,8 @@ std::string counted_text(const JobReport& report) {
   return ", " + std::to_string(report.counted_restarts) + " of " + most + " counted";
 }
 
-// How ranks were started again and what stands by for them, each text once.
+// Returns how ranks were restarted, and their spare processes. Tasks with the same text share a
+// line.
 std::string warm_lines(const JobReport& report) {
   std::string text;
   for (const auto& [what, member] : {std::pair("started ", &TaskReport::start),
@@ -202,7 +203,7 @@ std::string warm_lines(const JobReport& report) {
   return text;
 }
 
-// What the job is about, beyond its tasks.
+// Returns the lines about the job that do not belong to a task.
 std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
@@ -218,7 +219,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
     if (report.most_restarts > 0 && report.counted_restarts > 0) {
       text += "restart " + std::to_string(report.counted_restarts) + " of " +
               std::to_string(report.most_restarts);
-    } else {  // for other nodes
+    } else {  // the restart is for other nodes
       text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
     }
     const bool later = report.restart_at_ms > now_ms;
@@ -244,7 +245,7 @@ std::string list_text(const std::vector<std::string>& items) {
   return text;
 }
 
-// What the message does not say.
+// Returns the details that the message does not contain.
 std::string detail_text(const FailureDetail& detail) {
   std::string text;
   if (detail.cause) {
@@ -268,9 +269,9 @@ std::string detail_text(const FailureDetail& detail) {
   return text;
 }
 
-// What to type in a debug window.
+// Returns the commands for a debug window.
 std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timeline) {
-  constexpr std::size_t kWidth = 21;  // of the longest, but for a path
+  constexpr std::size_t kWidth = 21;  // length of the longest command, without a path
   std::string text = "debug window until " + sys::utc_text(report.hold_until_ms) +
                      left_text(report.hold_until_ms, now_ms) + "; type\n";
   const auto say = [&text](std::string command, const char* what) {
@@ -324,7 +325,7 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
   envgen::stable_sort(tell, std::less(), &TaskReport::step);
   std::string text;
   if (!tell.empty()) {
-    // Of an even number the faster one: of two ranks one is then behind the other.
+    // The faster middle rank if the number is even: with two ranks, one is then behind the other.
     const std::int64_t median = tell[tell.size() / 2]->step;
     const std::int64_t behind = median - tell[0]->step;
     text = (tell.size() == 1 ? "step " : "median step ") + std::to_string(median);

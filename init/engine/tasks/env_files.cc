@@ -13,9 +13,9 @@
 namespace engine {
 namespace {
 
-// The processes come first: so long behind the last that was started.
+// Delay after the last start of a process, so that the starts come first.
 constexpr std::int64_t kBehindStartMs = 20;
-// A mount that hangs must not be waited for as long as it does.
+// Time-out of a write, because a mount may hang.
 constexpr std::int64_t kLongestMs = 10'000;
 
 bool has_file(const Job& job, const TaskRecord& record) {
@@ -23,7 +23,7 @@ bool has_file(const Job& job, const TaskRecord& record) {
   return process != nullptr && !process->env_file.empty();
 }
 
-// A line each, whatever a value holds.
+// Returns one line per variable; line breaks and backslashes in a value are escaped.
 std::string lines_of(const envgen::Environ& env, envgen::EntryMask& mask) {
   std::string lines;
   for (const std::string& entry : env.entries()) {
@@ -106,7 +106,7 @@ void EnvFiles::on_exit(const proc::Death& /*death*/) {
 void EnvFiles::finish(std::int64_t most_ms) {
   await(most_ms);
   if (!begin_ms_ && !again_) return;
-  kill();  // one at a time: the last one's files count
+  kill();  // one writer at a time: the files of the last one are kept
   write();
   await(most_ms);
 }

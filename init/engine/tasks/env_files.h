@@ -1,6 +1,6 @@
 #pragma once
-// The environments of the job's processes, saved beside their logs. No process needs them to run,
-// so a worker writes them behind the start; and their directory may be on a mount that hangs.
+// The environments of the job's processes, saved beside their logs. A worker writes them after the
+// start, because no process needs them to run and their directory may be on a mount that hangs.
 
 #include <cstdint>
 #include <optional>
@@ -15,11 +15,12 @@ class EnvFiles : public ChildWorker {
  public:
   explicit EnvFiles(const WorkerContext& context) : context_(context) {}
 
-  // A process of the plan was started.
+  // Schedules a write after the start of a process of the plan.
   void note_start(const TaskRecord& record);
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;
-  // Before the end: writes what is still to be written, and waits for it, at most so long.
+  // Writes what is still to be written and waits for the write that runs and for this one, each at
+  // most `most_ms`. Call it before trainit exits.
   void finish(std::int64_t most_ms);
 
  protected:
@@ -30,12 +31,12 @@ class EnvFiles : public ChildWorker {
   void write();
 
   const WorkerContext& context_;
-  std::optional<std::int64_t> begin_ms_;  // when to write
-  bool again_ = false;                    // others were started while it wrote
+  std::optional<std::int64_t> begin_ms_;  // time of the next write
+  bool again_ = false;                    // processes were started during the write
 };
 
-// Writes the file of each process that has one and was started: a line a variable, whatever its
-// value holds, without secrets.
+// Writes the file of each started process that has one: one line per variable, without secrets.
+// Line breaks in a value are escaped.
 void write_env_files(const Job& job, const StartContext& context);
 
 }  // namespace engine

@@ -98,7 +98,7 @@ const char* state_word(const Machine& machine) {
   if (machine.rescheduled()) {
     return machine.phase() == lifecycle::Phase::kExited ? "stopped" : "running";
   }
-  if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";  // it goes on
+  if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";  // the job continues
   if (machine.cause() != nullptr) return "error";
   if (machine.stopped()) return "stopped";
   return machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
@@ -189,11 +189,11 @@ void name_records(Job& job, const lifecycle::Machine& machine) {
       record.name = (*list)[task.ordinal].name;
       record.event.reset();
     } else if (record.event) {
-      // Behind the plan's own processes of that kind.
+      // Hooks run after the plan's own processes of that kind.
       record.process = -1;
       record.name = std::string(envgen::name_of(*record.event)) + " hooks";
     } else if (list != nullptr) {
-      record.process = -1;  // of a plan that had more of them
+      record.process = -1;  // left from a plan that had more of them
     }
   }
 }
@@ -282,7 +282,7 @@ sys::Fd claim_termination_log(const char* path) {
 void write_termination_log(const char* path, std::string_view text) {
   if (path == nullptr) return;
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd.valid()) return;  // no such file: not a pod
+  if (!fd.valid()) return;  // a missing file means that this is not a pod
   const std::string masked = envgen::mask_secrets(text);
   const std::string_view message = envgen::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// The engine's record of each task, beyond the machine's: its name, its process, its times. The
-// index of a record is the task's index in lifecycle::Machine::tasks().
+// The engine's record of each task: its name, process and times. It supplements the machine's
+// record. The index of a record is the task's index in lifecycle::Machine::tasks().
 
 #include <sys/types.h>
 
@@ -24,49 +24,56 @@ namespace engine {
 
 class LineBoard;
 
-// TaskRecord::start of a rank that a process which stood by has become.
+// TaskRecord::start of a rank that a spare process has become.
 inline constexpr const char* kWarmStart = "warm";
 
 struct TaskRecord {
   std::string name;
   lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
-  int process = -1;  // index in the plan's list of this kind; -1: none of them
-  std::optional<envgen::HookEvent> event;  // of the plan's hooks that it runs, one after the other
-  std::string hook_message;                // which of them failed, and how; "" otherwise
-  pid_t pid = 0;                           // 0: not alive
+  // Index in the plan's list of this kind; -1: not in the plan.
+  int process = -1;
+  // Event of the plan's hooks that the task runs, one after the other.
+  std::optional<envgen::HookEvent> event;
+  std::string hook_message;  // message about the hook that failed; "" otherwise
+  pid_t pid = 0;             // 0: not alive
   std::uint32_t incarnation = 0;
-  sys::Fd start_pipe;  // open until its program runs or it ends
+  sys::Fd start_pipe;  // open until the program runs or the process ends
   std::optional<proc::StartFailure> failure;
-  std::optional<lifecycle::ExitStatus>
-      exit_status;         // of the last incarnation, known before the machine's
-  std::string stall;       // what the watch found, for a main process that has stalled
-  bool stop_sent = false;  // it has had a stop signal
-  bool unasked = false;    // ended by itself before the first of them
-  bool paused = false;     // by SIGSTOP or the like
+  // Exit status of the last incarnation, set before the machine learns it.
+  std::optional<lifecycle::ExitStatus> exit_status;
+  // Finding of the stall watch about a main process; "" = none.
+  std::string stall;
+  bool stop_sent = false;  // a stop signal was sent
+  bool unasked = false;    // exited without a stop request, before the first stop signal
+  bool paused = false;     // stopped by SIGSTOP or a similar signal
   bool core = false;
-  std::string start;  // of a main process: how it was started again, kWarmStart or "cold: REASON"
-  bool handed_over = false;  // its process stood by, and does not run as the rank yet
-  std::string warm;  // what stands by for its next start, "ready: pid 9, torch"; "" = nothing
-  std::int64_t started_ms = 0;  // wall clock, UTC, which may be set back meanwhile
+  // Kind of the restart of a main process: kWarmStart or "cold: REASON".
+  std::string start;
+  // true: a spare process has received the start message and does not run as the rank yet.
+  bool handed_over = false;
+  // Spare process for its next start: "ready: pid 9, torch"; "" = none.
+  std::string warm;
+  std::int64_t started_ms = 0;  // wall clock, UTC; it may be set back during the run
   std::int64_t ended_ms = 0;
   std::int64_t began_ms = 0;  // monotonic clock
-  std::int64_t ran_ms = -1;   // likewise; -1: has not ended
+  std::int64_t ran_ms = -1;   // duration, monotonic clock; -1: has not ended
 };
 
-// What the watches know of a main process; all of this incarnation of the job.
+// The findings of the watches about a main process, in this incarnation of the job.
 struct RankWatch {
-  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: it makes progress
+  std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: not stalled
 };
 
 struct HealthWatch {
-  std::int64_t checked_ms = 0;  // when the last round ended, wall clock, UTC; 0: none has
-  int failures = 0;             // rounds in succession that found something; 0: it is fit
-  std::string message;          // what the last of them found
+  // End of the last round: wall clock, UTC; 0: no round has ended.
+  std::int64_t checked_ms = 0;
+  int failures = 0;     // consecutive rounds that found something; 0: healthy
+  std::string message;  // message of the last failed round
 };
 
-// What failed first in the job, where that is known to be on another node.
+// The first failure of the job, if it is known to be on another node.
 struct RemoteFailure {
-  bool is_failure = true;  // or a stop
+  bool is_failure = true;  // false: a stop
   std::string message;
   FailureDetail detail;
 };
@@ -74,84 +81,91 @@ struct RemoteFailure {
 struct Job {
   envgen::Plan plan;
   std::vector<TaskRecord> records;
-  std::vector<DataRecord> data;  // by the ordinal of their tasks
+  std::vector<DataRecord> data;  // ordered by the ordinals of their tasks
   std::vector<std::string> data_warnings;
-  std::string resolver_message;  // why it failed; "" otherwise
+  std::string resolver_message;  // error of the resolver; "" otherwise
   std::string waiting_for;       // see note_waiting()
   std::int64_t waiting_since_ms = 0;
-  std::string missing_nodes;  // which are awaited before the start; "" = none
+  std::string missing_nodes;  // nodes that the start waits for; "" = none
   std::optional<RemoteFailure> remote;
-  std::string never_connected;  // FailureDetail::never_connected, as long as it is so
-  std::string unfit;            // why the other nodes cannot start with this one; "" = they can
-  // What hooks exported, in the order in which they did: for the processes that start after them.
+  std::string never_connected;  // value of FailureDetail::never_connected now
+  // Reason why the other nodes cannot start with this one; "" = they can.
+  std::string unfit;
+  // Variables that hooks exported, in the order of the exports, for processes that start later.
   std::vector<envgen::EnvEdit> exports;
-  std::string first_failure;  // the message
+  std::string first_failure;  // message of the first failure
   FailureDetail failure;
-  bool failure_complete = false;     // with the last lines, where there are any
-  std::vector<RankWatch> watches;    // by place in plan.processes; empty without a watch
-  std::shared_ptr<LineBoard> lines;  // what the ranks' lines tell; nullptr where none are watched
-  std::vector<bool> told_steps;      // in an earlier start, by place in plan.processes
+  bool failure_complete = false;  // has the last lines, if any were printed
+  // Watch of each main process, by index in plan.processes; empty without a watch.
+  std::vector<RankWatch> watches;
+  // Facts read from the ranks' lines; nullptr if no lines are watched.
+  std::shared_ptr<LineBoard> lines;
+  // Whether a process reported steps in an earlier start, by index in plan.processes.
+  std::vector<bool> told_steps;
   HealthWatch health;
   lifecycle::HangAgent hang_agent;
-  std::int64_t save_asked_ms = 0;  // when the job was asked for its last checkpoint,
-                                   // sys::monotonic_ms(); 0: it was not
-  std::string save_reason;         // why a watch asked for the checkpoint; "" = none did
+  // Time of the request for the last checkpoint, sys::monotonic_ms(); 0: none.
+  std::int64_t save_asked_ms = 0;
+  std::string save_reason;  // reason of a watch for the checkpoint; "" = none
   std::optional<std::uint64_t> oom_kills_before;
-  std::string host;  // this node's name
-  // Workers that are no tasks and end by themselves: nobody's to sweep while there is time.
+  std::string host;  // name of this node
+  // Workers that are not tasks and end without a stop request. OrphanReaper signals them only when
+  // it kills all remaining processes.
   std::vector<pid_t> helpers;
-  // Processes that stand by to be ranks at the next start: neither ranks, nor left behind.
+  // Spare processes for the next start. They count neither as ranks nor as leftover processes.
   std::vector<pid_t> spares;
-  pid_t link_pid = 0;  // the one that outlives the tasks: it is neither waited for nor told to stop
+  // Worker of the link. It outlives the tasks: trainit neither waits for it nor stops it.
+  pid_t link_pid = 0;
 };
 
-// As TaskReport names it.
+// Returns the name that TaskReport uses.
 const char* kind_name(lifecycle::TaskKind kind);
 
-// A main process of the job, not what prepares or serves it.
+// Returns true for a main process of the job, false for a task that prepares or serves it.
 bool is_main(const TaskRecord& record);
-void note_end(TaskRecord& record);  // now
-// The main processes that live.
+void note_end(TaskRecord& record);  // Records the current time as the end of the process.
+// Returns the pids of the main processes that are alive.
 std::vector<pid_t> main_pids(const Job& job);
 
-// Those that outlive the tasks: the link and what stands by. They are neither waited for nor told
-// to stop.
+// Returns the pids of processes that outlive the tasks: the link's worker and the spare processes.
+// trainit neither waits for them nor stops them.
 std::vector<pid_t> outliving_pids(const Job& job);
 
-// What the plan says about this task, nullptr for a task that is not the plan's.
+// Returns the plan's entry of this task; nullptr for a task that is not in the plan.
 const envgen::Process* planned(const Job& job, const TaskRecord& record);
 
-// Of one of a phase (envgen::is_phase_event).
+// Returns the kind of the task that runs the hooks of a phase. Requires
+// envgen::is_phase_event(event).
 lifecycle::TaskKind kind_of(envgen::HookEvent event);
 
-// The plan's hooks that this task runs, nullptr for any other task.
+// Returns the plan's hooks that this task runs; nullptr if it runs none.
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
 
-// Each record gets its kind; those of the plan's processes, services and post-stop processes their
-// place there and their name.
+// Sets the kind of each record. Datasets, and the plan's processes, services and post-stop
+// processes, also get their index and their name.
 void name_records(Job& job, const lifecycle::Machine& machine);
 
-// What the job waits for from now on, "" = nothing any more; when that began stays while there is
-// something.
+// Sets what the job waits for; "" = nothing. The start time of the wait changes only if the job did
+// not wait before.
 void note_waiting(Job& job, std::string what);
 
-// "a, b, c" or, of more than 8, "a, b, ... and 3 more".
+// Returns "a, b, c"; for more than 8 names "a, b, ... and 3 more".
 std::string names_list(const std::vector<std::string>& names, std::string_view separator = ", ");
 
-// `now_ms`: the time by which the machine counts.
+// Returns the state of the job. `now_ms` is the current time of the machine's clock.
 JobReport report_of(const Job& job, const lifecycle::Machine& machine, std::int64_t now_ms);
 
 inline constexpr std::size_t kTerminationLogBytes = 4096;
 
 // Locks the termination log until the descriptor is closed. A container has one log: an instance
-// that the job starts must not overwrite the text of the first one, whatever RUN_DIR it has. Not
-// valid if another instance holds the lock, or the file is missing.
+// that the job starts must not overwrite the first one's text, even with a different RUN_DIR.
+// Returns an invalid descriptor if another instance holds the lock or the file is missing.
 sys::Fd claim_termination_log(const char* path);
-// Writes `message` to the termination log where there is one (nullptr: none), at most 4096 bytes,
-// cut between UTF-8 characters, without credentials. The file is a bind mount: written in place,
+// Writes `message` to the termination log (`path` nullptr: none), without credentials. Cuts it to
+// 4096 bytes between UTF-8 characters. The file is a bind mount, so it is written in place and
 // never created.
 void write_termination_log(const char* path, std::string_view message);
-// The same behind what stands there, where there is room for all of it.
+// Appends `message` to the termination log if the whole message fits.
 void add_to_termination_log(const char* path, std::string_view message);
 
 }  // namespace engine

@@ -28,22 +28,22 @@ namespace {
 constexpr std::uint32_t kRemoved = 1;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 constexpr std::int64_t kPeriodMs = 5000;
-constexpr std::int64_t kLookMs = 60'000;  // for the removal of a million files
+constexpr std::int64_t kLookMs = 60'000;  // enough to remove a million files
 constexpr std::uint64_t kMaxBytes = 64U << 20;
 constexpr std::uint64_t kMaxFiles = 16'384;
-constexpr std::uint64_t kShare = 4;  // of the file system
+constexpr std::uint64_t kShare = 4;  // divisor of the size of the file system
 constexpr std::uint64_t kBlock = 512;
 constexpr int kMaxDepth = 16;
 
 struct Entry {
   std::size_t directory = 0;  // index in the list of directories
   std::string name;
-  std::uint64_t bytes = 0;  // of the entry and all below it
+  std::uint64_t bytes = 0;  // size of the entry and everything below it
   std::uint64_t files = 0;
   std::int64_t changed_ns = 0;
 };
 
-// A regular file of this user that has no name any more, and that had one in a directory of the
+// A regular file of this user that no longer has a name, and that had one in a directory of the
 // job.
 struct OpenFile {
   sys::Fd held;  // O_PATH
@@ -90,7 +90,7 @@ class Bound {
   std::vector<Entry> entries_;
   std::uint64_t bytes_ = 0;
   std::uint64_t files_ = 0;
-  std::string first_;  // directory that something was removed from
+  std::string first_;  // directory of the first removal
   std::uint64_t removed_bytes_ = 0;
   std::uint64_t removed_files_ = 0;
 };
@@ -158,7 +158,7 @@ void Bound::look() {
     const int fd = directory.get();
     each_name(std::move(directory), [&](const char* name) { add(i, fd, name); });
   }
-  // Removes down to half, so that the next looks find room.
+  // Remove down to half of the limit, so that the next looks find room.
   if (bytes_ > limit_.bytes) {
     envgen::stable_sort(entries_, std::greater(), &Entry::bytes);
     remove_until([this] { return bytes_ <= limit_.bytes / 2; });
@@ -171,7 +171,7 @@ void Bound::look() {
 
 std::optional<OpenFile> Bound::open_file(const std::string& link) const {
   constexpr std::string_view kDeleted = " (deleted)";
-  // Held first: the process may put another file behind the number between two calls.
+  // Open the file first: the process may reuse the number for a different file between two calls.
   OpenFile found{.held = sys::Fd(::open(link.c_str(), O_PATH | O_CLOEXEC)), .directory = ""};
   const int held = found.held.get();
   const std::string own = "/proc/self/fd/" + std::to_string(held);
@@ -186,7 +186,7 @@ std::optional<OpenFile> Bound::open_file(const std::string& link) const {
   struct stat directory{};
   const bool known = above != directories_.end() && ::fstat(held, &file) == 0 &&
                      ::stat(above->c_str(), &directory) == 0;
-  // A file of another user may be open for reading alone.
+  // A file of another user may be open for reading only.
   if (!known || file.st_uid != ::geteuid() || !S_ISREG(file.st_mode) || file.st_nlink != 0 ||
       file.st_blocks == 0 || file.st_dev != directory.st_dev) {
     return std::nullopt;
@@ -233,7 +233,7 @@ std::string Bound::text() const {
          std::to_string(limit_.files) + " files there; let the job write to a directory of its own";
 }
 
-// Whether less than a share of the file system of `directory` is free.
+// Returns true if less than a quarter of the file system of `directory` is free.
 bool is_short(const std::string& directory) {
   struct statvfs status{};
   return ::statvfs(directory.c_str(), &status) == 0 &&
@@ -256,8 +256,8 @@ JobFilesLimit job_files_limit(const std::string& directory) {
 std::string bound_job_files(const std::vector<std::string>& directories, JobFilesLimit limit,
                             const std::optional<envgen::Identity>& job) {
   if (directories.empty()) return "";
-  // No more than the job's rights: it may have moved a directory with files of others here, or
-  // mounted one of theirs in a namespace of its own.
+  // Use only the job's rights. The job may have moved a directory with other users' files here, or
+  // mounted such a directory in its own namespace.
   std::optional<sys::AsUser> as_job;
   if (!sys::take_rights(job, as_job)) return "";
   Bound bound(directories, limit);
@@ -286,7 +286,7 @@ void JobFiles::tend(std::int64_t now_ms) {
   ChildWorker::tend(now_ms);
   if (!next_look_ms_ || now_ms < *next_look_ms_) return;
   next_look_ms_ = now_ms + kPeriodMs;
-  if (pid() != 0) return;  // it hangs in the kernel, or has much to remove
+  if (pid() != 0) return;  // the child hangs in the kernel, or has much to remove
   const Job& job = context_.job;
   auto status = fork("looking at the job's files", context_.saved, [&job](int fd) {
     const auto& directories = job.plan.observe.job_directories;
@@ -295,13 +295,13 @@ void JobFiles::tend(std::int64_t now_ms) {
     return text.empty() || send_message(fd, kRemoved, text) ? 0 : 1;
   });
   if (status) deadline_ms_ = now_ms + kLookMs;
-  if (status) context_.job.helpers.push_back(pid());  // excluded from the stop sweep
+  if (status) context_.job.helpers.push_back(pid());  // excludes the child from the stop sweep
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
 ChildWorker::Heard JobFiles::on_message(std::uint32_t /*kind*/, std::string_view text) {
   if (!std::exchange(told_, true)) sys::log::warning(text);
-  context_.note_change();  // the state may not have been written for want of room
+  context_.note_change();  // the state may not have been written for lack of space
   return Heard::kLast;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// The bound of what the job keeps below RUN_DIR. The directories that trainit makes there for the
-// job (errors, torchrun, stacks/dumps) belong to the job's user, and RUN_DIR may lie on a small
-// file system that trainit's own state needs. A child looks at them every few seconds while the job
-// runs. Above the bound it removes the largest files, then the newest. Only for a job of another
-// user: a job of trainit's own user may write there anyway.
+// A limit on the files that the job keeps below RUN_DIR. The directories that trainit makes there
+// for the job (errors, torchrun, stacks/dumps) belong to the job's user. RUN_DIR may be on a small
+// file system that trainit's own state needs. While the job runs, a child looks at them every few
+// seconds. Above the limit it removes the largest files, then the newest. A job of trainit's own
+// user is not limited, because that user may write there anyway.
 
 #include <cstdint>
 #include <optional>
@@ -40,9 +40,9 @@ struct JobFilesLimit {
 // files.
 JobFilesLimit job_files_limit(const std::string& directory);
 
-// Removes what `directories` have above `limit`, together; of files that a process of the job holds
-// open without a name, the content. Returns a line about that, "" if nothing was removed. May
-// block: for a child.
+// Removes files from `directories` that exceed `limit` together. Truncates files without a name
+// that a process of the job holds open. Returns a line about the removal, "" if nothing was
+// removed. Blocks on slow file systems, so it is called in a child.
 std::string bound_job_files(const std::vector<std::string>& directories, JobFilesLimit limit,
                             const std::optional<envgen::Identity>& job);
 

@@ -43,7 +43,7 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
   }
   bool nothing = false;
   if (!reaped.childless && signal_ != 0 && (due_ || put_off_ > 0 || !reaped.deaths.empty())) {
-    // The dead need no signal: reap them first. A fork bomb does not put it off for ever.
+    // Reap the dead first, as they need no signal. A fork bomb cannot postpone the sweep for ever.
     if (more && ++put_off_ < kMaxTurnsWithoutSweep) return false;
     put_off_ = 0;
     nothing = sweep();
@@ -55,7 +55,8 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
 bool OrphanReaper::sweep() {
   std::vector<pid_t> children = proc::children_of_self();
   if (children.empty() && ::getpid() == 1 && !proc::has_own_proc()) {
-    // No /proc to name them by. All generations at once, so once is enough.
+    // No /proc is available, so the processes are unknown. kill(-1) reaches all generations, so one
+    // call is enough.
     const bool had = signal_ == SIGTERM && stopper_.has_had_term(-1);
     if ((swept_.insert(-1).second && !had) || signal_ == SIGKILL) ::kill(-1, signal_);
     return false;
@@ -70,7 +71,7 @@ bool OrphanReaper::sweep() {
       continue;
     }
     any = true;
-    // Standing still it could not act on its TERM.
+    // A stopped process could not act on SIGTERM.
     const auto member = message && signal_ == SIGTERM ? proc::find_member(pid) : std::nullopt;
     if (member && member->state == 'T') ::kill(pid, SIGCONT);
   }
@@ -95,11 +96,11 @@ bool OrphanReaper::only_refused() const {
   });
 }
 
-// All generations at once, or what breeds in the background would outrun us: we are told of a child
-// only when its parent has died. They stand still first: each one that dies gives its place under
-// RLIMIT_NPROC to the next child of those that run.
+// Kills all generations at once. Otherwise processes that fork in the background would outrun
+// trainit, which sees a child only when its parent has died. All are stopped first: each process
+// that dies frees a place under RLIMIT_NPROC for the next child of those that run.
 void OrphanReaper::kill_rest() const {
-  // Some pass themselves on to a child faster than one look sees them.
+  // Some processes fork a successor and exit faster than one look finds them.
   constexpr std::int64_t kLongestMs = 100;
   const std::int64_t deadline_ms = sys::monotonic_ms() + kLongestMs;
   std::vector<pid_t> tasks = tees_.pids();

@@ -1,7 +1,7 @@
 #pragma once
-// The reaper of orphans: it signals the processes that this one has adopted, while the machine
-// wants them gone (SweepAdopted). It looks for them behind a reaping: it is a death that makes
-// another process our child.
+// The reaper of orphans. It signals the processes that trainit has adopted, from the machine's
+// SweepAdopted action on. It looks for them after each reaping, because only a death makes another
+// process a child of trainit.
 
 #include <sys/types.h>
 
@@ -19,23 +19,27 @@ namespace engine {
 
 class OrphanReaper {
  public:
-  // All outlive it: the job and the tees say who is no adopted process, the stopper who has had the
-  // SIGTERM.
+  // All arguments must outlive the reaper. The job and the tees name the processes that are not
+  // adopted; the stopper knows which processes already got SIGTERM.
   OrphanReaper(const Job& job, const Stopper& stopper, const Tees& tees)
       : job_(job), stopper_(stopper), tees_(tees) {}
 
-  // From now on each adopted process gets `signal` once, the next reaping begins with it; 0: none.
+  // Starts a sweep: each adopted process gets `signal` once, from the next reaping on. 0 ends it.
   void begin(int signal);
-  // After each reaping. `more`: some of the dead were left for the next turn, and are waited for a
-  // bounded number of turns. True: a sweep has found no adopted process.
+  // Sweeps; call it after each reaping. `more`: dead children are left for the next turn, so the
+  // sweep is postponed for a limited number of turns. Returns true if a sweep has found no adopted
+  // process.
   [[nodiscard]] bool sweep_behind(const proc::Reaped& reaped, bool more);
-  // Tasks and adopted processes that have had their SIGKILL and live: they hang in the kernel.
+  // Returns the tasks and adopted processes that are alive after SIGKILL: they hang in the kernel.
   [[nodiscard]] std::vector<pid_t> outlived(const lifecycle::Machine& machine) const;
-  // It may not be signalled. The first one is said, with what is missing.
+  // Records a process that trainit may not signal. Logs the first one, and what permission is
+  // missing.
   void note_refused(const std::string& name, pid_t pid);
-  // All children that are left may not be signalled: there is nothing to wait for.
+  // Returns true if trainit may not signal any remaining child, so that waiting is useless. The
+  // tees and the processes that outlive the tasks are not considered.
   [[nodiscard]] bool only_refused() const;
-  // All below us but the tasks that live, at once.
+  // Kills all descendants at once, except live tasks, the tees, and processes that
+  // outlive the tasks.
   void kill_rest() const;
 
  private:
@@ -46,14 +50,15 @@ class OrphanReaper {
   const Stopper& stopper_;
   const Tees& tees_;
   int signal_ = 0;
-  int put_off_ = 0;          // turns in a row
-  bool due_ = false;         // nobody has had it yet
-  std::set<pid_t> refused_;  // alive, and not ours to signal
+  int put_off_ = 0;          // consecutive turns for which the sweep was postponed
+  bool due_ = false;         // no process has got signal_ yet
+  std::set<pid_t> refused_;  // alive; trainit may not signal them
   bool said_refused_ = false;
-  std::set<pid_t> swept_;  // those that have had signal_; -1: all at once
+  std::set<pid_t> swept_;  // processes that have got signal_; -1: all at once
 };
 
-// Says where in the kernel they hang, as far as /proc tells; nothing about those that are gone.
+// Logs where in the kernel the processes hang, as far as /proc shows it. Skips processes that have
+// exited.
 void report_outlived(const std::vector<pid_t>& pids);
 
 }  // namespace engine

@@ -45,8 +45,8 @@ Asked ask_to_save(const std::vector<pid_t>& mains, int signal) {
     for (const pid_t pid : mains) count(pid, ::kill(pid, signal) == 0 || errno != EPERM);
     return asked;
   }
-  std::vector<pid_t> unasked;  // whose children are to be looked at
-  // The nearest come first, so that a parent has been looked at before its children.
+  std::vector<pid_t> unasked;  // processes whose children are still to be checked
+  // The nearest come first, so that a parent is checked before its children.
   for (const proc::Member& member : *below) {
     const bool main = std::ranges::find(mains, member.pid) != mains.end();
     if (!main && std::ranges::find(unasked, member.parent) == unasked.end()) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// The request to a job to save a checkpoint, and the trigger file that a signal becomes.
+// The request to a job to save a checkpoint, and the trigger file that --signal can ask for.
 
 #include <sys/types.h>
 
@@ -14,23 +14,25 @@
 
 namespace engine {
 
-// Signals those that wait for the signal: each of `mains`, which are children of ours, that catches
-// or blocks it, and where one does not (torchrun, DeepSpeed's runner, a shell), the nearest of its
-// descendants that do. What does not know the signal would die of it and save nothing; what is
-// below one that does (data loaders) is not its to tell. Without /proc the main processes alone
-// are, without a look.
+// The processes that a request for a checkpoint reached.
 struct Asked {
   std::size_t count = 0;
-  std::optional<pid_t> refused;  // the first that we may not signal
+  std::optional<pid_t> refused;  // first process that trainit may not signal
 };
+// Sends the checkpoint signal to each of `mains` that catches or blocks it. For any other main
+// process (torchrun, DeepSpeed's runner, a shell) it goes to the nearest descendants that do. A
+// process that does not know the signal would die of it and save nothing. Processes below one that
+// got the signal (data loaders) do not get it. Without /proc only `mains` get it, unchecked.
+// Requires that `mains` are children of trainit.
 Asked ask_to_save(const std::vector<pid_t>& mains, int signal);
 
-// Asks the main processes so by the plan's signal, and says whom. False: nobody will save.
+// Sends the plan's checkpoint signal to the main processes and logs how many got it. Returns false
+// if no process will save.
 bool ask_to_save(const Job& job);
 
-// Makes the file, or sets the time of the one that is there, in a child: the file may lie on a
-// mount that hangs. A link is not followed: with --user the job may have made it. Returns the
-// child's pid, which is to be reaped; 0 when there is none.
+// Creates the file, or updates its time if it exists, in a child, because it may be on a mount that
+// hangs. Does not follow a symlink: with --user the job may have created it. Returns the child's
+// pid, which the caller must reap; 0 if there is no child.
 pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job_user,
                     const proc::SavedSignals& saved);
 

@@ -12,8 +12,8 @@
 namespace engine {
 
 struct Stop {
-  int signal = 0;  // what arrived, or what it was made
-  int sent = 0;    // what the job is sent
+  int signal = 0;  // signal that arrived, or that a rule made of it
+  int sent = 0;    // signal that the job gets
 };
 struct Forward {
   int signal = 0;
@@ -25,19 +25,21 @@ struct Touch {
 struct Drop {};
 using Meaning = std::variant<Stop, Forward, Save, Touch, Drop>;
 
-// What asks the job to stop by itself: envgen::kStopSignals. HUP is the job's to answer; while
-// there is none yet (`preparing`) it means what it means to any program that is started.
+// Returns true for a signal that asks the job to stop without a rule: envgen::kStopSignals. The job
+// handles SIGHUP itself. While there is no job (`preparing`), SIGHUP ends trainit as it ends any
+// program.
 bool asks_to_stop(int signal, bool preparing);
-// What the job gets for such a signal. Hardly any job saves on QUIT or a real-time signal, which
-// end it where it has no handler: it gets TERM.
+// Returns the signal that the job gets for such a request. Hardly any job saves on QUIT or a
+// real-time signal, and without a handler these end it, so the job gets TERM.
 int sent_to_stop(int signal);
 
-// `stops`: what asks the job to stop in this phase. A stop request that is given another name stays
-// one, and a signal that is made a stop request becomes one.
+// Returns what a signal means under `rules`. `stops`: the signal asks the job to stop in this
+// phase. A stop request that a rule maps to another signal remains a stop request. A signal that a
+// rule maps to a stop signal becomes one.
 Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops);
 
-// Which of `signals` (lifecycle::signal_bit) a process died of, or says so as a shell does; 0 =
-// none.
+// Returns which of `signals` (lifecycle::signal_bit) a process died of, or reports by its exit code
+// as a shell does; 0 = none.
 int forwarded_end(const lifecycle::ExitStatus& exit_status, std::uint64_t signals);
 
 }  // namespace engine

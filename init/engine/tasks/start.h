@@ -1,6 +1,6 @@
 #pragma once
-// The start of each task of a plan: which environment, terminal and descriptors it has. The
-// decisions only; proc::spawn carries them out.
+// The start of each task of a plan: its environment, terminal and descriptors. This file only
+// decides; proc::spawn carries it out.
 
 #include <string>
 #include <vector>
@@ -11,47 +11,53 @@
 
 namespace engine {
 
-// What all tasks of an instance have in common.
+// The values that all tasks of an instance share.
 struct StartContext {
   const envgen::Snapshot& base;
-  const std::vector<std::string>& own_variables;  // not for the job
+  const std::vector<std::string>& own_variables;  // variables that the job does not get
   bool pid1 = false;
   bool pass_through = false;
-  bool callers_group = false;  // proc::JobControl::in_callers_group: for a single main process
-  const envgen::Environ* common = nullptr;  // common_env() for the job, where it is known
-  int exit_code = 0;                        // the job's, for post-stop processes
-  std::uint32_t restarts = 0;               // so far
+  // proc::JobControl::in_callers_group, for a single main process.
+  bool callers_group = false;
+  const envgen::Environ* common = nullptr;  // common_env() for the job; nullptr: not computed yet
+  int exit_code = 0;                        // exit code of the job, for post-stop processes
+  std::uint32_t restarts = 0;               // number of restarts until now
 };
 
-// The environment of all that an instance starts: the base's with the plan's edits, where the data
-// is, then what hooks have exported, and TRAINIT_RESTART_COUNT. Where the job is another user's the
-// plan's edits (conda's, and what scripts have set) are `for_job` only.
+// Returns the environment that all processes of an instance share. It is the base with the plan's
+// edits, the paths of the data, the exports of hooks, and TRAINIT_RESTART_COUNT. If the job runs as
+// another user, the plan's edits (from conda and scripts) are applied only if `for_job` is true. A
+// pass-through job gets no TRAINIT_RESTART_COUNT.
 envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job);
 
-// Whether the job's user is another than ours.
+// Returns true if the job's user is not trainit's user.
 bool is_foreign(const envgen::Plan& plan);
 
-// A hook's: the same with the plan's facts, what has become of the job, and TRAINIT_PID.
+// Returns the environment of a hook: the common one with the plan's facts, the job's result and
+// TRAINIT_PID.
 envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);
 
-// That of a hook which no task of the machine runs.
+// Returns the environment of a hook that no task of the machine runs.
 envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context);
 
-// The names that are the plan's alone, whatever a hook exports: what it sets for each process.
+// Returns the variables that the plan sets for each process, so that exports of hooks cannot change
+// them.
 std::vector<std::string> forced_names(const envgen::Plan& plan);
 
-// The environment is the common one and then the process's own. A single main
-// process gets what exec would have passed on, and the terminal; any other task has its own
-// session, and services and post-stop processes no input. A service of the job's (of_job) is
-// confined as the main processes are. Post-stop processes also get TRAINIT_EXIT_CODE and, after a
-// failure, TRAINIT_FIRST_FAILURE.
+// Returns how to start a process of the plan. Its environment is the common one and then the
+// process's own.
+//
+// A single main process gets the terminal and the descriptors that exec would have passed on. Any
+// other task has its own session. Services and post-stop processes have no input. A service of the
+// job (of_job) is confined as the main processes are. Post-stop processes also get
+// TRAINIT_EXIT_CODE and, after a failure, TRAINIT_FIRST_FAILURE.
 proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartContext& context);
 
 // Removes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES, for a process that does not inherit these
 // descriptors.
 void unset_listen_fds(envgen::Environ& env);
-// How many descriptors from 3 on a socket activation passed in (LISTEN_FDS); the main task has
-// them.
+// Returns the number of descriptors from 3 on that a socket activation passed in (LISTEN_FDS). Only
+// the main task gets them.
 int listen_fds(const envgen::Environ& env);
 
 }  // namespace engine

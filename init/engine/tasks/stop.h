@@ -1,6 +1,6 @@
 #pragma once
-// The scope of a stop signal to a main task: --stop-scope. Each process once, however many ways
-// lead to it.
+// The scope of a stop signal to a main task (--stop-scope). A process that several main tasks lead
+// to gets the signal once.
 
 #include <sys/types.h>
 
@@ -17,31 +17,36 @@
 
 namespace engine {
 
-// A main task whose processes get a signal, and how.
+// A main task whose processes get a signal, and how they get it.
 struct StopTarget {
-  pid_t main = 0;  // its own process, alive or not yet reaped
+  pid_t main = 0;  // pid of the task's process, alive or not yet reaped
   int signal = 0;
   envgen::StopScope scope = envgen::StopScope::kMain;
-  const proc::Received* forwarded = nullptr;  // the signal that was received, if it is that one
-  bool reached = false;       // the terminal has sent it to our whole process group, main in it
-  std::vector<pid_t> spared;  // other tasks, whose trees are no part of the job
+  // The received signal, if it is the one to send.
+  const proc::Received* forwarded = nullptr;
+  // The terminal has already sent it to trainit's process group, and the main process is in that
+  // group.
+  bool reached = false;
+  std::vector<pid_t> spared;  // other tasks, whose trees are not part of the job
 };
 
 class Stopper {
  public:
-  // What is signalled from now on is another stop signal, which may go to the same processes.
+  // Begins a new stop signal, which may go to the same processes again.
   void begin_step();
   void send(const StopTarget& target);
 
-  // What stands still below us, and was told to stop, could not save anything, and would be killed
-  // at the end of the grace. To find it takes a look at all processes, which a job that ends at
-  // once is spared: it is due a moment behind the signal, by sys::monotonic_ms(), or before the
-  // next signal is answered, which may stop it anew. nullopt: nobody was told.
+  // Returns when continue_stopped() is due, by sys::monotonic_ms(): a moment after the signal.
+  // nullopt: no signal was sent. The delay spares a job that exits at once the scan of all
+  // processes. Call continue_stopped() also before the next signal, which may stop the job again.
   [[nodiscard]] std::optional<std::int64_t> continue_due_ms() const { return continue_due_ms_; }
+  // Sends SIGCONT to the stopped processes of the job, if a stop signal was sent. Otherwise they
+  // could not save anything and would be killed at the end of the grace period.
   void continue_stopped();
-  void leave_stopped();  // nobody who was told is left
+  void leave_stopped();  // cancels it, as no signalled process is left
 
-  // It has had the SIGTERM with a main task, so that it needs none as a leftover.
+  // Returns true if the process got SIGTERM together with a main task, so that it needs none as a
+  // leftover.
   [[nodiscard]] bool has_had_term(pid_t pid) const;
   void forget();
 
@@ -51,12 +56,12 @@ class Stopper {
   static void send_to_main(const StopTarget& target);
   void note(const proc::Member& member, int signal);
 
-  std::vector<StopTarget> to_continue_;  // the mains that were told
+  std::vector<StopTarget> to_continue_;  // main tasks that got a signal
   std::optional<std::int64_t> continue_due_ms_;
-  std::set<std::pair<pid_t, int>> groups_;   // and the signals that they had in this step
-  std::set<int> trees_;                      // the signals that the tree had in this step
+  std::set<std::pair<pid_t, int>> groups_;   // process groups, and their signals in this step
+  std::set<int> trees_;                      // signals of the tree in this step
   std::map<pid_t, std::uint64_t> had_term_;  // pid and start
-  bool all_had_term_ = false;                // there was no /proc to tell them apart
+  bool all_had_term_ = false;                // no /proc to tell the processes apart
 };
 
 }  // namespace engine

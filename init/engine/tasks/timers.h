@@ -1,5 +1,5 @@
 #pragma once
-// The machine's timers: which are set, and when the next of them is due. The loop waits for that;
+// The machine's timers: which are set, and when the next one is due. The loop waits for that time;
 // there is no descriptor.
 
 #include <array>
@@ -14,9 +14,9 @@ class Timers {
  public:
   void set(const lifecycle::action::SetTimer& timer);
   void cancel(lifecycle::Timer timer);
-  // When the next one is due; nullopt: none is set.
+  // Returns when the next timer is due; nullopt: none is set.
   [[nodiscard]] std::optional<lifecycle::TimeMs> next() const;
-  // The timers that are due, which are then no longer set.
+  // Returns the timers that are due and unsets them.
   std::vector<lifecycle::event::TimerFired> take_due(lifecycle::TimeMs now);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The engine as its workers see it: what they read and change, and how they are heard.
+// The interface of the engine to its workers: what they read and change, and how they report.
 
 #include <functional>
 
@@ -20,8 +20,8 @@ struct WorkerContext {
   const lifecycle::Machine& machine;
   Timeline& timeline;
   std::function<StartContext()> start_context;
-  std::function<void(lifecycle::Event)> post;  // answered later, in its turn
-  std::function<void()> note_change;           // the state that was written is out of date
+  std::function<void(lifecycle::Event)> post;  // the machine handles it later, in its turn
+  std::function<void()> note_change;           // marks the written state as out of date
 };
 
 }  // namespace engine

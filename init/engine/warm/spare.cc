@@ -25,13 +25,13 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // from a cold network file system
-constexpr int kMaxLost = 3;                           // in a row, that die or grow
+constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // enough for a cold network file system
+constexpr int kMaxLost = 3;                           // spares in a row that die or grow
 constexpr std::size_t kPacketBytes = 16U << 10;
 constexpr std::int64_t kGrowthKb = 64 << 10;
-constexpr std::size_t kMaxHandedBytes = 64U << 10;  // one packet has to take it
+constexpr std::size_t kMaxHandedBytes = 64U << 10;  // must fit into one packet
 constexpr std::size_t kMaxReasonBytes = 200;
-constexpr int kMaxPackets = 16;  // of one turn
+constexpr int kMaxPackets = 16;  // limit of one turn
 constexpr const char* kAtTerminal = "it has a terminal";
 
 std::string message_of(const std::vector<std::string>& fields) {
@@ -53,10 +53,10 @@ std::int64_t resident_kb(pid_t pid) {
   return pages.value_or(0) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// Streams ask once whether they can seek.
+// Returns true if `fd` cannot seek, as a pipe. A stream checks only once whether it can seek.
 bool is_piped(int fd) { return ::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE; }
 
-// What stands for the rank's output until that is there.
+// Opens a stand-in for the rank's output until that exists.
 sys::Fd stand_in(bool piped) {
   std::array<int, 2> ends{-1, -1};
   if (!piped) return sys::Fd(::open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -65,7 +65,8 @@ sys::Fd stand_in(bool piped) {
   return sys::Fd(ends[1]);
 }
 
-// What a process of the job's said, which may be anything.
+// Returns the reason that a process of the job reported. The text may be anything, so it is masked
+// and cut.
 std::string told_reason(std::string_view text) {
   const std::string masked = envgen::mask_printed(envgen::plain_text(text));
   return std::string(envgen::cut_text(masked, kMaxReasonBytes));
@@ -75,13 +76,15 @@ envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
   return {.argv = spec.argv, .env = spec.env, .cwd = spec.cwd, .cpus = spec.cpus};
 }
 
-// A module may look at a terminal, and who has it is settled at a start.
+// Returns true if a standard stream of trainit is a terminal. A module may look at it when it is
+// imported, but which process has the terminal is settled only at a start.
 bool is_at_terminal() {
   return std::ranges::any_of(std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
                              [](int fd) { return ::isatty(fd) == 1; });
 }
 
-// The kernel took one for its memory. That is no failure of the job: it is not counted as one.
+// Returns true if the kernel killed a spare for its memory. Such a kill is not counted as a failure
+// of the job.
 bool note_oom_kill(Job& job) {
   const auto kills = sys::oom_kills();
   if (!kills || !job.oom_kills_before || *kills <= *job.oom_kills_before) return false;
@@ -195,8 +198,8 @@ envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   context_.job.helpers.push_back(handed->messenger);
   std::erase(context_.job.spares, pid_);
   handed_ = std::exchange(pid_, 0);
-  // cold_reason() does not see a SIGSTOP that is still being delivered. The rank would stay
-  // stopped.
+  // cold_reason() cannot see a SIGSTOP that is still being delivered. Without SIGCONT the rank
+  // would remain stopped.
   ::kill(handed_, SIGCONT);
   ran_ = false;
   deadline_ms_.reset();
@@ -207,7 +210,7 @@ envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
 }
 
 void Spare::end(std::string reason) {
-  // It stays among the spares until it is reaped.
+  // The pid remains in Job::spares until the process is reaped.
   if (pid_ > 0) ::kill(pid_, SIGKILL);
   leave();
   if (state_ != State::kGivenUp) state_ = State::kNone;
@@ -216,7 +219,7 @@ void Spare::end(std::string reason) {
 
 void Spare::await_end(std::int64_t until_ms) const {
   if (pid_ <= 0) return;
-  // Without it (Linux 5.3) nobody waits: it dies all the same.
+  // pidfd_open is missing before Linux 5.3. Do not wait then: the process dies anyway.
   const sys::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!process.valid()) return;
   pollfd gone{process.get(), POLLIN, 0};
@@ -269,7 +272,7 @@ void Spare::read() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) {
-      // Of one that has become a rank: it runs. Of another one: its death comes.
+      // A process that became the rank runs now; any other one is about to die.
       socket_.reset();
       handed_ = 0;
       return;
@@ -322,7 +325,7 @@ void Spare::tend(std::int64_t now_ms) {
 void Spare::reaped(const proc::Death& death) {
   std::erase(context_.job.spares, death.pid);
   if (death.pid == handed_) {
-    read();  // whether it has been the rank for some time
+    read();  // notes whether it has run as the rank
     handed_ = 0;
     socket_.reset();
     deadline_ms_.reset();

@@ -1,8 +1,9 @@
 #pragma once
-// A process that stands by for one rank: forked and confined as the rank is, with the rank's own
-// command, it has imported modules and waits at a socket (envgen/resolve/warm.py). It is handed the
-// rank's descriptors and variables there, instead of a fork and an exec, and is the rank from then
-// on. What it imports, and when it may be the rank, others decide; whether it can be is asked here.
+// A spare process for one rank. It is forked and confined as the rank is, with the rank's own
+// command. It imports modules and waits at a socket (envgen/resolve/warm.py). There it receives the
+// rank's descriptors and variables, instead of a fork and an exec, and runs as the rank from then
+// on. The caller decides what it imports and when it becomes the rank; cold_reason() says whether
+// it can.
 
 #include <cstdint>
 #include <functional>
@@ -26,43 +27,49 @@ class Spare : public ChildWorker {
  public:
   enum class State : unsigned char { kNone, kImporting, kReady, kGivenUp };
 
-  // `changed` is called when its state is another one.
+  // `changed` is called after each change of the state.
   Spare(const WorkerContext& context, std::function<void()> changed)
       : context_(context), changed_(std::move(changed)) {}
 
-  // The rank with this name is started so: the next one that stands by is for this.
+  // Records how the rank of this name was started. The next spare is for such a start.
   void note_start(const std::string& name, const proc::SpawnSpec& spec);
-  // Starts one, which imports `warm.modules`. Errors are the kernel's, of a fork and of
-  // descriptors.
+  // Starts a spare that imports `warm.modules`. Requires note_start(). Errors are those of the fork
+  // and of the descriptors.
   envgen::Status start_spare(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
-  // Why a rank that starts as `spec` cannot be the one that stands by; "" = it can.
+  // Returns why the spare cannot become a rank that starts as `spec`; "" = it can.
   [[nodiscard]] std::string cold_reason(const proc::SpawnSpec& spec,
                                         const std::vector<std::string>& free) const;
-  // Only of one that fits.
+  // Turns the spare into the rank that `spec` describes. Requires that cold_reason() returned "".
+  // On an error the spare has been killed.
   envgen::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
-  // Of one that became a rank, once: why it started cold all the same.
+  // Returns, once, why a spare that became a rank started cold after all.
   std::optional<std::string> take_went_cold() { return std::exchange(went_cold_, std::nullopt); }
-  // It is handed its work, and has not said yet that it is the rank.
+  // Returns true from hand_over() until the process closes its socket (it runs as the rank) or
+  // dies.
   [[nodiscard]] bool is_handed() const { return handed_ != 0; }
-  // What it was handed last has begun as the rank: the end of its start pipe alone does not tell.
+  // Returns true if the process that the last hand_over() started runs as the rank. The end of its
+  // start pipe alone does not show that.
   bool has_run() {
     read();
     return ran_;
   }
-  // It is killed; `reason`, where one may stand by again: later.
+  // Kills the spare. `reason` is what text() reports until the next start_spare(); ignored after
+  // give_up().
   void end(std::string reason = {});
-  // Of one that was ended: until it is gone, at most until `until_ms` of the monotonic clock.
+  // Blocks until the process that end() killed has exited, or until `until_ms` (monotonic clock).
+  // Does not wait where pidfd_open is missing (before Linux 5.3).
   void await_end(std::int64_t until_ms) const;
   void give_up(std::string reason);
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Of one that is ready what it has imported, else why none is.
+  // Returns the state as text: what a ready spare has imported, otherwise why there is no spare. ""
+  // if there is nothing to say.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  // Its memory has grown since it was ready.
+  // Returns true if a ready spare uses more than 1.5 times its initial memory plus 64 MiB.
   [[nodiscard]] bool has_grown() const;
-  // It is killed, and another one may stand by, at most a few times.
+  // Kills the spare and allows a new one. Gives up after three losses in a row.
   void replace(std::string reason);
 
   [[nodiscard]] int channel() const override { return socket_.get(); }
@@ -80,18 +87,18 @@ class Spare : public ChildWorker {
   std::string name_;
   std::function<void()> changed_;
   State state_ = State::kNone;
-  std::optional<proc::SpawnSpec> spec_;         // of the rank that has started
-  std::optional<proc::SpawnSpec> kept_;         // of the rank that it stands by for
-  std::optional<envgen::Sandbox> confinement_;  // what kept_ points to
+  std::optional<proc::SpawnSpec> spec_;         // start of the rank that runs
+  std::optional<proc::SpawnSpec> kept_;         // start of the rank that the spare is for
+  std::optional<envgen::Sandbox> confinement_;  // kept_->sandbox points to it
   sys::Fd socket_;
-  sys::Fd start_pipe_;   // held, so that what cannot start may say so
-  pid_t handed_ = 0;     // a rank now, which has not said yet that it runs
-  bool loaded_ = false;  // Python has loaded what warms it
+  sys::Fd start_pipe_;   // held open so that a spare can report a failed start
+  pid_t handed_ = 0;     // pid of a rank that has not reported yet that it runs
+  bool loaded_ = false;  // Python has loaded the spare's code
   bool piped_out_ = false;
   bool piped_err_ = false;
   std::optional<std::string> went_cold_;
   bool ran_ = false;
-  int lost_ = 0;  // since the last one that became a rank
+  int lost_ = 0;  // losses since the last spare that became a rank
   std::int64_t ready_kb_ = 0;
   std::string imported_;
   std::string reason_;

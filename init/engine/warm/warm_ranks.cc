@@ -12,23 +12,24 @@
 namespace engine {
 namespace {
 
-// No event tells what is looked for: that something has grown, or that less is free than a part of
-// it. memory.events speaks when the limit is hit, PSI when the job already waits, and a container
-// may write to neither. It is a few reads in two seconds, and none where nothing stands by.
+// The interval of memory checks. The checks must poll: no event reports that a spare has grown, or
+// that free memory is below a share. The file memory.events reports only that the limit is hit, and
+// PSI only that the job already waits. A container may be unable to write to either. The
+// cost is a few reads every two seconds, and none without spares.
 constexpr std::int64_t kLookMs = 2000;
-constexpr std::int64_t kImportLookMs = 200;  // while one grows
+constexpr std::int64_t kImportLookMs = 200;  // while a spare imports
 
-// The time that a spare has to become the rank. The process compares the files that it has imported
-// meanwhile, which a network file system may take seconds for.
+// The time that a spare has to become the rank. The spare checks whether the files that it imported
+// have changed, which can take seconds on a network file system.
 constexpr std::int64_t kBecomeMs = 10'000;
 
-// How much of the container's memory has to be free, in words and as a part.
+// The share of the container's memory that must be free, in words and as a divisor.
 struct Room {
   const char* words;
   std::uint64_t part;
 };
-// Before one begins, and as long as one stands by. Where a kill takes the whole container, not only
-// who is first (memory.oom.group), there has to be more.
+// The limits for starting and for keeping a spare. They are higher if an OOM kill takes the whole
+// container, not only the first process (memory.oom.group).
 constexpr Room kToBegin{"a quarter", 4};
 constexpr Room kToStay{"a tenth", 10};
 constexpr Room kToBeginInGroup{"half", 2};
@@ -122,7 +123,7 @@ void WarmRanks::finish(std::int64_t most_ms) {
   for (const auto& [place, spare] : spares_) spare->await_end(until_ms);
 }
 
-// As long as a restart may follow.
+// Returns true while a restart may follow.
 bool WarmRanks::may_stand_by() const {
   const lifecycle::Machine& machine = context_.machine;
   switch (machine.phase()) {
@@ -194,7 +195,7 @@ void WarmRanks::tend(std::int64_t now_ms) {
     if (spare->pid() == 0 || spare->state() == Spare::State::kNone) continue;
     imports = imports || spare->state() == Spare::State::kImporting;
     if (is_short) {
-      // One that takes all that is left while it begins would do so again.
+      // A spare that uses up the free memory while it starts would do so again.
       const std::string reason =
           std::string("less than ") + room.words + " of the container's memory was free";
       if (spare->state() == Spare::State::kImporting) {
@@ -211,7 +212,7 @@ void WarmRanks::tend(std::int64_t now_ms) {
   advance();
 }
 
-// What a state shows of them, and once why one is given up.
+// Updates the state of the spares in the tasks' records. Logs once why a spare is given up.
 void WarmRanks::tell() {
   for (TaskRecord& record : context_.job.records) {
     const auto found = is_main(record) ? spares_.find(record.process) : spares_.end();
@@ -235,7 +236,7 @@ void WarmRanks::tell() {
   }
 }
 
-// It was to be warm, and has executed its command anew.
+// Records that a rank that was to start warm has executed its command again.
 void WarmRanks::note_cold(TaskRecord& record, const std::string& reason) {
   say_starts();
   record.start = "cold: " + reason;

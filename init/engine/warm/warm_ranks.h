@@ -1,8 +1,8 @@
 #pragma once
-// Warm restarts (--warm): beside each rank that a Python program is, a process stands by that is
-// the rank of the next start. When one is made, which rank it may be, and what is said of it. They
-// begin one after the other, behind the start of the ranks; they are the first to go where memory
-// becomes short, and go with the job.
+// Warm restarts (--warm): each rank that is a Python program has a spare process, which becomes the
+// rank of the next start. This class decides when a spare is made and which rank it can become, and
+// reports both. Spares start one after the other, after the ranks. They are ended first if memory
+// becomes short, and they end with the job.
 
 #include <map>
 #include <optional>
@@ -22,22 +22,25 @@ class WarmRanks : public ChildWorker {
   WarmRanks(const WorkerContext& context, WorkerList& workers)
       : context_(context), workers_(workers) {}
 
-  // A main process is about to be started as `spec`. The process that becomes it; nullopt: it is
-  // to be started as any other.
+  // Returns the process that a spare has become, instead of a main process started as `spec`.
+  // nullopt: the caller must start `spec` as usual. Call it before each start of a main process.
   std::optional<envgen::Result<proc::Spawned>> hand_over(TaskRecord& record,
                                                          const proc::SpawnSpec& spec);
-  // Whether the process that is to be the rank of `record` has had its time for that.
+  // Returns true if the time for the spare to become the rank of `record` is over.
   [[nodiscard]] static bool is_late(const TaskRecord& record);
-  // Of one with TaskRecord::handed_over whose start pipe has ended.
+  // Returns true if the process runs as the rank. Requires TaskRecord::handed_over and an ended
+  // start pipe.
   [[nodiscard]] bool has_run(const TaskRecord& record) const;
-  // What it was handed over to will not be the rank; `why` is for the log.
+  // Records that the process of the last hand_over() will not become the rank; `why` is for the
+  // log.
   void note_lost(const TaskRecord& record, const std::string& why);
-  // None stands by any more.
+  // Kills all spares.
   void end();
-  // The same at the end of all, where nobody else ends them: waits until they are gone.
+  // Kills all spares and waits at most `most_ms` until they have exited. Call it before trainit
+  // exits.
   void finish(std::int64_t most_ms);
 
-  // Looked at now and then, while one stands by.
+  // Checks the memory periodically while there are spares.
   void tend(std::int64_t now_ms) override;
   void stepped() override;
 
@@ -54,10 +57,10 @@ class WarmRanks : public ChildWorker {
 
   const WorkerContext& context_;
   WorkerList& workers_;
-  std::map<int, Spare*> spares_;                          // by the place of their ranks in the plan
-  std::map<std::string, std::vector<std::string>> cold_;  // of this start: ranks by the reason
+  std::map<int, Spare*> spares_;                          // the key is the rank's index in the plan
+  std::map<std::string, std::vector<std::string>> cold_;  // cold ranks of this start, by reason
   std::vector<std::string> warm_;
-  std::set<std::string> said_;  // why something was given up
+  std::set<std::string> said_;  // logged reasons for giving up
 };
 
 }  // namespace engine

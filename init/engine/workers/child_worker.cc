@@ -29,7 +29,7 @@ void ChildWorker::read() {
   });
   if (!messages_->at_end()) return;
   const bool damaged = !whole || heard == Heard::kDamaged;
-  // It is not what it was started as, and would wait for somebody who reads the rest.
+  // A damaged child would block, because no process reads the rest of its messages.
   if (damaged && pid_ > 0) ::kill(pid_, SIGKILL);
   on_silence(damaged);
 }
@@ -43,9 +43,9 @@ void ChildWorker::tend(std::int64_t now_ms) {
 
 void ChildWorker::reaped(const proc::Death& death) {
   if (pid_ == 0 || death.pid != pid_) return;
-  pid_ = 0;  // of whom it is by now nobody knows
+  pid_ = 0;  // the kernel may have reused the pid already
   read();
-  // Somebody that it started may have the other end.
+  // A process that the child started may hold the other end.
   if (messages_ && !messages_->at_end()) on_silence(false);
   adopt(0);
   deadline_ms_.reset();

@@ -1,8 +1,8 @@
 #pragma once
-// A worker is a forked child that does what may hang, crash or take long, and never keeps PID 1
-// waiting: it has a pid, a channel that it speaks on, and a deadline. A class for each kind of
-// worker says what is done when it speaks, is late, or has ended; it may post events, and does
-// nothing that steps the machine. The loop knows them by the list (worker_list.h) alone.
+// A worker is a forked child for work that may hang, crash or take long, so that PID 1 never waits
+// for it. It has a pid, a channel for its messages, and a deadline. A subclass for each kind of
+// worker handles its messages, its lateness and its exit. It may post events, but must not step the
+// machine. The loop knows workers only by the list (worker_list.h).
 
 #include <sys/types.h>
 
@@ -23,32 +23,33 @@ namespace engine {
 
 class ChildWorker {
  public:
-  // Its messages are of the kinds 1 .. `kinds` and have at most `most_bytes`.
+  // Accepts messages of the kinds 1 .. `kinds` with at most `most_bytes`.
   explicit ChildWorker(std::uint32_t kinds = 0, std::uint32_t most_bytes = 0)
       : kinds_(kinds), most_bytes_(most_bytes) {}
   virtual ~ChildWorker() = default;
   ChildWorker(const ChildWorker&) = delete;
   ChildWorker& operator=(const ChildWorker&) = delete;
 
-  // Takes over a child that writes messages into `pipe`, which does not block; the next one may
-  // come when this one has ended.
+  // Takes over a child that writes messages into `pipe`, which does not block. The next child may
+  // be adopted when this one has ended.
   void adopt(pid_t pid, sys::Fd pipe = {});
-  [[nodiscard]] pid_t pid() const { return pid_; }  // 0: none lives
-  // The descriptor to wait for; -1: nothing more will come.
+  [[nodiscard]] pid_t pid() const { return pid_; }  // 0: no child is alive
+  // Returns the descriptor to poll; -1: no more messages will come.
   [[nodiscard]] virtual int channel() const;
-  // When tend() has something to do, in milliseconds of the monotonic clock.
+  // Returns when tend() is due, in milliseconds of the monotonic clock.
   [[nodiscard]] virtual std::optional<std::int64_t> deadline_ms() const { return deadline_ms_; }
 
-  // Takes what has come and is complete; of one call a few megabytes at most. One that sends a
-  // damaged message gets SIGKILL.
+  // Handles the complete messages that have arrived, a few megabytes per call at most. A child that
+  // sends a damaged message gets SIGKILL.
   virtual void read();
-  // In each turn. One that has missed its deadline gets SIGKILL.
+  // Called in each turn. A child that has missed its deadline gets SIGKILL.
   virtual void tend(std::int64_t now_ms);
-  // Waits for the end of one that nobody hears any more, at most so long: before our own.
+  // Blocks until the child has closed its pipe, at most `most_ms`. For the time before trainit
+  // exits, when its messages are no longer read.
   void await(std::int64_t most_ms) const;
-  // The machine has taken a step.
+  // Called after each step of the machine.
   virtual void stepped() {}
-  // A child of ours has ended. What this worker has said is taken before its end.
+  // Called when a child of trainit has ended. Messages of this worker are handled before on_exit().
   virtual void reaped(const proc::Death& death);
 
  protected:
@@ -56,18 +57,19 @@ class ChildWorker {
   virtual Heard on_message(std::uint32_t /*kind*/, std::string_view /*bytes*/) {
     return Heard::kMore;
   }
-  // Nothing more will come: its channel is at its end, or it gave its last or a damaged message.
+  // Called when no more messages will come: the channel has ended, or the child sent its last or a
+  // damaged message.
   virtual void on_silence(bool /*damaged*/) {}
   virtual void on_overdue() {}
   virtual void on_exit(const proc::Death& /*death*/) {}
 
-  // proc::fork_worker with a pipe to hear it by: see fork_messenger.
+  // Forks the child with a pipe for its messages; see fork_messenger().
   envgen::Status fork(const std::string& what, const proc::SavedSignals& saved,
                       const std::function<int(int fd)>& body, std::span<const int> keep = {});
-  // SIGKILL, and what it says counts no more.
+  // Sends SIGKILL and drops all further messages.
   void kill();
-  // Calls `start` once while one is `wanted` and kills it when not: one that could not be started,
-  // or has ended by itself, is not started again before that.
+  // Calls `start` when `wanted` becomes true, and kills the child when it becomes false. A child
+  // that could not be started, or has exited, is not started again in between.
   void keep(bool wanted, const std::function<void()>& start);
 
   pid_t pid_ = 0;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 8;
 
-// Of one call, so that a worker gone mad cannot keep PID 1 from its signals. A pipe holds less:
-// what a dead worker left is read at once.
+// Limit of one call, so that a worker that writes without end cannot keep PID 1 from its signals. A
+// pipe holds less, so one call reads everything that a dead worker left.
 constexpr int kMaxReads = 64;
 
 std::uint32_t number_at(std::string_view bytes, std::size_t at) {
@@ -75,7 +75,7 @@ MessagePipe::Next MessagePipe::take_next(
   if (buffer_.size() < kHeaderBytes + size) return Next::kIncomplete;
   at_end_ = !take(kind, std::string_view(buffer_).substr(kHeaderBytes, size));
   buffer_.erase(0, kHeaderBytes + size);
-  if (buffer_.empty()) std::string().swap(buffer_);  // PID 1 stays for weeks; = {} frees nothing
+  if (buffer_.empty()) std::string().swap(buffer_);  // PID 1 runs for weeks; = {} frees nothing
   return Next::kTaken;
 }
 

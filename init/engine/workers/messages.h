@@ -1,6 +1,6 @@
 #pragma once
-// Messages that a forked worker writes into a pipe and PID 1 reads without ever blocking, however
-// the worker behaves: {u32 kind, u32 size, bytes}, little endian.
+// The messages of a forked worker. The worker writes them into a pipe, and PID 1 reads them without
+// ever blocking, however the worker behaves. Format: {u32 kind, u32 size, bytes}, little endian.
 
 #include <sys/types.h>
 
@@ -17,24 +17,25 @@
 
 namespace engine {
 
-// As it is in the pipe, for those that may not block.
+// Returns a message as bytes of the pipe, for callers that must not block.
 std::string message_of(std::uint32_t kind, std::string_view bytes);
-// Blocks until all of it is in the pipe; false when nobody reads it.
+// Blocks until the whole message is in the pipe. Returns false if the pipe has no reader.
 bool send_message(int fd, std::uint32_t kind, std::string_view bytes);
 
 class MessagePipe {
  public:
-  // Takes messages of the kinds 1 .. `kinds` with at most `most_bytes`. `pipe` does not block.
+  // Accepts messages of the kinds 1 .. `kinds` with at most `most_bytes`. `pipe` must not block.
   MessagePipe(sys::Fd pipe, std::uint32_t kinds, std::uint32_t most_bytes)
       : pipe_(std::move(pipe)), kinds_(kinds), most_bytes_(most_bytes) {}
 
   [[nodiscard]] const sys::Fd& pipe() const { return pipe_; }
-  // Gives the descriptor away: whoever has it sees the worker's end.
+  // Releases the descriptor. Its new owner can see on it when the worker ends.
   [[nodiscard]] sys::Fd release() { return std::move(pipe_); }
-  // Hands each message that has arrived and is complete to `take`, which returns false when nothing
-  // may follow it; of one call a few megabytes at most. False: a damaged one came.
+  // Passes each complete message that has arrived to `take`, a few megabytes per call at most.
+  // `take` returns false if no message may follow. Returns false if a damaged message came.
   bool read(const std::function<bool(std::uint32_t kind, std::string_view bytes)>& take);
-  // Nothing more will come: the worker closed its end, gave its last message, or a damaged one.
+  // Returns true if no more messages will come: the worker closed its end, or sent its last or a
+  // damaged message.
   [[nodiscard]] bool at_end() const { return at_end_; }
 
  private:
@@ -50,11 +51,12 @@ class MessagePipe {
 
 struct Messenger {
   pid_t pid = -1;
-  sys::Fd pipe;  // the end to read
+  sys::Fd pipe;  // read end
 };
 
-// proc::fork_worker with a pipe, whose other end `body` gets to send messages with; it keeps the
-// descriptors of `keep` too. `what` is the beginning of an error: "starting the resolver".
+// Forks a worker (proc::fork_worker) with a pipe, whose write end `body` gets for its messages. The
+// worker also keeps the descriptors in `keep`. `what` is the first part of an error: "starting the
+// resolver".
 envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
                                          const std::function<int(int fd)>& body,
                                          std::span<const int> keep = {});

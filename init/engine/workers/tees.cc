@@ -25,22 +25,23 @@ namespace {
 constexpr std::uint32_t kKinds = 8;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
-// One that dies within this time of its start dies of what it does, or somebody is after it.
+// A tee that dies within this time of its start dies of its work, or another process kills it.
 constexpr std::int64_t kSoonMs = 1000;
-constexpr int kDeathsAtOnce = 3;  // after which the next one comes later,
-constexpr int kDeathsInFull = 5;  // and does no more than what is needed
+constexpr int kDeathsAtOnce = 3;  // after these deaths the next tee starts later
+constexpr int kDeathsInFull = 5;  // after these deaths it only copies
 constexpr std::int64_t kPauseMs = 1000;
 
 bool is_echoed(const envgen::Process& process) {
   return process.tee ? process.echo : process.log.empty();
 }
 
-// None for one that writes by itself.
+// Returns the streams of a process; none if it writes without the tee.
 envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
   const bool echo = is_echoed(process);
   const std::array<bool, 2> terminals{echo && ::isatty(STDOUT_FILENO) == 1,
                                       echo && ::isatty(STDERR_FILENO) == 1};
-  // The keys and the shell's job control are a terminal's, and a person sees what is said there.
+  // A terminal's keys and the shell's job control need the terminal, and a person sees the messages
+  // there.
   if ((terminals[0] || terminals[1]) && !process.tee) return {};
   // One stream keeps the order in which a process wrote to both.
   const bool one = !echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
@@ -106,7 +107,7 @@ void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, Make
   if (std::exchange(begun_, true)) return;
   unused_ = true;
   saved_ = saved;
-  saved_.mask = ~std::uint64_t{0};  // no signal is for it: it is told by its pipe
+  saved_.mask = ~std::uint64_t{0};  // blocks all signals: the tee gets its orders through its pipe
   make_scan_ = std::move(make_scan);
   ended_ = false;
   deaths_ = 0;
@@ -137,7 +138,7 @@ envgen::Status Tees::start() {
   };
   auto status = fork("starting the log tee", saved_, body, keep);
   if (status) started_ms_ = sys::monotonic_ms();
-  if (status && told_) tell(*told_);  // the one before may have heard it
+  if (status && told_) tell(*told_);  // the previous tee may have read it
   return status;
 }
 
@@ -164,7 +165,7 @@ void Tees::started(std::size_t process) {
   for (logtee::Source& source : streams_[process].sources) source.write_end.reset();
 }
 
-// It fits: a few words in all, into a pipe.
+// Does not block: the few bytes always fit into the pipe.
 void Tees::tell(logtee::Told what) {
   told_ = what;
   std::ignore = ::write(life_.get(), &what, sizeof(what));
@@ -175,7 +176,8 @@ void Tees::hurry() {
   if (shared_ && !told_) tell(logtee::Told::kStop);
 }
 
-// The pipe first: bytes that have left it and are not in the memory yet leave that torn.
+// The order matters: bytes that have left the pipe and are not in the memory yet make is_whole()
+// false.
 bool Tees::has_read_all() const {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const auto& sources = streams_[i].sources;
@@ -230,7 +232,7 @@ void Tees::on_exit(const proc::Death& death) {
   const std::string how = death.signaled
                               ? "was killed by " + std::string(proc::signal_name(death.value))
                               : "exited with code " + std::to_string(death.value);
-  // Once for a row of them.
+  // A series of deaths is logged only at its start.
   if (deaths_ <= kDeathsAtOnce) {
     sys::log::warning("the log tee " + how + "; another one goes on with the same streams");
     return try_start(now_ms);
@@ -284,14 +286,14 @@ void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
     hurry();
     life_.reset();
   };
-  // Those of the incarnations before first: the last of them ends behind the others.
+  // The earlier incarnations come first; the last of their tees ends after the others.
   bool all = true;
   if (before_.valid()) {
     for (const Retired& one : retired_) ::kill(one.pid, SIGCONT);
     await_pipe(before_.get());
     all = await_closed(before_.get(), deadline_ms);
   }
-  // One that is killed at this has followers, too.
+  // A tee that is killed here is started again, too.
   for (int i = 0; i < kDeathsAtOnce && shared_ && !ended_; ++i) {
     if (pid_ == 0) try_start(sys::monotonic_ms());
     if (pid_ == 0) break;
@@ -306,7 +308,7 @@ void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
   }
 }
 
-// Where a poll is refused `wait` may take a pipe for closed that is not.
+// If its poll was refused, `wait` may report an open pipe as closed. A second poll checks that.
 bool Tees::await_silence(int pipe, const Wait& wait) {
   while (true) {
     pollfd end{pipe, 0, 0};
@@ -321,7 +323,7 @@ bool Tees::await_closed(int pipe, std::int64_t deadline_ms) {
   return ::poll(&end, 1, static_cast<int>(std::max<std::int64_t>(left_ms, 0))) == 1;
 }
 
-// Its pipe is closed a moment before it can be reaped.
+// The pipe is closed a moment before the tee can be reaped.
 bool Tees::await_end(std::int64_t deadline_ms) {
   if (!await_closed(messages_->pipe().get(), deadline_ms)) return false;
   siginfo_t info{};

@@ -1,9 +1,11 @@
 #pragma once
-// The tee beside a job's processes (init/tee): PID 1 makes the streams, holds their reading ends
-// without ever reading them, and starts the tee again when it dies, so that its death costs no
-// process anything. A tee for each incarnation; the one before ends by itself. All main processes
-// write through it, whatever the plan says of their output, so that its end is known when they
-// fail; but one that has our terminal keeps that, where the plan does not want it otherwise.
+// The tee beside a job's processes (init/tee). PID 1 makes the streams and holds their read ends
+// without reading them. PID 1 starts the tee again if it dies, so that its death costs no process
+// any output. Each incarnation has its own tee; the previous tee ends on its own.
+//
+// All main processes write through the tee, whatever the plan says about their output, so that
+// their last lines are known when they fail. The exception is a process with trainit's terminal,
+// unless the plan wants a tee for it.
 
 #include <poll.h>
 #include <sys/types.h>
@@ -25,60 +27,60 @@ namespace engine {
 
 class Tees : public ChildWorker {
  public:
-  // Called in the tee: what is to be told of the output of the plan's processes, by messages into
-  // the descriptor; not `in_full`: nothing is to be told, as the tee dies too often. May be empty,
-  // or return nothing.
+  // Called in the tee. Returns the scan of the processes' output, which reports by messages into
+  // the descriptor. `in_full` false: the scan must report nothing, because the tee dies too often.
+  // May be empty, or return an empty scan.
   using MakeScan = std::function<logtee::Scan(int message_fd, bool in_full)>;
 
-  // `wanted`: processes still run. A tee that died then, or before the first one, is started again,
-  // the sooner the rarer it dies.
+  // `wanted` returns true while processes run. A tee that dies then, or before its first process,
+  // is started again: at once, or after a pause if it dies often.
   explicit Tees(std::function<bool()> wanted);
 
-  // Before the first main process of an incarnation; again before each of them, which does nothing
-  // more. Where no tee can be had: a warning, and the processes write to their files, or as we do,
-  // by themselves.
+  // Starts the tee of an incarnation. Call it before each main process; only the first call has an
+  // effect. If there can be no tee, it logs a warning. The processes then write to their files, or
+  // to trainit's stdout and stderr, directly.
   void begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan);
-  // Lets the process of the plan with this index write to the tee, where it has one.
+  // Connects the process with this index in the plan to the tee, if it has streams.
   void give(std::size_t process, proc::SpawnSpec& spec) const;
-  // It has been started, or could not be.
+  // Call it when the process has been started or could not be started. Closes the write ends.
   void started(std::size_t process);
-  // Processes are to end: nobody who does not read is waited for much longer.
+  // Limits the wait for readers that read nothing, because processes are about to end.
   void hurry();
-  // Waits until the tee has read all that the processes have printed, and returns whether it has.
-  // Does not wait longer than the limit, nor while a reader of our stdout or stderr holds the tee
-  // up.
+  // Blocks until the tee has read everything that the processes have printed. Returns false after
+  // `limit_ms`, or while a reader of trainit's stdout or stderr blocks the tee.
   bool catch_up(std::int64_t limit_ms) const;
-  // The incarnation is over: the tee takes what is there and ends.
+  // Ends the incarnation: the tee reads the rest of the output and exits.
   void retire();
-  // Our terminal may have another size; true: the processes' have now too.
+  // Call it when trainit's terminal may have changed its size. Returns true if a terminal of the
+  // processes has changed with it.
   bool resize() const;
-  // Waits for the tee's end, or a signal; true: somebody asks for the end of all.
+  // Waits for the tee's exit or a signal; returns true if trainit must end now.
   using Wait = std::function<bool(pollfd& end)>;
-  // At the end of all: waits until what was written is where it belongs, in the incarnations before
-  // too; once `wait` says so, or without one, no longer than this.
+  // Waits until all output is written, that of earlier incarnations too. Without `wait`, or once it
+  // returns true, this takes at most `limit_ms`. Call it before trainit exits.
   void finish(std::int64_t limit_ms, const Wait& wait = {});
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override { return start_at_ms_; }
   void tend(std::int64_t now_ms) override;
   void reaped(const proc::Death& death) override;
 
-  // Tees that live, which are no adopted processes.
+  // Returns the tees that are alive; they are not adopted processes.
   [[nodiscard]] std::vector<pid_t> pids() const;
-  // They are the only children that we have, with these others; false where no /proc tells.
+  // Returns true if the tees and the processes `beside` are the only children; false without /proc.
   [[nodiscard]] bool are_all_children(const std::vector<pid_t>& beside) const;
-  // What was seen of the plan's processes, by their index; nullptr where there is no tee. Shared
-  // with each worker that is forked while the incarnation runs.
+  // Returns what was seen of the plan's processes, by their index; nullptr without a tee. Workers
+  // that are forked during the incarnation share this memory.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
-  // What was lost of the job's output so far; nullptr where nothing is known of it.
+  // Returns the count of the job's lost output; nullptr if unknown.
   [[nodiscard]] const logtee::Lost* lost() const { return lost_.get(); }
-  // Of all its processes, in this incarnation.
+  // Returns the bytes of all processes in this incarnation.
   [[nodiscard]] std::uint64_t bytes_seen() const;
 
  private:
   void on_exit(const proc::Death& death) override;
 
   struct Streams {
-    std::vector<logtee::Source> sources;  // by logtee::Stream
+    std::vector<logtee::Source> sources;  // indexed by logtee::Stream
     bool echo = false;
   };
 
@@ -87,10 +89,10 @@ class Tees : public ChildWorker {
   void try_start(std::int64_t now_ms);
   void tell(logtee::Told what);
   [[nodiscard]] bool has_read_all() const;
-  // Until a tee's pipe is closed; false: `wait` says that it is enough.
+  // Waits until a tee's pipe is closed. Returns false if `wait` ends the wait.
   static bool await_silence(int pipe, const Wait& wait);
   static bool await_closed(int pipe, std::int64_t deadline_ms);
-  // Until the tee has ended, and reaps it; false: not by then.
+  // Waits until the tee has ended, and reaps it. Returns false at the deadline.
   bool await_end(std::int64_t deadline_ms);
 
   std::function<bool()> wanted_;
@@ -98,22 +100,22 @@ class Tees : public ChildWorker {
   MakeScan make_scan_;
   logtee::Work work_;
   std::shared_ptr<logtee::Lost> lost_;
-  std::optional<logtee::Shared> shared_;  // with a value: there is a tee, or is to be one
+  std::optional<logtee::Shared> shared_;  // has a value while a tee runs or is to run
   std::vector<Streams> streams_;
-  sys::Fd life_;      // our end: closed when the tee is to end
-  sys::Fd its_life_;  // the tee's
+  sys::Fd life_;      // trainit's end: closed to end the tee
+  sys::Fd its_life_;  // the tee's end
   std::optional<logtee::Told> told_;
-  sys::Fd before_;  // closed by the tee before when it has ended
+  sys::Fd before_;  // closed by the previous tee when it exits
   bool begun_ = false;
   bool unused_ = false;  // no process of this incarnation writes to it yet
-  bool ended_ = false;   // by itself
+  bool ended_ = false;   // exited with code 0
   struct Retired {
     pid_t pid;
     sys::Fd life;
   };
   std::vector<Retired> retired_;
   std::int64_t started_ms_ = 0;
-  int deaths_ = 0;  // soon after their start, in succession
+  int deaths_ = 0;  // consecutive deaths soon after a start
   std::optional<std::int64_t> start_at_ms_;
 };
 

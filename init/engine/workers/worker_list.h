@@ -1,6 +1,6 @@
 #pragma once
-// The workers beside a job: what the loop waits for, wakes, tends and reaps, in the order in which
-// they were added. None ever leaves; one that has nothing to do costs a turn a look.
+// The workers beside a job, in the order in which they were added. The loop polls, wakes, tends and
+// reaps them. Workers are never removed; an idle one costs one check per turn.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace engine {
 
 class WorkerList {
  public:
-  // Not from what a worker does in the calls below.
+  // Adds a worker. Must not be called by a worker during the calls below.
   template <class Worker, class... Args>
   Worker& add(Args&&... args) {
     auto worker = std::make_unique<Worker>(std::forward<Args>(args)...);
@@ -25,9 +25,9 @@ class WorkerList {
     return added;
   }
 
-  // The channels to wait for, with what read() is called with.
+  // Calls `wait_for` with each channel to poll, and the index that read() takes.
   void each_channel(const std::function<void(int fd, std::uint32_t index)>& wait_for) const;
-  // When tend() is due next, in milliseconds of the monotonic clock.
+  // Returns when tend() is due next, in milliseconds of the monotonic clock.
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
 
   void read(std::uint32_t index) { workers_[index]->read(); }
