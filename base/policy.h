@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/words.h"
 
 namespace envgen {
 
@@ -21,6 +22,9 @@ enum class SuccessPolicy : unsigned char {
   kServe,  // a server: to die of the stop signal is a success. If it exits earlier, its exit code
            // decides, as for kAll
 };
+inline constexpr Word<SuccessPolicy> kSuccessPolicies[] = {{"all", SuccessPolicy::kAll},
+                                                           {"first", SuccessPolicy::kFirst},
+                                                           {"serve", SuccessPolicy::kServe}};
 
 // The processes that receive a stop signal.
 enum class StopScope : unsigned char {
@@ -28,6 +32,8 @@ enum class StopScope : unsigned char {
   kGroup,  // the process groups of the main processes
   kTree,   // each process below trainit, once, whatever its session
 };
+inline constexpr Word<StopScope> kStopScopes[] = {
+    {"main", StopScope::kMain}, {"group", StopScope::kGroup}, {"tree", StopScope::kTree}};
 
 // A further signal to main tasks that still run after the stop signal. A step whose time is at the
 // KILL or later is left out. A step with SIGKILL is the KILL, at an earlier time.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/words.h"
 
 namespace envgen {
 
@@ -28,6 +29,8 @@ enum class Preflight : unsigned char {
   kWarn,     // findings of doctor become warnings
   kRequire,  // a failed check ends the job before it starts, with exit code 125
 };
+inline constexpr Word<Preflight> kPreflights[] = {
+    {"off", Preflight::kOff}, {"warn", Preflight::kWarn}, {"require", Preflight::kRequire}};
 
 struct Observation {
   // Size limit of a log file that the tee writes (Process::tee). At this size the tee begins a new

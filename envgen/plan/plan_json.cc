@@ -255,10 +255,6 @@ void add_hooks(ShownLines& lines, const Plan& plan) {
   }
 }
 
-std::string_view preflight_name(Preflight preflight) {
-  return preflight == Preflight::kRequire ? "require" : "warn";
-}
-
 void add_device_wait(ShownLines& lines, const Plan& plan) {
   if (!plan.device_wait) return;
   const auto& devices = plan.device_wait->devices;
@@ -374,7 +370,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   if (plan.free_master_port) out.key("free_master_port").boolean(true);
   if (plan.scheduler) out.key("scheduler_host").string(plan.scheduler->host);
   if (plan.observe.preflight != Preflight::kOff) {
-    out.key("preflight").string(preflight_name(plan.observe.preflight));
+    out.key("preflight").string(word_of(kPreflights, plan.observe.preflight));
   }
   write_waits(out, plan);
   v.add("warnings", plan.warnings, {.masked = true});

@@ -10,30 +10,6 @@
 namespace envgen {
 namespace {
 
-const char* success_name(SuccessPolicy success) {
-  switch (success) {
-    case SuccessPolicy::kAll:
-      return "all";
-    case SuccessPolicy::kFirst:
-      return "first";
-    case SuccessPolicy::kServe:
-      return "serve";
-  }
-  return "all";
-}
-
-const char* scope_name(StopScope scope) {
-  switch (scope) {
-    case StopScope::kMain:
-      return "main";
-    case StopScope::kGroup:
-      return "group";
-    case StopScope::kTree:
-      return "tree";
-  }
-  return "main";
-}
-
 const char* kind_name(SignalRule::Kind kind) {
   switch (kind) {
     case SignalRule::Kind::kSignal:
@@ -72,7 +48,7 @@ void write_stop(json::Writer& out, const Policy& policy) {
   if (policy.pre_stop_ms > 0) out.key("pre_stop_ms").integer(policy.pre_stop_ms);
   if (policy.post_stop_ms > 0) out.key("post_stop_ms").integer(policy.post_stop_ms);
   if (policy.stop_scope != StopScope::kMain) {
-    out.key("stop_scope").string(scope_name(policy.stop_scope));
+    out.key("stop_scope").string(word_of(kStopScopes, policy.stop_scope));
   }
   if (policy.escalation.empty()) return;
   out.key("escalation").begin_array();
@@ -215,7 +191,7 @@ ShownLines restarts_text(const Policy& policy) {
 
 void write_policy(json::Writer& out, const Policy& policy) {
   out.key("policy").begin_object();
-  out.key("success").string(success_name(policy.success));
+  out.key("success").string(word_of(kSuccessPolicies, policy.success));
   out.key("grace_ms").integer(policy.grace_ms);
   out.key("hold_ms").integer(policy.hold_ms);
   write_stop(out, policy);

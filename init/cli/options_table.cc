@@ -311,7 +311,7 @@ constexpr Option kStop[] = {
     common(row<kDuration, &Request::grace_ms>(
         "grace", "DURATION", "time that a job has from a stop request to its end, to save",
         "8s; 25s in Kubernetes")),
-    word_row<kStopScopes, &Policy::stop_scope>(
+    word_row<envgen::kStopScopes, &Policy::stop_scope>(
         "stop-scope", "WHOM",
         "who gets a stop signal: the ranks (main), their process groups, all below them (tree)",
         "main"),
@@ -504,7 +504,7 @@ constexpr Option kDatasets[] = {
 };
 
 constexpr Option kChecksBefore[] = {
-    word_row<kPreflights, &Observation::preflight>(
+    word_row<envgen::kPreflights, &Observation::preflight>(
         "preflight", "WHAT",
         "doctor's checks before the job: require ends it with exit code 125 where one fails",
         "off"),

@@ -5,6 +5,7 @@
 // value's grammar. main() accepts or refuses any other value.
 // tests/init/early/early_options_test.cc compares the two.
 
+#include "base/policy.h"
 #include "init/early/environment_prefixes.h"
 
 namespace early {
@@ -16,7 +17,16 @@ enum class Option : unsigned char {
 };
 
 // Tables without pointers, because this code runs before relocation.
-inline constexpr char kStopScopes[][8] = {"main", "group", "tree"};
+template <const auto& kWords>
+struct InlineWords {
+  char words[sizeof kWords / sizeof kWords[0]][8] = {};
+  constexpr InlineWords() {
+    for (unsigned i = 0; i < sizeof kWords / sizeof kWords[0]; ++i) {
+      for (unsigned at = 0; at < kWords[i].word.size(); ++at) words[i][at] = kWords[i].word[at];
+    }
+  }
+};
+inline constexpr InlineWords<envgen::kStopScopes> kStopScopes;
 inline constexpr char kSecondTerms[][8] = {"kill", "ignore"};
 inline constexpr char kLogFormats[][8] = {"human", "json"};
 inline constexpr char kLogLevels[][8] = {"info", "warning", "error"};
@@ -151,7 +161,7 @@ constexpr Option option_of(const char* entry) {
     return taken(*value == '\0' || is_duration(Value(value)), Option::kTaken);
   }
   if (const char* value = value_of("STOP_SCOPE")) {
-    return taken(is_one_of(Value(value), kStopScopes), Option::kTaken);
+    return taken(is_one_of(Value(value), kStopScopes.words), Option::kTaken);
   }
   if (const char* value = value_of("SECOND_TERM")) {
     return taken(is_one_of(Value(value), kSecondTerms), Option::kTaken);

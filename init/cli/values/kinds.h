@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/words.h"
 #include "init/cli/values/values.h"
 
 namespace cli {
@@ -111,12 +112,7 @@ inline constexpr Kind<copy::Owner> kOwner = {"two numbers, UID:GID", parse_owner
 inline constexpr Kind<envgen::HostfileDialect> kDialect = {
     "", parse_dialect, nullptr, [] { return list_of(envgen::kHostfileDialects); }};
 
-// A word of a short list, with its meaning.
-template <class T>
-struct Word {
-  std::string_view word;
-  T meaning;
-};
+using envgen::Word;
 // The words without their meanings.
 template <const auto& kWords>
 inline constexpr auto kListed = [] {

@@ -36,18 +36,12 @@ inline constexpr Word<envgen::Output> kOutputs[] = {{"first", envgen::Output::kF
                                                     {"tee", envgen::Output::kTee}};
 inline constexpr Word<envgen::Bind> kBinds[] = {
     {"numa", envgen::Bind::kNuma}, {"core", envgen::Bind::kCore}, {"none", envgen::Bind::kNone}};
-inline constexpr Word<envgen::StopScope> kStopScopes[] = {{"main", envgen::StopScope::kMain},
-                                                          {"group", envgen::StopScope::kGroup},
-                                                          {"tree", envgen::StopScope::kTree}};
 inline constexpr Word<bool> kSecondTerm[] = {{"kill", true}, {"ignore", false}};
 inline constexpr Word<bool> kPerfPolicy[] = {{"alert", false}, {"reschedule", true}};
 inline constexpr Word<bool> kStallOn[] = {{"both", false}, {"output", true}};
 inline constexpr Word<bool> kStallAction[] = {{"report", false}, {"end", true}};
 inline constexpr Word<envgen::OnDataFailure> kOnDataFailure[] = {
     {"source", envgen::OnDataFailure::kSource}, {"fail", envgen::OnDataFailure::kFail}};
-inline constexpr Word<envgen::Preflight> kPreflights[] = {{"off", envgen::Preflight::kOff},
-                                                          {"warn", envgen::Preflight::kWarn},
-                                                          {"require", envgen::Preflight::kRequire}};
 inline constexpr Word<sys::log::Level> kLevels[] = {{"debug", sys::log::Level::kDebug},
                                                     {"info", sys::log::Level::kInfo},
                                                     {"warning", sys::log::Level::kWarning},
