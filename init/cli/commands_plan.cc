@@ -120,13 +120,39 @@ std::string start_warning(const envgen::Plan& plan, const envgen::Process& proce
   if (script.empty() || sys::inspect(path, false).kind != envgen::PathState::Kind::kAbsent) {
     return "";
   }
-  return concat({process.name, " would fail: correct the path of its script; found no ", path});
+  return concat(
+      {process.name, " would fail: its script ", path, " does not exist; correct the path"});
+}
+
+// Returns a warning about options of trainit behind the script that the script's text does not
+// have. They do not reach trainit.
+std::string misplaced_warning(const envgen::Process& process) {
+  const std::string script = script_of(process);
+  const auto at = std::ranges::find(process.argv, script);
+  if (script.empty() || at == process.argv.end()) return "";
+  const auto file = sys::inspect(envgen::join_path(process.cwd, script), true);
+  if (file.kind != envgen::PathState::Kind::kFile) return "";
+  for (const std::string& argument : std::span(at + 1, process.argv.end())) {
+    if (!argument.starts_with("--")) continue;
+    const std::string name = argument.substr(2, argument.find('=') - 2);
+    std::string spelt = name;
+    std::ranges::replace(spelt, '-', '_');
+    const bool ours = std::ranges::any_of(option_table(), [&name](const Option& option) {
+      return option.name == name && (option.commands & kRun) != 0;
+    });
+    if (!ours || file.content.contains(name) || file.content.contains(spelt)) continue;
+    return concat({process.name, " gets --", name, ", which ", script,
+                   " does not name: options of trainit come before the command"});
+  }
+  return "";
 }
 
 int show(envgen::Plan plan, const Case& one) {
   // The ranks differ only in their numbers, so checking one is enough.
   if (!one.replayed && !plan.processes.empty()) {
     std::string warning = start_warning(plan, plan.processes[0], one.snapshot.env);
+    if (!warning.empty()) plan.warnings.push_back(std::move(warning));
+    warning = misplaced_warning(plan.processes[0]);
     if (!warning.empty()) plan.warnings.push_back(std::move(warning));
     auto status = engine::fill_scheduler(plan, one.snapshot, 0, [](const std::string&) {});
     if (!status) plan.warnings.push_back(to_line(status.error()));

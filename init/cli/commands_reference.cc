@@ -46,23 +46,6 @@ constexpr std::string_view kDescription =
     "at\n"
     "most 366d; a SIZE one with k, m, g or t, of bytes without one.\n";
 
-struct Meaning {
-  std::string_view of;
-  std::string_view is;
-};
-
-constexpr auto kExitCodes = std::to_array(
-    {Meaning{"0", "every rank, or the command, ended with 0"},
-     Meaning{"69", "what the job waits for was not there in time: it may be, the next time"},
-     Meaning{"70", "a rank hangs (--stall-action end)"},
-     Meaning{"75", "start it again, elsewhere: it saved a checkpoint, or this node is not fit"},
-     Meaning{"76", "the cause is on another node of the job"},
-     Meaning{"124", "the job's time is over (--max-duration)"},
-     Meaning{"125", "trainit's own failure, or bad input: the same container will fail again"},
-     Meaning{"126, 127", "the command is not executable, or was not found"},
-     Meaning{"128+n", "died of signal n; 143 and 130: stopped"},
-     Meaning{"others", "of the first rank that failed, or of the command; never 200 to 219"}});
-
 constexpr auto kFiles = std::to_array(
     {Meaning{"/etc/trainit/hooks/<event>.d", "the hooks of an image, see run-parts(8)"},
      Meaning{"/etc/trainit/failures.d/*.json", "what an image's own failures look like"},
@@ -142,7 +125,7 @@ std::string man_page() {
   page += concat({".SH DESCRIPTION\n", kDescription});
   add_commands(page);
   add_options(page);
-  add_items(page, "EXIT STATUS", kExitCodes);
+  add_items(page, "EXIT STATUS", exit_codes());
   add_items(page, "FILES", kFiles);
   add_items(page, "ENVIRONMENT", kVariables);
   return concat({page, ".SH SEE ALSO\ntini(1), dumb\\-init(1), docker\\-run(1)\n"});

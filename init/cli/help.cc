@@ -1,7 +1,12 @@
 #include "init/cli/help.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
 
+#include "base/exit_codes.h"
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "init/cli/options.h"
 
@@ -23,6 +28,18 @@ constexpr Words kFamilies[] = {
     {"ranktable", "rank tables of Ascend: check, convert or generate one"},
     {"hostfile", "hostfiles of MPI and its like: check or convert one"},
     {"cache", "the node's cache of datasets: list it (ls), or clean it up (gc)"}};
+
+constexpr auto kExitCodeClasses = std::to_array(
+    {Meaning{"0", "every rank, or the command, ended with 0"},
+     Meaning{"69", "what the job waits for was not there in time: it may be, the next time"},
+     Meaning{"70", "a rank hangs (--stall-action end)"},
+     Meaning{"75", "start it again, elsewhere: it saved a checkpoint, or this node is not fit"},
+     Meaning{"76", "the cause is on another node of the job"},
+     Meaning{"124", "the job's time is over (--max-duration)"},
+     Meaning{"125", "trainit's own failure, or bad input: the same container will fail again"},
+     Meaning{"126, 127", "the command is not executable, or was not found"},
+     Meaning{"128+n", "died of signal n; 143 and 130: stopped"},
+     Meaning{"others", "of the first rank that failed, or of the command; never 200 to 219"}});
 
 // Breaks text at blanks and indents each line by `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent) {
@@ -137,7 +154,9 @@ std::string contents() {
   for (const std::string_view word : command_words()) {
     text += row_of(word, help_of_word(word), kColumn);
   }
-  return text + "One option: trainit help OPTION\nEverything: trainit help all\n";
+  return text +
+         "One option: trainit help OPTION\nAn exit code: trainit help 75\n"
+         "A word of any text: trainit help gpu\nEverything: trainit help all\n";
 }
 
 }  // namespace
@@ -226,6 +245,58 @@ std::string all_help() {
   return text;
 }
 
+std::span<const Meaning> exit_codes() { return kExitCodeClasses; }
+
+std::string exit_code_help(std::string_view word) {
+  constexpr std::size_t kColumn = 12;
+  std::string all = "Exit codes:\n";
+  for (const Meaning& one : kExitCodeClasses) all += row_of(one.of, one.is, kColumn);
+  if (word == "exit codes" || word == "exit-code" || word == "exit code") return all;
+  int code = -1;
+  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), code);
+  if (parsed.ptr != word.data() + word.size() || code < 0 || code > exit_code::kMax) return "";
+  for (const Meaning& one : kExitCodeClasses) {
+    for (const std::string_view of : envgen::split(one.of, ',')) {
+      if (envgen::trimmed(of) == word) return row_of(word, one.is, kColumn);
+    }
+  }
+  const std::string signal =
+      code > exit_code::kSignalBase ? envgen::signal_name(code - exit_code::kSignalBase) : "";
+  if (!signal.empty())
+    return row_of(word, "died of " + signal + ", or exited with this code", kColumn);
+  return row_of(word, kExitCodeClasses.back().is, kColumn);
+}
+
+std::string search_help(std::string_view word) {
+  constexpr std::size_t kColumn = 27;
+  constexpr std::size_t kMinBytes = 3;
+  std::string wanted = envgen::lowercased(word);
+  if (wanted.size() > kMinBytes && wanted.ends_with('s')) wanted.pop_back();  // a plural
+  if (wanted.size() < kMinBytes || wanted.contains(' ')) return "";
+  const auto has = [&wanted](std::initializer_list<std::string_view> texts) {
+    return std::ranges::any_of(texts, [&wanted](std::string_view text) {
+      return envgen::lowercased(text).contains(wanted);
+    });
+  };
+  std::string text;
+  for (const Topic& topic : topics()) {
+    if (has({topic.name, topic.title})) {
+      text += row_of(concat({"help ", topic.name}), topic.title, kColumn);
+    }
+  }
+  for (const Command& command : command_table()) {
+    if (!command.help.empty() && has({command.name, command.help, command.about})) {
+      text += row_of(concat({"trainit ", command.name}), command.help, kColumn);
+    }
+  }
+  for (const Option& option : option_table()) {
+    if (has({option.name, option.help, option.accepts(), option.standard})) {
+      text += row_of(flag_of(option), option.help, kColumn);
+    }
+  }
+  return text.empty() ? "" : concat({"With \"", word, "\" in their texts:\n", text});
+}
+
 int help_command(Arguments words) {
   if (words.empty()) return print_as_is(contents());
   const std::string word = envgen::joined({words.begin(), words.end()}, " ");
@@ -233,6 +304,8 @@ int help_command(Arguments words) {
   const auto topic = std::ranges::find(topics(), word, &Topic::name);
   std::string text = topic != topics().end() ? topic_help(*topic) : command_help(word);
   if (text.empty()) text = option_help(word);
+  if (text.empty()) text = exit_code_help(word);
+  if (text.empty()) text = search_help(word);
   if (!text.empty()) return print_as_is(text);
   WordList known = command_words();
   known.emplace_back("all");

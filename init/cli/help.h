@@ -2,6 +2,7 @@
 // The texts of help, made from the same tables as the command line parser: the first screen, one
 // command, one group of options, everything.
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,21 @@ std::string option_help(std::string_view word);
 std::string topic_help(const Topic& topic);
 // Returns the text of `trainit help all`.
 std::string all_help();
-// Runs `trainit help [TOPIC | COMMAND | OPTION | all]`.
+// Returns the text of `trainit help 75` or `trainit help exit codes`; "" if `word` is neither.
+std::string exit_code_help(std::string_view word);
+// Returns the topics, commands and options whose texts have the word ("gpu"), or "". Two words are
+// none.
+std::string search_help(std::string_view word);
+// Runs `trainit help [TOPIC | COMMAND | OPTION | CODE | WORD | all]`.
 int help_command(Arguments words);
+
+// An entry of a list: its name and its meaning.
+struct Meaning {
+  std::string_view of;
+  std::string_view is;
+};
+// Returns the classes of exit codes.
+std::span<const Meaning> exit_codes();
 
 std::string version();
 

@@ -150,6 +150,30 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
   return apply_option(*option, options, arguments[at++], where);
 }
 
+// Returns a warning for each variable whose name would be an option's with the prefix spelt right:
+// TRANIT_SLOTS, trainit_slots.
+std::vector<std::string> misspelt_prefixes(const envgen::Environ& env) {
+  constexpr std::size_t kEdits = 1;  // TRAINER_ is two edits away, and another tool's
+  constexpr std::string_view kRight = "trainit";
+  std::vector<std::string> warnings;
+  for (const std::string_view entry : env.entries()) {
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const std::size_t end = name.find('_');
+    if (end == std::string_view::npos || name.starts_with(kVariablePrefix)) continue;
+    if (end + kEdits < kRight.size() || end > kRight.size() + kEdits) continue;
+    const std::string prefix = envgen::lowercased(name.substr(0, end));
+    if (envgen::edit_distance(prefix, kRight, kEdits) > kEdits) continue;
+    const std::string typed = envgen::lowercased(name.substr(end + 1));
+    for (const Option& option : option_table()) {
+      if (!has_variable(option)) continue;
+      const std::string variable = variable_name(option);
+      if (envgen::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
+      warnings.push_back(concat({"ignoring ", name, ": did you mean ", variable, "?"}));
+    }
+  }
+  return warnings;
+}
+
 }  // namespace
 
 std::string Option::accepts() const {
@@ -176,13 +200,13 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   constexpr std::string_view kCopied = "TRAINIT_DATASET_";
   constexpr std::size_t kEditEvery = 4;
   const envgen::Environ own = own_part(env);
-  if (own.entries().empty()) return {};
+  std::vector<std::string> warnings = misspelt_prefixes(env);
+  if (own.entries().empty()) return warnings;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
     if (has_variable(option)) names.push_back(variable_name(option));
   }
   const WordList known(names.begin(), names.end());
-  std::vector<std::string> warnings;
   for (const std::string_view entry : own.entries()) {
     const std::string_view name = entry.substr(0, entry.find('='));
     const bool is_option = std::ranges::find(known, name) != known.end();

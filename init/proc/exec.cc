@@ -1,5 +1,6 @@
 #include "init/proc/exec.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,9 +15,12 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/exit_codes.h"
+#include "base/nearest.h"
 #include "base/secrets/secrets.h"
+#include "base/text.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/shell_text.h"
 #include "init/sys/fd.h"
@@ -233,9 +237,27 @@ Reason blame_format(const std::string& path) {
           by_interpreter(path, "give it a #! line, or start it by its interpreter")};
 }
 
+// Returns the program of the search path that the user probably meant, or "".
+std::string nearest_program(std::string_view search_path, std::string_view name) {
+  constexpr std::size_t kMaxNames = 20'000;
+  constexpr std::size_t kMinBytes = 3;
+  constexpr std::size_t kEditEvery = 4;
+  if (name.size() < kMinBytes) return "";
+  std::vector<std::string> names;
+  for (const std::string_view path : envgen::split(search_path, ':')) {
+    const sys::Dir directory(path.empty() ? nullptr : ::opendir(std::string(path).c_str()));
+    while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+      if (names.size() < kMaxNames) names.emplace_back(entry->d_name);
+    }
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(
+      envgen::nearest_within(name, views, std::clamp<std::size_t>(name.size() / kEditEvery, 1, 2)));
+}
+
 // Returns the advice for a name that no directory of PATH has. The working directory may have such
 // a file.
-std::string advice_for_name(const std::string& name) {
+std::string advice_for_name(const std::string& name, const std::string& search_path = "") {
   if (name.find(' ') != std::string::npos) {
     if (envgen::conda_activation(name)) return "use " + envgen::advice_for_line(name);
     return "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" + name +
@@ -246,7 +268,9 @@ std::string advice_for_name(const std::string& name) {
   if (lies_here || name.ends_with(kPythonEnding)) {
     return by_interpreter(name, "give its path, " + here);
   }
-  return "install " + name + " in the image, or give its path";
+  const std::string install = "install " + name + " in the image, or give its path";
+  const std::string meant = nearest_program(search_path, name);
+  return meant.empty() ? install : "did you mean " + meant + "? If not, " + install;
 }
 
 std::string advice_for_path(const std::string& path) {
@@ -439,7 +463,7 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
             {what, "", missing + ", and behind " + closed,
              "open it (chmod o+x), or " + advice_for_name(name)}};
   }
-  return {exit_code::kNotFound, {what, "", missing, advice_for_name(name)}};
+  return {exit_code::kNotFound, {what, "", missing, advice_for_name(name, search_path_)}};
 }
 
 }  // namespace proc

@@ -22,6 +22,11 @@ class Mistakes : public rules::JobTest {
     JobTest::SetUp();
     std::filesystem::create_directory(path("bin"));
     std::filesystem::create_symlink(rules::trainit(), path("bin/trainit"));
+    // Other programs of the machine could be what a misspelt name meant.
+    for (const char* name :
+         {"cat", "env", "false", "grep", "head", "python3", "sh", "sleep", "true"}) {
+      std::filesystem::create_symlink("/usr/bin/" + std::string(name), path("bin/") + name);
+    }
     write("train.py", "import os\n");
     write("noshebang.py", "import os\n");
     std::filesystem::permissions(path("noshebang.py"), std::filesystem::perms(0755));
@@ -33,8 +38,7 @@ class Mistakes : public rules::JobTest {
   [[nodiscard]] std::string answer(const std::string& line) const {
     const Result result =
         rules::run({.args = {"sh", "-c", "cd " + path("") + " && exec 2>&1; " + line},
-                    .env = {"PATH=" + path("bin") + ":/usr/bin:/bin",
-                            "TRAINIT_RUN_DIR=" + path("run"), "HOME=/root"},
+                    .env = {"PATH=" + path("bin"), "TRAINIT_RUN_DIR=" + path("run"), "HOME=/root"},
                     .pid1 = false,
                     .program = "/bin/sh"});
     std::string text = result.out + result.err;

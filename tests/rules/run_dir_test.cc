@@ -212,6 +212,15 @@ TEST_F(RunDir, CommandsHaveHelp) {
   EXPECT_EQ(tool({"help", "--grace"}).out, grace);
   EXPECT_EQ(tool({"help", "TRAINIT_GRACE"}).out, grace);
   EXPECT_THAT(tool({"help", "--to"}).out, StartsWith("hostfile convert:\n  --to DIALECT"));
+  EXPECT_THAT(tool({"help", "75"}).out, StartsWith("  75 "));
+  EXPECT_THAT(tool({"help", "127"}).out, HasSubstr("was not found"));
+  EXPECT_THAT(tool({"help", "139"}).out, HasSubstr("SIGSEGV"));
+  EXPECT_THAT(tool({"help", "7"}).out, HasSubstr("first rank that failed"));
+  EXPECT_THAT(tool({"help", "exit", "codes"}).out, HasSubstr("128+n"));
+  for (const char* word : {"torchrun", "gpu", "platforms", "signals"}) {
+    EXPECT_THAT(tool({"help", word}).out, HasSubstr("  --")) << word;
+  }
+  EXPECT_EQ(tool({"help", "xyzzy"}).code, 125);
   const Result alone = tool({});
   EXPECT_EQ(alone.out, tool({"--help"}).out);
   EXPECT_EQ(alone.code, 125) << "a container without a command has not done its job";

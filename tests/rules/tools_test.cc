@@ -111,10 +111,11 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
     Words command;
     const char* warning;
   } cases[] = {
-      {{"no-such-program"}, "main would not start: install no-such-program in the image"},
-      {{path("missing")}, "main would not start: correct the path"},
-      {{"sh", path("gone.sh")}, "main would fail: correct the path of its script; found no "},
-      {{path("there.sh")}, "main would not start: chmod +x it"},
+      {{"no-such-program"},
+       "main would not start: no-such-program: found no such program in PATH="},
+      {{path("missing")}, "; correct the path"},
+      {{"sh", path("gone.sh")}, " does not exist; correct the path"},
+      {{path("there.sh")}, "; chmod +x it"},
       {{"sh", path("there.sh")}, nullptr},
       {{"sh", "-c", "exit 3"}, nullptr},
       {{rules::payload(), "report"}, nullptr},
@@ -128,6 +129,11 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
       EXPECT_THAT(plan.out, Not(HasSubstr("main would")));
     }
   }
+  write("train.py", "import argparse  # --output-dir\n");
+  EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--fan-out", "--slots", "2"}).out,
+              HasSubstr("main gets --fan-out, which " + path("train.py") + " does not name"));
+  EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--output", "x"}).out,
+              Not(HasSubstr("main gets")));
   const std::string snapshot = write("s.json", tool({"snapshot", "--", "no-such-program"}).out);
   EXPECT_THAT(tool({"plan", "--snapshot", snapshot}).out, Not(HasSubstr("main would")))
       << "of another machine";

@@ -122,11 +122,12 @@ bool says_exit_code(const Job& job, int exit_code) {
 }
 
 std::string start_text(const proc::StartFailure& failure) {
-  const envgen::Error& error = failure.error;
-  if (error.fix.empty()) return envgen::to_line(error);
-  const char* end = error.fix.ends_with('?') ? " " : "; ";
-  const bool said = error.what.ends_with(error.where);
-  return error.fix + end + envgen::to_line({error.what, said ? "" : error.where, error.found, ""});
+  constexpr std::string_view kStarting = "starting ";
+  envgen::Error error = failure.error;
+  // The caller has named the start, and `what` the program.
+  if (error.what.starts_with(kStarting)) error.what.erase(0, kStarting.size());
+  if (error.what.ends_with(error.where)) error.where.clear();
+  return envgen::to_line(error);
 }
 
 std::string starting_text(const envgen::Plan& plan) {

@@ -23,8 +23,7 @@ bool is_plain(const envgen::Plan& plan);
 // Returns whether the container's exit code is new information after the message about the failure.
 bool says_exit_code(const Job& job, int exit_code);
 
-// Returns why a program did not start. The advice comes first, as the rest may be as long as a
-// PATH.
+// Returns why a program did not start, without the word "starting".
 std::string start_text(const proc::StartFailure& failure);
 
 // Returns for example "vk/mpi: node 0 of 2, starting mpirun, services: sshd".

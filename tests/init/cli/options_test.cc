@@ -607,6 +607,15 @@ TEST(Options, VariablesThatAreNearlyAnOptionsAreTold) {
               ElementsAre(HasSubstr("TRAINIT_MAX_RESTARTS?"), HasSubstr("TRAINIT_HOSTS?")));
 }
 
+TEST(Options, PrefixesThatAreNearlyOursAreWarnedOf) {
+  EXPECT_THAT(warnings_of({"TRANIT_SLOTS=2", "trainit_max_restarts=3", "TRIANIT_GRACE=1s"}),
+              ElementsAre("ignoring TRANIT_SLOTS: did you mean TRAINIT_SLOTS?",
+                          "ignoring trainit_max_restarts: did you mean TRAINIT_MAX_RESTARTS?",
+                          "ignoring TRIANIT_GRACE: did you mean TRAINIT_GRACE?"));
+  EXPECT_THAT(warnings_of({"TRAINER_SLOTS=2", "TRAINING_SLOTS=2", "TRANIT_OTHER=1", "TRANIT=1"}),
+              ElementsAre());
+}
+
 TEST(Options, OfAServicesLinkIsNone) {
   const Environ env({"TRAINIT_MASTER_PORT=tcp://10.3.2.1:2222",
                      "TRAINIT_MASTER_SERVICE_HOST=10.3.2.1", "TRAINIT_SSH_PORT=tcp://10.3.2.2:22",

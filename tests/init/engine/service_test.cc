@@ -124,10 +124,10 @@ TEST_P(Planned, AServiceThatEndsIsAWarningAndTheJobGoesOn) {
     SKIP_WHERE_NO_NAMESPACE();
     EXPECT_EQ(outcome.code, 4) << outcome.err;
     EXPECT_THAT(outcome.err,
-                AllOf(HasSubstr(missing ? "warning: service sshd could not start: correct the "
-                                          "path; starting " +
-                                              path("missing")
+                AllOf(HasSubstr(missing ? "warning: service sshd could not start: " +
+                                              path("missing") + ": found "
                                         : "warning: service sshd exited with code 3"),
+                      HasSubstr(missing ? "; correct the path" : ""),
                       HasSubstr("goes on without it; its output: " + path("sshd.log"))));
   }
 }

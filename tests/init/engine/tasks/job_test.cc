@@ -174,8 +174,8 @@ TEST_F(Failure, ToStartSaysWhyAndNoTime) {
   start();
   job_.records[2].failure = {127, {"starting python", "PATH=/bin", "no such program there", "fix"}};
   end({{2, {ExitStatus::How::kNotStarted, 127}}});
-  EXPECT_THAT(text(), HasSubstr("rank-9 (node 1 worker-b, device 1) could not start: fix; starting "
-                                "python: PATH=/bin: found no such program there"));
+  EXPECT_THAT(text(), HasSubstr("rank-9 (node 1 worker-b, device 1) could not start: python: "
+                                "PATH=/bin: found no such program there; fix"));
   EXPECT_THAT(text(), Not(HasSubstr("after")));
 }
 
