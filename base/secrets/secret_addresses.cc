@@ -24,8 +24,9 @@ std::size_t token_in_path(std::string_view path) {
   return end == std::string_view::npos ? path.size() : end;
 }
 
-// Returns the end of the part of an address before its path. A password can contain the characters
-// that end this part: no port begins with a letter.
+// Returns the end of the part of an address before its path. If the text after the first ':' is not
+// all digits, it is a password, which can contain the characters that end this part. The part then
+// ends after the '@'.
 std::size_t authority_end(std::string_view text, std::size_t start) {
   const std::size_t end = std::min(text.find_first_of("/ \t\n\"'?#", start), text.size());
   const std::string_view authority = text.substr(start, end - start);

@@ -51,7 +51,7 @@ constexpr PackedTable<kRows, &Launcher::program, &Launcher::module, &Launcher::a
                       &Launcher::framework>
     kLaunchers;
 
-// Returns whether the module is a library, whose other modules are programs of their own.
+// Returns whether only the module itself is a launcher, and its submodules are other programs.
 bool is_library(std::string_view module) { return module == "deepspeed" || module == "xtuner"; }
 
 }  // namespace

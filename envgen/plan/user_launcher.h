@@ -15,7 +15,7 @@ namespace envgen {
 // The variables from which a launcher reads the number of nodes and this node's number, besides its
 // own flags.
 enum class LauncherReads : unsigned char {
-  kOther,          // no variables that several launchers share
+  kOther,          // only variables of its own, or none
   kPet,            // PET_NNODES and similar ones, as torchrun reads them
   kNodeVariables,  // NNODES, NODE_RANK, NPROC_PER_NODE, MASTER_ADDR: it starts a torchrun with them
 };

@@ -12,10 +12,10 @@ namespace envgen {
 
 // Returns the digest of a plan that resolve() made. Returns 0 for a plan that does no harm if it
 // runs twice: one without processes, with a single rank, or of the framework "single".
-// Nodes with a link have an address and a port that two jobs cannot share. Without a link the
-// caller's environment is included: jobs that differ in a variable, a directory or an argument are
-// two jobs. `run_dir` and the paths below it belong to an instance, not to the job, and are left
-// out.
+// Jobs that differ in a directory or an argument are two jobs. Nodes with a link have an address
+// and a port that two jobs cannot share. Without a link the caller's environment is included,
+// except for the variables of a session: jobs that differ in a variable are two jobs. `run_dir` and
+// the paths below it belong to an instance, not to the job, and are left out.
 std::uint64_t claim_of(const Plan& plan, const Environ& env, std::string_view run_dir);
 
 }  // namespace envgen

@@ -142,7 +142,7 @@ std::string misplaced_warning(const envgen::Process& process) {
     });
     if (!ours || file.content.contains(name) || file.content.contains(spelt)) continue;
     return concat({process.name, " gets --", name, ", which ", script,
-                   " does not name: options of trainit come before the command"});
+                   " does not name; if trainit is meant, put it before the command"});
   }
   return "";
 }

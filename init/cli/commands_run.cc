@@ -53,57 +53,65 @@ std::optional<proc::Received> die_with_parent(int signal, pid_t first_parent) {
   return proc::Received{.signal = signal};
 }
 
-// Returns a hint for an option of a job behind "--", as in `docker run IMAGE --fan-out` if the
-// image has ENTRYPOINT ["trainit", "--"].
-std::string option_hint(const std::string& word) {
-  const std::string_view typed = std::string_view(word).substr(word.find_first_not_of('-'));
+// Returns a hint for a command that begins with a dash. The image's entrypoint can be
+// ["trainit", "--"], so that options of trainit are taken for the command.
+std::string dash_hint(const std::vector<std::string>& command) {
+  const std::string& word = command[0];
+  const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  const std::string_view typed = std::string_view(word).substr(dashes);
   const std::string_view name = typed.substr(0, typed.find('='));
-  if (name == "help" || name == "h")
-    return "for trainit's help: docker run --entrypoint trainit IMAGE help";
+  if (word == "--") return "leave out the second --";
+  if (name == "help" || name == "h") return "for help: docker run --entrypoint trainit IMAGE help";
+  WordList names;
   for (const Option& option : option_table()) {
-    if (option.name != name || !has_variable(option)) continue;
-    const bool has_value = name.size() < typed.size();
-    const std::string value = has_value              ? std::string(typed.substr(name.size() + 1))
-                              : option.value.empty() ? "1"
-                                                     : std::string(option.value);
-    return concat(
-        {word, " is an option of trainit: behind `--`, as in this image, options are variables: ",
-         variable_name(option), "=", value});
+    if (!has_variable(option) || (option.commands & kRun) == 0) continue;
+    names.push_back(option.name);
+    if (option.name != name) continue;
+    std::string value = option.value.empty() ? "1" : std::string(option.value);
+    if (name.size() < typed.size()) {
+      value = typed.substr(name.size() + 1);
+    } else if (!option.value.empty() && command.size() > 1) {
+      value = command[1];
+    }
+    return concat({"--", name, " is an option of trainit: put it before --, or set ",
+                   variable_name(option), "=", value});
   }
-  return "";
+  const std::string_view guess = envgen::nearest(name, names);
+  return concat({guess.empty() ? "" : concat({"did you mean --", guess, "? "}),
+                 "Options of trainit come before --, those of a program behind its name"});
 }
 
-// Words of other tools that users of containers type.
-struct ContainerWord {
+// Words of other tools that users of containers type, and of shells.
+struct ForeignWord {
   std::string_view word;
   std::string_view hint;
 };
-constexpr ContainerWord kContainerWords[] = {
+constexpr ForeignWord kForeignWords[] = {
     {"logs", "the job's output is trainit's own output; `trainit report` shows its end"},
     {"ps", "did you mean `trainit status`?"},
     {"top", "did you mean `trainit status`?"},
     {"describe", "did you mean `trainit status`?"},
     {"stop", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
     {"kill", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
-    {"exec", "run it in the container: docker exec CONTAINER COMMAND"}};
+    {"exec", "leave out exec: trainit starts the command without a shell"}};
 
-// Returns a hint for a command that is not found, "" without one. `word` is its name.
+// Returns a hint for a command that is not found, or "".
 std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
   const std::string& word = command[0];
   if (word.find('/') != std::string::npos) return "";
-  if (word.starts_with('-') && word.find_first_not_of('-') != std::string::npos)
-    return option_hint(word);
+  if (word.starts_with('-')) return dash_hint(command);
+  const auto* foreign = std::ranges::find(kForeignWords, word, &ForeignWord::word);
+  if (foreign != std::end(kForeignWords)) return std::string(foreign->hint);
+  WordList words = command_words();
   const std::size_t at = arguments.size() - command.size();
   if (at > 0 && arguments[at - 1] == "--") {
     // A program was meant, unless trainit itself has the command.
-    const WordList words = command_words();
     if (std::ranges::find(words, word) == words.end()) return "";
     return concat({"for trainit's own command: docker exec CONTAINER trainit ", word,
                    ", or docker run --entrypoint trainit IMAGE ", word});
   }
-  const auto* other = std::ranges::find(kContainerWords, word, &ContainerWord::word);
-  if (other != std::end(kContainerWords)) return std::string(other->hint);
-  const std::string_view guess = envgen::nearest(word, command_words());
+  std::erase(words, "run");  // srun and prun are launchers
+  const std::string_view guess = envgen::nearest(word, words);
   return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
 }
 

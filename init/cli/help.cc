@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <csignal>
 #include <initializer_list>
 
 #include "base/exit_codes.h"
@@ -255,16 +257,20 @@ std::string exit_code_help(std::string_view word) {
   int code = -1;
   const auto parsed = std::from_chars(word.data(), word.data() + word.size(), code);
   if (parsed.ptr != word.data() + word.size() || code < 0 || code > exit_code::kMax) return "";
+  constexpr int kLastSignal = 64;
+  const std::string number = std::to_string(code);
   for (const Meaning& one : kExitCodeClasses) {
     for (const std::string_view of : envgen::split(one.of, ',')) {
-      if (envgen::trimmed(of) == word) return row_of(word, one.is, kColumn);
+      if (envgen::trimmed(of) == number) return row_of(number, one.is, kColumn);
     }
   }
-  const std::string signal =
-      code > exit_code::kSignalBase ? envgen::signal_name(code - exit_code::kSignalBase) : "";
-  if (!signal.empty())
-    return row_of(word, "died of " + signal + ", or exited with this code", kColumn);
-  return row_of(word, kExitCodeClasses.back().is, kColumn);
+  const int signal = code - exit_code::kSignalBase;
+  if (signal <= 0 || signal > kLastSignal) {
+    return row_of(number, kExitCodeClasses.back().is, kColumn);
+  }
+  const char* stopped = signal == SIGTERM || signal == SIGINT ? "stopped by " : "died of ";
+  return row_of(number, stopped + envgen::signal_name(signal) + ", or exited with this code",
+                kColumn);
 }
 
 std::string search_help(std::string_view word) {
@@ -275,7 +281,11 @@ std::string search_help(std::string_view word) {
   if (wanted.size() < kMinBytes || wanted.contains(' ')) return "";
   const auto has = [&wanted](std::initializer_list<std::string_view> texts) {
     return std::ranges::any_of(texts, [&wanted](std::string_view text) {
-      return envgen::lowercased(text).contains(wanted);
+      const std::string lower = envgen::lowercased(text);
+      for (std::size_t at = 0; (at = lower.find(wanted, at)) != std::string::npos; ++at) {
+        if (at == 0 || std::isalnum(static_cast<unsigned char>(lower[at - 1])) == 0) return true;
+      }
+      return false;
     });
   };
   std::string text;
@@ -294,7 +304,7 @@ std::string search_help(std::string_view word) {
       text += row_of(flag_of(option), option.help, kColumn);
     }
   }
-  return text.empty() ? "" : concat({"With \"", word, "\" in their texts:\n", text});
+  return text.empty() ? "" : concat({"Entries with \"", word, "\" in their text:\n", text});
 }
 
 int help_command(Arguments words) {
@@ -317,7 +327,7 @@ int help_command(Arguments words) {
   std::string_view meant = word;
   meant.remove_prefix(word.starts_with("--") ? 2 : 0);
   return complain({"reading the command line", "trainit help",
-                   "neither a topic, a command nor an option: " + envgen::quoted(word),
+                   "no topic, command, option, exit code or text with " + envgen::quoted(word),
                    with_guess("see: trainit help", meant, known)});
 }
 

@@ -27,8 +27,8 @@ std::string topic_help(const Topic& topic);
 std::string all_help();
 // Returns the text of `trainit help 75` or `trainit help exit codes`; "" if `word` is neither.
 std::string exit_code_help(std::string_view word);
-// Returns the topics, commands and options whose texts have the word ("gpu"), or "". Two words are
-// none.
+// Returns the topics, commands and options whose texts have the word ("gpu"), or "". Several words
+// and words of fewer than three bytes have no entry.
 std::string search_help(std::string_view word);
 // Runs `trainit help [TOPIC | COMMAND | OPTION | CODE | WORD | all]`.
 int help_command(Arguments words);

@@ -168,7 +168,8 @@ std::vector<std::string> misspelt_prefixes(const envgen::Environ& env) {
       if (!has_variable(option)) continue;
       const std::string variable = variable_name(option);
       if (envgen::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
-      warnings.push_back(concat({"ignoring ", name, ": did you mean ", variable, "?"}));
+      warnings.push_back(
+          concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
     }
   }
   return warnings;
@@ -221,7 +222,8 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
     const std::string_view guess =
         envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
     if (guess.empty()) continue;
-    warnings.push_back(concat({name, " is no option's variable: did you mean ", guess, "?"}));
+    warnings.push_back(
+        concat({"ignoring ", name, ": there is no such option; did you mean ", guess, "?"}));
   }
   return warnings;
 }

@@ -5,6 +5,8 @@
 // value's grammar. main() accepts or refuses any other value.
 // tests/init/early/early_options_test.cc compares the two.
 
+#include <algorithm>
+
 #include "base/policy.h"
 #include "init/early/environment_prefixes.h"
 
@@ -21,6 +23,7 @@ template <const auto& kWords>
 struct InlineWords {
   char words[sizeof kWords / sizeof kWords[0]][8] = {};
   constexpr InlineWords() {
+    static_assert(std::ranges::all_of(kWords, [](auto& one) { return one.word.size() < 8; }));
     for (unsigned i = 0; i < sizeof kWords / sizeof kWords[0]; ++i) {
       for (unsigned at = 0; at < kWords[i].word.size(); ++at) words[i][at] = kWords[i].word[at];
     }

@@ -162,8 +162,8 @@ Reason helper_reason(const std::string& what, const std::string& path, const cha
   return {what + path + " gives " + sys::errno_text(error), fix};
 }
 
-// Returns the interpreter or loader that the file needs, if it is missing or may not be executed.
-// Returns nullopt if neither is the cause.
+// Returns why the interpreter or loader that the file needs cannot run: Windows line ends, missing,
+// not executable. Returns nullopt if none of these is the cause.
 std::optional<Reason> blame_helper(const std::string& path) {
   const sys::Fd fd = open_program(path);
   if (!fd.valid()) return std::nullopt;
@@ -239,20 +239,27 @@ Reason blame_format(const std::string& path) {
 
 // Returns the program of the search path that the user probably meant, or "".
 std::string nearest_program(std::string_view search_path, std::string_view name) {
-  constexpr std::size_t kMaxNames = 20'000;
-  constexpr std::size_t kMinBytes = 3;
+  constexpr int kMaxEntries = 20'000;
+  constexpr std::size_t kMinBytes = 5;  // too many short names are similar
   constexpr std::size_t kEditEvery = 4;
-  if (name.size() < kMinBytes) return "";
-  std::vector<std::string> names;
+  std::string meant;
+  if (name.size() < kMinBytes) return meant;
+  std::size_t edits = std::clamp<std::size_t>(name.size() / kEditEvery, 1, 2) + 1;
+  int entries = 0;
   for (const std::string_view path : envgen::split(search_path, ':')) {
     const sys::Dir directory(path.empty() ? nullptr : ::opendir(std::string(path).c_str()));
     while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-      if (names.size() < kMaxNames) names.emplace_back(entry->d_name);
+      if (++entries > kMaxEntries) return meant;
+      const std::size_t now = envgen::edit_distance(name, entry->d_name, edits);
+      if (now == 0 || now >= edits ||
+          ::faccessat(::dirfd(directory.get()), entry->d_name, X_OK, 0) != 0) {
+        continue;
+      }
+      edits = now;
+      meant = entry->d_name;
     }
   }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return std::string(
-      envgen::nearest_within(name, views, std::clamp<std::size_t>(name.size() / kEditEvery, 1, 2)));
+  return meant;
 }
 
 // Returns the advice for a name that no directory of PATH has. The working directory may have such

@@ -1,6 +1,7 @@
 #pragma once
-// The start of a program: fork, then ordinary code in the child, which is legal in a process with
-// one thread. The function run_child is the checklist of the child's steps.
+// The start of a program: fork, or vfork with share_memory, then ordinary code in the child, which
+// is legal in a process with one thread. The function run_child is the checklist of the child's
+// steps.
 
 #include <sys/types.h>
 

@@ -254,8 +254,9 @@ TEST_F(RunDir, OfTheJobThatAsksAnswers) {
   Instance first(spec(ranks(2, {rules::payload(), "sleep-forever"})));
   await_told("ready-0");
   await_told("ready-1");
-  // A rank can be faster than the first look at it: its instance is "preparing" until then.
-  const std::string ask = "until " + rules::trainit() +
+  // A rank can be faster than the first look at it: its instance is "preparing" until then. The
+  // trap: a shell blocks all signals for moments, and counts as a process that handles USR1 then.
+  const std::string ask = "trap : USR1; until " + rules::trainit() +
                           " status | grep 'world size'; do sleep 0.1; done; " + rules::trainit() +
                           " checkpoint --keep-running; echo code $?; exec sleep 1000";
   for (const bool pid1 : {true, false}) {

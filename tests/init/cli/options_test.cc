@@ -601,17 +601,20 @@ TEST(Options, ValuesThatAreNearlyAWordAreGuessed) {
 Words warnings_of(Words variables) { return cli::variable_warnings(Environ(std::move(variables))); }
 
 TEST(Options, VariablesThatAreNearlyAnOptionsAreTold) {
-  EXPECT_THAT(warnings_of({"TRAINIT_GRASE=1s"}),
-              ElementsAre("TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?"));
+  EXPECT_THAT(
+      warnings_of({"TRAINIT_GRASE=1s"}),
+      ElementsAre("ignoring TRAINIT_GRASE: there is no such option; did you mean TRAINIT_GRACE?"));
   EXPECT_THAT(warnings_of({"TRAINIT_MAXRESTARTS=3", "TRAINIT_HOST=a,b"}),
               ElementsAre(HasSubstr("TRAINIT_MAX_RESTARTS?"), HasSubstr("TRAINIT_HOSTS?")));
 }
 
 TEST(Options, PrefixesThatAreNearlyOursAreWarnedOf) {
-  EXPECT_THAT(warnings_of({"TRANIT_SLOTS=2", "trainit_max_restarts=3", "TRIANIT_GRACE=1s"}),
-              ElementsAre("ignoring TRANIT_SLOTS: did you mean TRAINIT_SLOTS?",
-                          "ignoring trainit_max_restarts: did you mean TRAINIT_MAX_RESTARTS?",
-                          "ignoring TRIANIT_GRACE: did you mean TRAINIT_GRACE?"));
+  EXPECT_THAT(
+      warnings_of({"TRANIT_SLOTS=2", "trainit_max_restarts=3", "TRIANIT_GRACE=1s"}),
+      ElementsAre("ignoring TRANIT_SLOTS: there is no such option; did you mean TRAINIT_SLOTS?",
+                  "ignoring trainit_max_restarts: there is no such option; did you mean "
+                  "TRAINIT_MAX_RESTARTS?",
+                  "ignoring TRIANIT_GRACE: there is no such option; did you mean TRAINIT_GRACE?"));
   EXPECT_THAT(warnings_of({"TRAINER_SLOTS=2", "TRAINING_SLOTS=2", "TRANIT_OTHER=1", "TRANIT=1"}),
               ElementsAre());
 }
