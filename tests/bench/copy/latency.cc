@@ -18,8 +18,8 @@ std::vector<CopyWay> ways_of(const Field& field) {
   std::vector<CopyWay> ways = {
       {"trainit copy", field.trainit + " copy --headroom 0% $FROM $TO", true},
       {"find | xargs -P32 cp",
-       "mkdir $TO && cd $FROM && find . -type f -print0 | "
-       "xargs -0 -n 50 -P 32 cp -p --parents -t $TO"},
+       "mkdir $TO && cd $FROM && find . -type d -print0 | (cd $TO && xargs -0 mkdir -p) && "
+       "find . -type f -print0 | xargs -0 -n 50 -P 32 cp -p --parents -t $TO"},
       {text("floor: 8 calls a file, %d processes", kStreams),
        field.self + text(" --program copy-floor $FROM $TO %d", kStreams)},
   };
