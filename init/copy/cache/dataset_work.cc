@@ -19,7 +19,7 @@
 namespace copy {
 namespace {
 
-// A copy that has not been on the disk when the machine went down. Whether it is whole.
+// Returns whether a copy is complete that was not on the disk yet when the machine went down.
 envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord record) {
   if (!record.hashed) return false;
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
