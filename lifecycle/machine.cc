@@ -79,7 +79,7 @@ void Machine::on(const event::Begin& /*event*/, TimeMs now) {
 }
 
 void Machine::on(const event::ClusterReady& event, TimeMs now) {
-  if (phase_ != Phase::kPreparing || !begun_ || cluster_ready_ || resolve_code_ != 0) return;
+  if (phase_ != Phase::kPreparing || !begun_ || cluster_ready_ || start_.resolve_code != 0) return;
   const Task* resolve = resolver();
   if (resolve != nullptr && resolve->state == TaskState::kIdle) return;
   cluster_ready_ = true;
@@ -130,8 +130,8 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
       return checkpoint_ended(ends, now);
     case Phase::kStopping:
       add_ends(ends, now);
-      if (stage_ == Stage::kPreStop) return settle_pre_stop(now);
-      if (stage_ < Stage::kVerdict && !waits_for_tasks()) tasks_gone(now);
+      if (stop_.stage == Stage::kPreStop) return settle_pre_stop(now);
+      if (stop_.stage < Stage::kVerdict && !waits_for_tasks()) tasks_gone(now);
       return;
     case Phase::kOnFailure:
       return settle_on_failure(now);
@@ -146,30 +146,32 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
 }
 
 void Machine::on(const event::ResolveFailed& event, TimeMs now) {
-  if (phase_ != Phase::kPreparing || cluster_ready_ || resolve_code_ != 0) return;
+  if (phase_ != Phase::kPreparing || cluster_ready_ || start_.resolve_code != 0) return;
   if (!waits_for(TaskKind::kResolve)) return;
   if (event.left) return end_as(Outcome::kSucceeded, now);
-  resolve_code_ = event.exit_code != 0 ? event.exit_code : exit_code::kOwnFailure;
+  start_.resolve_code = event.exit_code != 0 ? event.exit_code : exit_code::kOwnFailure;
   set_timer(Timer::kResolve, now + kAnswerGapMs);
 }
 
 void Machine::on(const event::StopRequested& event, TimeMs now) {
-  const bool first = stop_signal_ == 0;
+  const bool first = asked_.signal == 0;
   const bool starts_again = first && is_on_way_to_restart();
   const int asked = is_signal(event.signal) ? event.signal : SIGTERM;
   const int sent = is_signal(event.sent) ? event.sent : asked;
   if (first) {
-    stop_signal_ = asked;
-    sent_signal_ = sent;
+    asked_.signal = asked;
+    asked_.sent = sent;
   }
-  stops_ |= signal_bit(sent);
-  if (event.signal == SIGINT) ++interrupts_;
-  if (event.signal == SIGTERM) ++terms_;
-  const bool by_others = outcome_ == Outcome::kReplanned || outcome_ == Outcome::kStoppedElsewhere;
+  asked_.all |= signal_bit(sent);
+  if (event.signal == SIGINT) ++asked_.interrupts;
+  if (event.signal == SIGTERM) ++asked_.terms;
+  const bool by_others =
+      start_.outcome == Outcome::kReplanned || start_.outcome == Outcome::kStoppedElsewhere;
   // All nodes are being stopped, and another node received the stop first.
-  const bool unknown = outcome_ == Outcome::kFailed && began_elsewhere_ && !verdict_known_;
-  if ((by_others || unknown || starts_again) && final_code_ < 0) outcome_ = Outcome::kStopped;
-  if (unknown || starts_again) elsewhere_ = has_cause_ = false;
+  const bool unknown =
+      start_.outcome == Outcome::kFailed && start_.began_elsewhere && !start_.verdict_known;
+  if ((by_others || unknown || starts_again) && final_code_ < 0) start_.outcome = Outcome::kStopped;
+  if (unknown || starts_again) start_.elsewhere = start_.has_cause = false;
   switch (phase_) {
     case Phase::kAutoRestart:
     case Phase::kPreparing:
@@ -187,8 +189,9 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
       if (waits_for_verdict()) return leave_verdict(now);
       // Further TERMs are duplicates, which platforms send. A different signal may be the one on
       // which the job saves.
-      if (interrupts_ >= 2 || (policy_.second_term_kills && terms_ >= 2)) return expedite(now);
-      if (phase_ == Phase::kStopping && stage_ == Stage::kTerm) {
+      if (asked_.interrupts >= 2 || (policy_.second_term_kills && asked_.terms >= 2))
+        return expedite(now);
+      if (phase_ == Phase::kStopping && stop_.stage == Stage::kTerm) {
         for (Task& task : tasks_) pass_on(task);
       }
       return;
@@ -237,18 +240,18 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
     case Timer::kVerdict:
       return leave_verdict(now);
     case Timer::kDiagnosis:
-      diagnosing_ = false;  // no answer: assume that a restart can help
+      start_.diagnosing = false;  // no answer: assume that a restart can help
       return settle_on_failure(now);
   }
 }
 
 void Machine::on(const event::NothingLeft& /*event*/, TimeMs now) {
-  if (phase_ == Phase::kStopping && stage_ >= Stage::kSweep) leave_sweep(now);
+  if (phase_ == Phase::kStopping && stop_.stage >= Stage::kSweep) leave_sweep(now);
 }
 
 void Machine::on(const event::NothingAdopted& /*event*/, TimeMs now) {
   // The machine also waits for services and their leftover processes at the end of the container.
-  if (phase_ == Phase::kStopping && stage_ >= Stage::kSweep && next_ != Next::kEnd) {
+  if (phase_ == Phase::kStopping && stop_.stage >= Stage::kSweep && stop_.next != Next::kEnd) {
     leave_sweep(now);
   }
 }
@@ -275,12 +278,12 @@ void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
       note_save(event);
       if (!checkpointing()) ask_to_save();
       if (event.keep_running) return;
-      outcome_ = Outcome::kRescheduled;
-      save_ends_ = true;
-      save_known_ = false;
+      start_.outcome = Outcome::kRescheduled;
+      start_.save_ends = true;
+      start_.save_known = false;
       phase_ = Phase::kCheckpointing;
-      checkpoint_until_ = now + sane(policy_.checkpoint_ms);
-      set_timer(Timer::kCheckpoint, checkpoint_until_);
+      start_.checkpoint_until = now + sane(policy_.checkpoint_ms);
+      set_timer(Timer::kCheckpoint, start_.checkpoint_until);
       return settle_checkpoint(now);
     default:
       return;  // a checkpoint is under way already, or the job is ending
@@ -294,7 +297,7 @@ void Machine::note_save(const event::CheckpointRequested& event) {
 }
 
 void Machine::on(const event::NobodySaves& /*event*/, TimeMs now) {
-  signal_saves_ = false;
+  start_.signal_saves = false;
   if (phase_ == Phase::kCheckpointing) settle_checkpoint(now);
 }
 
@@ -338,9 +341,9 @@ void Machine::advance_preparing(TimeMs now) {
     }
   }
   if (awaits_nodes()) {
-    if (rendezvous_until_ == 0) rendezvous_until_ = now + sane(policy_.rendezvous_ms);
+    if (start_.rendezvous_until == 0) start_.rendezvous_until = now + sane(policy_.rendezvous_ms);
     if (!timers_.at(slot(Timer::kRendezvous)).armed) {
-      set_timer(Timer::kRendezvous, std::max(now, rendezvous_until_));
+      set_timer(Timer::kRendezvous, std::max(now, start_.rendezvous_until));
     }
     return;
   }
@@ -352,8 +355,8 @@ void Machine::advance_preparing(TimeMs now) {
 void Machine::enter_starting(TimeMs now) {
   cancel_timer(Timer::kResolve);
   phase_ = Phase::kStarting;
-  mains_started_ = true;
-  began_at_ = now;
+  start_.mains_started = true;
+  start_.began_at = now;
   for (Task& task : tasks_) {
     if (in_job(task) && !task.live()) start(task);
   }
@@ -376,29 +379,24 @@ void Machine::restart(TimeMs now) {
   ++restarts_;
   restart_at_ = 0;
   phase_ = Phase::kPreparing;
-  outcome_ = Outcome::kOpen;
-  has_cause_ = false;
-  diagnosing_ = false;
-  cause_ = {};
-  elsewhere_ = began_elsewhere_ = false;
-  verdict_known_ = false;
-  save_known_ = save_ends_ = false;
-  nodes_ready_ = false;
-  rendezvous_until_ = 0;
-  mains_started_ = false;
-  counts_anew_ = false;
-  began_at_.reset();
-  well_ms_.reset();
-  resolve_code_ = 0;
+  start_ = {};
+  stop_ = {};
   for (Task& task : tasks_) {
     const bool unfinished = task.kind == TaskKind::kData && !task.exit_status.ok();
     if ((runs_anew(task.kind) || unfinished) && !task.live()) task.state = TaskState::kIdle;
   }
-  if (const Task* resolve = resolver(); resolve != nullptr) {
-    tasks_[ref(*resolve).index].state = TaskState::kIdle;
-    cluster_ready_ = false;
-  }
+  ask_resolver();
   advance_preparing(now);
+}
+
+// Lets the resolve task run again, whose answer replaces the last one. Returns false if there is no
+// resolve task: the last answer stays.
+bool Machine::ask_resolver() {
+  const Task* resolve = resolver();
+  if (resolve == nullptr) return false;
+  tasks_[ref(*resolve).index].state = TaskState::kIdle;
+  cluster_ready_ = false;
+  return true;
 }
 
 void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs now) {
@@ -409,13 +407,13 @@ void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs no
     if (task.kind == TaskKind::kMain || task.kind == TaskKind::kService) continue;
     progress = true;
     const bool resolve = task.kind == TaskKind::kResolve;
-    if (end.exit_status.ok() && !(resolve && resolve_code_ != 0)) {
+    if (end.exit_status.ok() && !(resolve && start_.resolve_code != 0)) {
       if (resolve && !cluster_ready_) set_timer(Timer::kResolve, now + kAnswerGapMs);
       continue;
     }
     // A resolver that dies without a ResolveFailed, for whatever reason, is a defect of trainit:
     // 125.
-    const int own = resolve_code_ != 0 ? resolve_code_ : exit_code::kOwnFailure;
+    const int own = start_.resolve_code != 0 ? start_.resolve_code : exit_code::kOwnFailure;
     if (cause.ends.empty()) cause.exit_code = resolve ? own : end.exit_status.exit_code();
     cause.ends.push_back(end);
   }
@@ -450,8 +448,8 @@ void Machine::ask_to_save() {
   for (Task& task : tasks_) {
     if (task.kind == TaskKind::kCheckpoint && !task.live()) task.state = TaskState::kIdle;
   }
-  signal_saves_ = policy_.checkpoint_signal != 0;
-  if (signal_saves_) actions_.emplace_back(action::AskToSave{});
+  start_.signal_saves = policy_.checkpoint_signal != 0;
+  if (start_.signal_saves) actions_.emplace_back(action::AskToSave{});
   start_next(TaskKind::kCheckpoint);
 }
 
@@ -464,7 +462,7 @@ void Machine::checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs n
 // signal has no answer. After it the main tasks have the whole granted time, unless they end
 // earlier.
 void Machine::settle_checkpoint(TimeMs now) {
-  const bool asked = signal_saves_ && waits_for(TaskKind::kMain);
+  const bool asked = start_.signal_saves && waits_for(TaskKind::kMain);
   if (job_done() || !(asked || waits_for(TaskKind::kCheckpoint))) enter_stopping(now);
 }
 
@@ -488,9 +486,9 @@ void Machine::end_as(Outcome outcome, TimeMs now) {
   if (phase_ == Phase::kAutoRestart) {
     cancel_timer(Timer::kRestart);
     restart_at_ = 0;
-    mains_started_ = false;  // the cancelled restart was the answer to that start's failure
+    start_.mains_started = false;  // the cancelled restart was the answer to that start's failure
   }
-  outcome_ = outcome;
+  start_.outcome = outcome;
   enter_stopping(now);
 }
 
@@ -501,9 +499,9 @@ void Machine::end_as(Outcome outcome, TimeMs now) {
 void Machine::resolve_overdue(TimeMs now) {
   Cause cause;
   const bool late = waits_for(TaskKind::kResolve) && !cluster_ready_;
-  cause.exit_code = resolve_code_ != 0 ? resolve_code_
-                    : late             ? exit_code::kUnavailable
-                                       : exit_code::kOwnFailure;
+  cause.exit_code = start_.resolve_code != 0 ? start_.resolve_code
+                    : late                   ? exit_code::kUnavailable
+                                             : exit_code::kOwnFailure;
   fail(std::move(cause), now);
 }
 

@@ -20,8 +20,8 @@
 //   any other reason                   0
 //
 // Every state answers every event. A late event, or one that does not apply, is a no-op. The
-// generation of a timer and the incarnation of a task show that an event is late. A Machine is a
-// value: copy it to try a step.
+// generation of a timer and the incarnation of a task show that an event is late. The state of one
+// start of the job is one value (start.h). A Machine is a value too: copy it to try a step.
 
 #include <array>
 #include <cstdint>
@@ -30,6 +30,7 @@
 
 #include "lifecycle/events.h"
 #include "lifecycle/policy.h"
+#include "lifecycle/start.h"
 #include "lifecycle/task.h"
 
 namespace lifecycle {
@@ -48,16 +49,6 @@ enum class Phase : std::uint8_t {
 };
 const char* phase_name(Phase phase);
 
-// The first failure of a start. It includes a death by the machine's own signal only if the output
-// shows that the task had failed before (event::Diagnosed).
-struct Cause {
-  // The failed tasks, the first failure in front. Empty if no task failed here: a time-out, options
-  // that do not fit, or a failure on another node.
-  std::vector<event::TaskEnd> ends;
-  int exit_code = 0;  // exit code of the failure, never 0
-  TimeMs at = 0;
-};
-
 class Machine {
  public:
   // `preparing`: the data and resolve tasks. Without a resolve task the caller posts ClusterReady
@@ -70,19 +61,19 @@ class Machine {
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
   // Returns the failure of the current start of the job, or nullptr. While a restart is pending, it
   // is the failure of the previous start.
-  [[nodiscard]] const Cause* cause() const { return has_cause_ ? &cause_ : nullptr; }
-  [[nodiscard]] int stop_signal() const { return stop_signal_; }  // 0: no stop was requested
+  [[nodiscard]] const Cause* cause() const { return start_.has_cause ? &start_.cause : nullptr; }
+  [[nodiscard]] int stop_signal() const { return asked_.signal; }  // 0: no stop was requested
   // True if a stop request decides the exit code, because it came before the job had ended
   // otherwise.
-  [[nodiscard]] bool stopped() const { return outcome_ == Outcome::kStopped; }
-  [[nodiscard]] bool expired() const { return outcome_ == Outcome::kExpired; }
+  [[nodiscard]] bool stopped() const { return start_.outcome == Outcome::kStopped; }
+  [[nodiscard]] bool expired() const { return start_.outcome == Outcome::kExpired; }
   // True if the job starts again because the list of nodes changed.
-  [[nodiscard]] bool replanned() const { return outcome_ == Outcome::kReplanned; }
+  [[nodiscard]] bool replanned() const { return start_.outcome == Outcome::kReplanned; }
   // True if the job ends, or has ended, to be started again elsewhere.
-  [[nodiscard]] bool rescheduled() const { return outcome_ == Outcome::kRescheduled; }
+  [[nodiscard]] bool rescheduled() const { return start_.outcome == Outcome::kRescheduled; }
   // Returns when a job that ends after a checkpoint stops waiting for it; otherwise 0.
   [[nodiscard]] TimeMs checkpoint_until() const {
-    return phase_ == Phase::kCheckpointing ? checkpoint_until_ : 0;
+    return phase_ == Phase::kCheckpointing ? start_.checkpoint_until : 0;
   }
   // True while a checkpoint is under way, as far as the machine can know.
   [[nodiscard]] bool checkpointing() const;
@@ -101,7 +92,7 @@ class Machine {
   // The count is reset after a start that ran for Policy::restart_reset_ms. Until the next start,
   // counts_anew() reports the reset.
   [[nodiscard]] std::uint32_t failures() const { return failures_; }
-  [[nodiscard]] bool counts_anew() const { return counts_anew_; }
+  [[nodiscard]] bool counts_anew() const { return start_.counts_anew; }
   // Returns how long this start ran well, until now or until it failed. Returns -1 if it has not
   // begun.
   [[nodiscard]] TimeMs ran_ms(TimeMs now) const;
@@ -109,11 +100,13 @@ class Machine {
   // start have ended.
   [[nodiscard]] bool awaits_nodes() const;
   // True if all nodes have been allowed to start, and this one still runs hooks or copies data.
-  [[nodiscard]] bool start_granted() const { return phase_ == Phase::kPreparing && nodes_ready_; }
+  [[nodiscard]] bool start_granted() const {
+    return phase_ == Phase::kPreparing && start_.nodes_ready;
+  }
   // True if the job has failed and node 0 can still announce which failure was the first.
   [[nodiscard]] bool awaits_verdict() const;
   // True if the failure, or the stop, is another node's.
-  [[nodiscard]] bool failed_elsewhere() const { return elsewhere_; }
+  [[nodiscard]] bool failed_elsewhere() const { return start_.elsewhere; }
   // Returns whether restarts are left for a failure of a main task.
   [[nodiscard]] bool may_restart() const;
   // Returns whether a restart would answer the present failure if this node were the only one.
@@ -126,29 +119,8 @@ class Machine {
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
  private:
-  enum class Outcome : std::uint8_t {
-    kOpen,
-    kSucceeded,
-    kFailed,
-    kStopped,
-    kExpired,
-    kRescheduled,
-    kReplanned,  // the list of nodes changed
-    kStoppedElsewhere,
-  };
-  // The progress of Stopping (the first six) and PostStop (the others).
-  enum class Stage : std::uint8_t {
-    kPreStop,
-    kTerm,
-    kKill,
-    kVerdict,
-    kSweep,
-    kSweepKill,
-    kPost,
-    kPostTerm,
-    kPostKill,
-  };
-  enum class Next : std::uint8_t { kEnd, kRestart, kHold };  // phase after Stopping
+  using Stage = StopSequence::Stage;
+  using Next = StopSequence::Next;
   struct TimerSlot {
     std::uint32_t generation = 0;
     bool armed = false;
@@ -183,6 +155,7 @@ class Machine {
   // The start sequence (machine.cc, machine_nodes.cc).
   void advance_preparing(TimeMs now);
   void resolve_again(TimeMs now);
+  bool ask_resolver();
   void enter_starting(TimeMs now);
   void settle_running(TimeMs now);
   void restart(TimeMs now);
@@ -212,18 +185,18 @@ class Machine {
   void follow_others(TimeMs now);
   void tasks_gone(TimeMs now);
   [[nodiscard]] bool waits_for_verdict() const {
-    return phase_ == Phase::kStopping && stage_ == Stage::kVerdict;
+    return phase_ == Phase::kStopping && stop_.stage == Stage::kVerdict;
   }
   // True if no start is possible without node 0. In an elastic job another node takes its place.
   [[nodiscard]] bool needs_node0() const { return policy_.rendezvous_ms > 0 && !policy_.elastic; }
   // True if another node was stopped, so that this one may be stopped next.
   [[nodiscard]] bool awaits_stop() const {
-    return outcome_ == Outcome::kStoppedElsewhere && stop_signal_ == 0;
+    return start_.outcome == Outcome::kStoppedElsewhere && asked_.signal == 0;
   }
   // True if a node may have failed before it knew of the checkpoint that ends the job.
   [[nodiscard]] bool doubts_save() const {
-    return outcome_ == Outcome::kRescheduled && linked_ && !save_known_ && !verdict_known_ &&
-           stop_signal_ == 0;
+    return start_.outcome == Outcome::kRescheduled && linked_ && !start_.save_known &&
+           !start_.verdict_known && asked_.signal == 0;
   }
   void settle_verdict(TimeMs now);
   void leave_verdict(TimeMs now);
@@ -298,53 +271,23 @@ class Machine {
   std::vector<Action> actions_;  // actions of the current step
 
   Phase phase_ = Phase::kPreparing;
+  StartState start_;
+  StopSequence stop_;
+  StopRequests asked_;
+
+  // The container.
   bool begun_ = false;
-  bool cluster_ready_ = false;
-  int resolve_code_ = 0;  // exit code from ResolveFailed; 0: none
-  bool part_of_job_ = false;
-  bool mains_started_ = false;
+  bool cluster_ready_ = false;  // the answer to the last resolve task has come
+  bool part_of_job_ = false;    // ClusterReady::part_of_job of that answer
   std::uint32_t restarts_ = 0;
   std::uint32_t failures_ = 0;
-  bool counts_anew_ = false;
-  std::optional<TimeMs> began_at_;  // start of the main tasks
-  std::optional<TimeMs> well_ms_;   // time that this start ran well, after its end
   TimeMs restart_at_ = 0;
-  TimeMs checkpoint_until_ = 0;
-  // The main tasks got the checkpoint signal; the end of their saving is not visible.
-  bool signal_saves_ = false;
   std::uint32_t saves_asked_ = 0;
   bool save_keeps_running_ = false;
-  bool save_known_ = false;  // all nodes know of the checkpoint
-  bool save_ends_ = false;   // the checkpoint ends the job, whatever its ranks return
   TimeMs expires_at_ = 0;
   bool expired_ = false;  // the time limit passed during a checkpoint or the stop sequence
-
-  Outcome outcome_ = Outcome::kOpen;
-  bool has_cause_ = false;
-  Cause cause_;
-  bool restartable_ = false;  // a restart may answer the cause
-  bool diagnosing_ = false;   // the diagnosis of the cause is not complete
   bool linked_ = false;
   bool node0_ended_ = false;
-  bool elsewhere_ = false;  // the cause is another node's
-  // The stop sequence began for a failure elsewhere, which may prove not to be the first.
-  bool began_elsewhere_ = false;
-  bool verdict_known_ = false;  // the first failure of the job is known
-  TimeMs verdict_since_ = 0;    // begin of the wait for the verdict
-  bool nodes_ready_ = false;
-  TimeMs rendezvous_until_ = 0;  // 0: no rendezvous has begun
-  int stop_signal_ = 0;
-  int sent_signal_ = 0;  // signal that the main tasks get for stop_signal_
-  // Set of signals for the main tasks from all stop requests (signal_bit).
-  std::uint64_t stops_ = 0;
-  int interrupts_ = 0;      // SIGINTs among the stop requests
-  int terms_ = 0;           // SIGTERMs among the stop requests
-  bool expedited_ = false;  // a second request asked for KILL
-  Stage stage_ = Stage::kTerm;
-  Next next_ = Next::kEnd;
-  Budget budget_;
-  TimeMs notified_at_ = 0;       // time at which the main tasks got the stop signal
-  std::uint32_t escalated_ = 0;  // escalation steps since then
   TimeMs hold_until_ = 0;
   bool hold_over_ = false;
   int final_code_ = -1;  // exit code from PostStop on; -1: not final

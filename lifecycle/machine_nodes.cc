@@ -13,7 +13,7 @@ namespace lifecycle {
 
 void Machine::on(const event::NodesReady& event, TimeMs now) {
   if (!awaits_nodes()) return;
-  nodes_ready_ = true;
+  start_.nodes_ready = true;
   restarts_ = event.restarts;
   cancel_timer(Timer::kRendezvous);
   advance_preparing(now);
@@ -21,16 +21,13 @@ void Machine::on(const event::NodesReady& event, TimeMs now) {
 
 bool Machine::awaits_nodes() const {
   return phase_ == Phase::kPreparing && cluster_ready_ && policy_.rendezvous_ms > 0 &&
-         !nodes_ready_ && !waits_for(TaskKind::kResolve);
+         !start_.nodes_ready && !waits_for(TaskKind::kResolve);
 }
 
 // Resolves the list of nodes again, because it changed during the wait. The time limit of the wait
 // stays.
 void Machine::resolve_again(TimeMs now) {
-  const Task* resolve = resolver();
-  if (resolve == nullptr) return;
-  tasks_[ref(*resolve).index].state = TaskState::kIdle;
-  cluster_ready_ = false;
+  if (!ask_resolver()) return;
   cancel_timer(Timer::kRendezvous);
   advance_preparing(now);
 }
@@ -42,7 +39,7 @@ void Machine::on(const event::Linked& event, TimeMs now) {
   node0_ended_ = event.ended || (node0_ended_ && !event.up);
   const bool starts = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart;
   if (event.ended && starts && needs_node0()) {
-    const bool here = phase_ == Phase::kAutoRestart && !elsewhere_;
+    const bool here = phase_ == Phase::kAutoRestart && !start_.elsewhere;
     return on(event::JobFailed{.known = true, .here = here}, now);
   }
   if (!linked_ && waits_for_verdict()) settle_verdict(now);
@@ -76,28 +73,29 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
 void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || (phase_ != Phase::kPreparing && !up)) return;
-  verdict_known_ = true;
+  start_.verdict_known = true;
   fail({.ends = {}, .exit_code = exit_code::kOwnFailure}, now);
 }
 
 void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
   // No task has failed here, unless a pending restart was the answer to that failure.
   if (event.known && event.here) {
-    if (phase_ != Phase::kAutoRestart || outcome_ != Outcome::kFailed || elsewhere_) return;
+    if (phase_ != Phase::kAutoRestart || start_.outcome != Outcome::kFailed || start_.elsewhere)
+      return;
     take_verdict(event);
     return end_as(Outcome::kFailed, now);
   }
   blame_elsewhere(event, now);
-  end_as(outcome_, now);
+  end_as(start_.outcome, now);
 }
 
 void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
-  outcome_ = Outcome::kFailed;
-  has_cause_ = true;
-  if (began_at_ && !well_ms_) well_ms_ = now - *began_at_;
-  cause_ = {.ends = {}, .exit_code = exit_code::kElsewhere, .at = now};
-  elsewhere_ = began_elsewhere_ = true;
-  restartable_ = false;
+  start_.outcome = Outcome::kFailed;
+  start_.has_cause = true;
+  if (start_.began_at && !start_.well_ms) start_.well_ms = now - *start_.began_at;
+  start_.cause = {.ends = {}, .exit_code = exit_code::kElsewhere, .at = now};
+  start_.elsewhere = start_.began_elsewhere = true;
+  start_.restartable = false;
   if (event.known) take_verdict(event);
 }
 
@@ -106,7 +104,8 @@ void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
 void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) return;
   blame_elsewhere(event, now);
-  if (stage_ == Stage::kPreStop && outcome_ == Outcome::kFailed) return notify_tasks(now);
+  if (stop_.stage == Stage::kPreStop && start_.outcome == Outcome::kFailed)
+    return notify_tasks(now);
   if (event.known) return follow_in_wait(now);
   if (!waits_for_verdict()) return;
   cancel_timer(Timer::kVerdict);
@@ -114,33 +113,34 @@ void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
 }
 
 void Machine::on(const event::SaveKnown& /*event*/, TimeMs now) {
-  if (outcome_ != Outcome::kRescheduled) return;
-  save_known_ = true;
+  if (start_.outcome != Outcome::kRescheduled) return;
+  start_.save_known = true;
   if (waits_for_verdict()) leave_verdict(now);
 }
 
 void Machine::take_verdict(const event::JobFailed& event) {
-  verdict_known_ = true;
-  restartable_ = event.again && (restartable_ || !event.here);
+  start_.verdict_known = true;
+  start_.restartable = event.again && (start_.restartable || !event.here);
   if (event.here) return;
   // The failure on this node was a consequence.
   leave_diagnosis();
-  if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(cause_.at));
-  elsewhere_ = true;
-  cause_.ends.clear();
-  cause_.exit_code = exit_code::kElsewhere;
-  if (event.stopped) outcome_ = Outcome::kStoppedElsewhere;
-  if (event.expired) outcome_ = Outcome::kExpired;
+  if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(start_.cause.at));
+  start_.elsewhere = true;
+  start_.cause.ends.clear();
+  start_.cause.exit_code = exit_code::kElsewhere;
+  if (event.stopped) start_.outcome = Outcome::kStoppedElsewhere;
+  if (event.expired) start_.outcome = Outcome::kExpired;
   actions_.emplace_back(action::Report{});
 }
 
 // Applies a verdict during the stop sequence. If a verdict was applied before, a later one can only
 // exclude the restart (enter_next).
 void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
-  if (!event.known || outcome_ != Outcome::kFailed || stop_signal_ != 0 || hold_over_) return;
-  if (event.here && elsewhere_) return;  // no failure was found on this node
-  if (verdict_known_) {
-    restartable_ = restartable_ && event.again;
+  if (!event.known || start_.outcome != Outcome::kFailed || asked_.signal != 0 || hold_over_)
+    return;
+  if (event.here && start_.elsewhere) return;  // no failure was found on this node
+  if (start_.verdict_known) {
+    start_.restartable = start_.restartable && event.again;
     return;
   }
   take_verdict(event);
@@ -158,21 +158,24 @@ void Machine::follow_in_wait(TimeMs now) {
 // Treats a failure here as a consequence, because other nodes left this start for a new list of
 // nodes.
 void Machine::follow_others(TimeMs now) {
-  if (outcome_ == Outcome::kRescheduled) return on(event::SaveKnown{}, now);  // no failure follows
-  const bool open = phase_ == Phase::kStopping && outcome_ == Outcome::kFailed && !verdict_known_;
-  if (!open || stop_signal_ != 0 || hold_over_) return;
+  if (start_.outcome == Outcome::kRescheduled)
+    return on(event::SaveKnown{}, now);  // no failure follows
+  const bool open =
+      phase_ == Phase::kStopping && start_.outcome == Outcome::kFailed && !start_.verdict_known;
+  if (!open || asked_.signal != 0 || hold_over_) return;
   leave_diagnosis();
-  outcome_ = Outcome::kReplanned;
-  has_cause_ = elsewhere_ = false;
-  cause_ = {};
-  verdict_known_ = true;
+  start_.outcome = Outcome::kReplanned;
+  start_.has_cause = start_.elsewhere = false;
+  start_.cause = {};
+  start_.verdict_known = true;
   actions_.emplace_back(action::Report{});
   if (waits_for_verdict()) leave_verdict(now);
 }
 
 bool Machine::awaits_verdict() const {
-  return phase_ == Phase::kStopping && stage_ <= Stage::kVerdict && outcome_ == Outcome::kFailed &&
-         linked_ && !verdict_known_ && stop_signal_ == 0 && !hold_over_;
+  return phase_ == Phase::kStopping && stop_.stage <= Stage::kVerdict &&
+         start_.outcome == Outcome::kFailed && linked_ && !start_.verdict_known &&
+         asked_.signal == 0 && !hold_over_;
 }
 
 void Machine::tasks_gone(TimeMs now) {
@@ -182,9 +185,9 @@ void Machine::tasks_gone(TimeMs now) {
   cancel_timer(Timer::kGiveUp);
   const bool others = awaits_verdict() || awaits_stop() || doubts_save();
   if (!others && !seeks_first()) return leave_without_verdict(now);
-  stage_ = Stage::kVerdict;
-  verdict_since_ = now;
-  const TimeMs here = std::max(now, cause_.at + kDiagnosisMs);
+  stop_.stage = Stage::kVerdict;
+  stop_.verdict_since = now;
+  const TimeMs here = std::max(now, start_.cause.at + kDiagnosisMs);
   const TimeMs elsewhere = now + (awaits_stop() ? kStopOfAllMs : kVerdictMs);
   set_timer(Timer::kVerdict, others ? elsewhere : here);
 }
@@ -198,15 +201,16 @@ void Machine::settle_verdict(TimeMs now) {
 // Ends the wait and adds its duration to the budget, because no stop was requested during the wait.
 void Machine::leave_verdict(TimeMs now) {
   cancel_timer(Timer::kVerdict);
-  const TimeMs waited = now - verdict_since_;
-  budget_.sweep_kill_at += waited;
-  budget_.post_term_at += waited;
-  budget_.post_kill_at += waited;
+  const TimeMs waited = now - stop_.verdict_since;
+  stop_.budget.sweep_kill_at += waited;
+  stop_.budget.post_term_at += waited;
+  stop_.budget.post_kill_at += waited;
   leave_without_verdict(now);
 }
 
 void Machine::leave_without_verdict(TimeMs now) {
-  if (!std::exchange(verdict_known_, true) && elsewhere_) actions_.emplace_back(action::Report{});
+  if (!std::exchange(start_.verdict_known, true) && start_.elsewhere)
+    actions_.emplace_back(action::Report{});
   enter_sweep(now);
 }
 

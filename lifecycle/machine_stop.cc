@@ -22,7 +22,7 @@ bool is_leftover(TaskKind kind) {
 }  // namespace
 
 void Machine::fail(Cause cause, TimeMs now, TimeMs silent_ms) {
-  if (began_at_) well_ms_ = std::max<TimeMs>(0, now - *began_at_ - silent_ms);
+  if (start_.began_at) start_.well_ms = std::max<TimeMs>(0, now - *start_.began_at - silent_ms);
   count_anew(ran_ms(now));
   if (cause.exit_code == 0) cause.exit_code = exit_code::kOwnFailure;
   cause.at = now;
@@ -31,41 +31,41 @@ void Machine::fail(Cause cause, TimeMs now, TimeMs silent_ms) {
 }
 
 void Machine::blame(Cause cause) {
-  cause_ = std::move(cause);
-  has_cause_ = true;
-  elsewhere_ = false;
-  outcome_ = Outcome::kFailed;
-  restartable_ =
-      phase_ != Phase::kPreparing && !cause_.ends.empty() && is_restartable(cause_.ends.front());
+  start_.cause = std::move(cause);
+  start_.has_cause = true;
+  start_.elsewhere = false;
+  start_.outcome = Outcome::kFailed;
+  start_.restartable = phase_ != Phase::kPreparing && !start_.cause.ends.empty() &&
+                       is_restartable(start_.cause.ends.front());
   const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
-  diagnosing_ = looks || cause_.ends.size() > 1;
+  start_.diagnosing = looks || start_.cause.ends.size() > 1;
   actions_.emplace_back(action::Report{});
 }
 
 // Adds to the cause the main tasks that had failed before they got the stop signal. Their ends are
 // seen only now.
 void Machine::add_ends(const std::vector<event::TaskEnd>& ends, TimeMs now) {
-  const bool open =
-      outcome_ == Outcome::kFailed && !verdict_known_ && mains_started_ && !save_ends_;
-  if (!open || stop_signal_ != 0 || hold_over_) return;
-  Cause cause = cause_;
+  const bool open = start_.outcome == Outcome::kFailed && !start_.verdict_known &&
+                    start_.mains_started && !start_.save_ends;
+  if (!open || asked_.signal != 0 || hold_over_) return;
+  Cause cause = start_.cause;
   for (const event::TaskEnd& end : ends) {
     const Task& task = tasks_[end.task.index];
     const bool known =
         std::ranges::find(cause.ends, end.task, &event::TaskEnd::task) != cause.ends.end();
     if (!decides(task) || known || !end.unasked || end.exit_status.ok()) continue;
-    if (elsewhere_ && cause.ends.empty()) {
+    if (start_.elsewhere && cause.ends.empty()) {
       cause = {.ends = {}, .exit_code = end.exit_status.exit_code(), .at = now};
     }
     cause.ends.push_back(end);
   }
-  if (cause.ends.size() == cause_.ends.size()) return;
-  if (elsewhere_) count_anew(ran_ms(now));
+  if (cause.ends.size() == start_.cause.ends.size()) return;
+  if (start_.elsewhere) count_anew(ran_ms(now));
   blame(std::move(cause));
 }
 
 TimeMs Machine::ran_ms(TimeMs now) const {
-  return well_ms_.value_or(began_at_ ? now - *began_at_ : -1);
+  return start_.well_ms.value_or(start_.began_at ? now - *start_.began_at : -1);
 }
 
 // Resets the count of failures after a start that ran well for Policy::restart_reset_ms. Earlier
@@ -74,30 +74,30 @@ void Machine::count_anew(TimeMs ran_ms) {
   const TimeMs enough = policy_.restart_reset_ms;
   if (enough <= 0 || ran_ms < enough || failures_ == 0) return;
   failures_ = 0;
-  counts_anew_ = true;
+  start_.counts_anew = true;
 }
 
 bool Machine::uses_diagnosis() const {
   // Node 0 decides for several nodes, by the reports that it had until then.
-  const bool decided = elsewhere_ || (policy_.rendezvous_ms > 0 && verdict_known_);
-  return diagnosing_ && !decided && would_restart();
+  const bool decided = start_.elsewhere || (policy_.rendezvous_ms > 0 && start_.verdict_known);
+  return start_.diagnosing && !decided && would_restart();
 }
 
 void Machine::leave_diagnosis() {
-  diagnosing_ = false;
+  start_.diagnosing = false;
   cancel_timer(Timer::kDiagnosis);
 }
 
 bool Machine::seeks_first() const {
-  return phase_ == Phase::kStopping && stage_ <= Stage::kVerdict && diagnosing_ && !elsewhere_ &&
-         cause_.ends.size() > 1 && stop_signal_ == 0 && !hold_over_;
+  return phase_ == Phase::kStopping && stop_.stage <= Stage::kVerdict && start_.diagnosing &&
+         !start_.elsewhere && start_.cause.ends.size() > 1 && asked_.signal == 0 && !hold_over_;
 }
 
 // Makes `first` the first failure, as the output shows. It is one of several failed tasks, or a
 // rank that trainit's signal ended while it was failing.
 void Machine::take_first(TaskRef first, TimeMs now) {
-  if (elsewhere_ && awaits_verdict()) {
-    if (save_ends_) return;
+  if (start_.elsewhere && awaits_verdict()) {
+    if (start_.save_ends) return;
     const Task* task = find(first);
     if (task == nullptr || !decides(*task) || !in_job(*task) || task->live() || task->abandoned ||
         task->exit_status.ok())
@@ -109,19 +109,20 @@ void Machine::take_first(TaskRef first, TimeMs now) {
                   .exit_code = ours ? exit_code::kFailure : task->exit_status.exit_code(),
                   .at = now});
   }
-  const auto found = std::ranges::find(cause_.ends, first, &event::TaskEnd::task);
-  if (!seeks_first() || found == cause_.ends.begin() || found == cause_.ends.end()) return;
-  std::rotate(cause_.ends.begin(), found, found + 1);
-  cause_.exit_code = cause_.ends.front().exit_status.exit_code();
-  restartable_ = restartable_ && is_restartable(cause_.ends.front());
+  const auto found = std::ranges::find(start_.cause.ends, first, &event::TaskEnd::task);
+  if (!seeks_first() || found == start_.cause.ends.begin() || found == start_.cause.ends.end())
+    return;
+  std::rotate(start_.cause.ends.begin(), found, found + 1);
+  start_.cause.exit_code = start_.cause.ends.front().exit_status.exit_code();
+  start_.restartable = start_.restartable && is_restartable(start_.cause.ends.front());
   actions_.emplace_back(action::Report{});
 }
 
 void Machine::on(const event::Diagnosed& event, TimeMs now) {
   if (event.restarts != restarts_) return;
   if (event.first) return take_first(*event.first, now);
-  if (!diagnosing_) return;
-  if (event.hopeless && uses_diagnosis()) restartable_ = false;
+  if (!start_.diagnosing) return;
+  if (event.hopeless && uses_diagnosis()) start_.restartable = false;
   leave_diagnosis();
   if (waits_for_verdict()) settle_verdict(now);
   if (phase_ == Phase::kOnFailure) settle_on_failure(now);
@@ -130,10 +131,9 @@ void Machine::on(const event::Diagnosed& event, TimeMs now) {
 // --- Main tasks, hooks, data, resolver: TERM, KILL ---
 
 void Machine::enter_stopping(TimeMs now) {
-  const bool done = outcome_ == Outcome::kSucceeded || outcome_ == Outcome::kFailed;
+  const bool done = start_.outcome == Outcome::kSucceeded || start_.outcome == Outcome::kFailed;
   phase_ = Phase::kStopping;
-  stage_ = Stage::kPreStop;
-  budget_ = make_budget(policy_, hooks(), now);
+  stop_ = {.stage = Stage::kPreStop, .budget = make_budget(policy_, hooks(), now)};
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
@@ -149,30 +149,29 @@ void Machine::enter_stopping(TimeMs now) {
 }
 
 void Machine::settle_pre_stop(TimeMs now) {
-  if (!waits_for(TaskKind::kMain) || now >= budget_.notify_at) return notify_tasks(now);
+  if (!waits_for(TaskKind::kMain) || now >= stop_.budget.notify_at) return notify_tasks(now);
   const bool hook = waits_for(TaskKind::kPreStop) || start_next(TaskKind::kPreStop);
-  if (!hook && now >= budget_.drained_at) return notify_tasks(now);
-  set_timer(Timer::kNotify, hook ? budget_.notify_at : budget_.drained_at);
+  if (!hook && now >= stop_.budget.drained_at) return notify_tasks(now);
+  set_timer(Timer::kNotify, hook ? stop_.budget.notify_at : stop_.budget.drained_at);
 }
 
 void Machine::notify_tasks(TimeMs now) {
-  stage_ = Stage::kTerm;
+  stop_.stage = Stage::kTerm;
   cancel_timer(Timer::kNotify);
-  notified_at_ = now;
-  escalated_ = 0;
-  const bool stopped = outcome_ != Outcome::kFailed && outcome_ != Outcome::kSucceeded;
+  stop_.notified_at = now;
+  const bool stopped = start_.outcome != Outcome::kFailed && start_.outcome != Outcome::kSucceeded;
   bool patient = false;
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
     patient = patient || !prepares(task.kind);
     if (task.kind == TaskKind::kPreStop) signal(task, SIGTERM);
     if (task.kind != TaskKind::kMain) continue;
-    signal(task, stopped && stop_signal_ != 0 ? sent_signal_ : SIGTERM);
+    signal(task, stopped && asked_.signal != 0 ? asked_.sent : SIGTERM);
     pass_on(task);
   }
   if (!waits_for_tasks()) return tasks_gone(now);
   if (!patient) return kill_tasks(now);
-  set_timer(Timer::kKill, std::max(now, budget_.kill_at));
+  set_timer(Timer::kKill, std::max(now, stop_.budget.kill_at));
   await_escalation(now);
 }
 
@@ -180,16 +179,16 @@ void Machine::notify_tasks(TimeMs now) {
 void Machine::pass_on(Task& task) {
   if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) return;
   for (int number = 1; number <= kLastSignal; ++number) {
-    if ((stops_ & ~task.sent & signal_bit(number)) != 0) signal(task, number);
+    if ((asked_.all & ~task.sent & signal_bit(number)) != 0) signal(task, number);
   }
 }
 
 void Machine::await_escalation(TimeMs now) {
-  if (escalated_ == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
-  const EscalationStep& next = policy_.escalation[escalated_];
+  if (stop_.escalated == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
+  const EscalationStep& next = policy_.escalation[stop_.escalated];
   // If this process was late (frozen, suspended), an overdue step runs at once, but in its order.
-  if (in_time(next, budget_, notified_at_)) {
-    set_timer(Timer::kEscalate, std::max(now, notified_at_ + next.after_ms));
+  if (in_time(next, stop_.budget, stop_.notified_at)) {
+    set_timer(Timer::kEscalate, std::max(now, stop_.notified_at + next.after_ms));
   }
 }
 
@@ -203,9 +202,9 @@ bool Machine::is_restartable(const event::TaskEnd& first) const {
 
 void Machine::escalate(TimeMs now) {
   if (!waits_for(TaskKind::kMain)) return;  // hooks that still run keep their time
-  const int number = policy_.escalation[escalated_].signal;
+  const int number = policy_.escalation[stop_.escalated].signal;
   if (number == SIGKILL) return kill_tasks(now);
-  ++escalated_;
+  ++stop_.escalated;
   for (Task& task : tasks_) {
     if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
     signal(task, number);
@@ -214,7 +213,7 @@ void Machine::escalate(TimeMs now) {
 }
 
 void Machine::kill_tasks(TimeMs now) {
-  stage_ = Stage::kKill;
+  stop_.stage = Stage::kKill;
   cancel_timer(Timer::kNotify);
   cancel_timer(Timer::kKill);
   cancel_timer(Timer::kEscalate);
@@ -222,14 +221,14 @@ void Machine::kill_tasks(TimeMs now) {
     if (is_leftover(task.kind) || !task.live() || task.abandoned) continue;
     if (task.stop_signal != SIGKILL) signal(task, SIGKILL);
   }
-  set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+  set_timer(Timer::kGiveUp, now + stop_.budget.reap_ms);
 }
 
 // --- Leftovers: adopted processes, and finally the services ---
 
 Machine::Next Machine::choose_next() const {
-  const bool again = outcome_ == Outcome::kFailed || outcome_ == Outcome::kReplanned;
-  if (!again || stop_signal_ != 0 || hold_over_) return Next::kEnd;
+  const bool again = start_.outcome == Outcome::kFailed || start_.outcome == Outcome::kReplanned;
+  if (!again || asked_.signal != 0 || hold_over_) return Next::kEnd;
   // A main task or a copy that cannot be killed must not run in parallel with its next incarnation.
   // A pre-start hook that cannot be killed cannot run again, and no start runs without it.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
@@ -237,7 +236,7 @@ Machine::Next Machine::choose_next() const {
                         task.kind == TaskKind::kPreStart;
     return counts && task.live();
   });
-  if (outcome_ == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
+  if (start_.outcome == Outcome::kReplanned) return stuck ? Next::kEnd : Next::kRestart;
   if (would_restart() && !stuck) return Next::kRestart;
   return policy_.hold_ms > 0 ? Next::kHold : Next::kEnd;
 }
@@ -246,7 +245,8 @@ Machine::Next Machine::choose_next() const {
 // consequence of another node's failure. NodeFailure::restarts says whether a restart answers the
 // first one.
 bool Machine::may_restart() const {
-  const bool prepared = outcome_ != Outcome::kFailed || mains_started_ || nodes_ready_;
+  const bool prepared =
+      start_.outcome != Outcome::kFailed || start_.mains_started || start_.nodes_ready;
   const bool meets = !node0_ended_ || !needs_node0();
   return prepared && meets && std::cmp_less(failures_, policy_.max_restarts);
 }
@@ -254,8 +254,8 @@ bool Machine::may_restart() const {
 // Returns whether a restart would answer the failure. Only the node that failed applies its
 // Policy::no_restart_on.
 bool Machine::would_restart() const {
-  return outcome_ == Outcome::kFailed && restartable_ && may_restart() &&
-         (elsewhere_ || restarts_on(policy_, cause_.exit_code));
+  return start_.outcome == Outcome::kFailed && start_.restartable && may_restart() &&
+         (start_.elsewhere || restarts_on(policy_, start_.cause.exit_code));
 }
 
 // True during the stop for another node's failure if all nodes start again. A stop request then has
@@ -263,21 +263,21 @@ bool Machine::would_restart() const {
 // that phase.
 bool Machine::is_on_way_to_restart() const {
   const bool down = phase_ == Phase::kStopping || phase_ == Phase::kOnFailure;
-  return down && elsewhere_ && verdict_known_ && !hold_over_ && would_restart();
+  return down && start_.elsewhere && start_.verdict_known && !hold_over_ && would_restart();
 }
 
 void Machine::enter_sweep(TimeMs now) {
-  next_ = choose_next();
-  if (expedited_) return sweep_kill(now);
-  stage_ = Stage::kSweep;
+  stop_.next = choose_next();
+  if (asked_.expedited) return sweep_kill(now);
+  stop_.stage = Stage::kSweep;
   actions_.emplace_back(action::SweepAdopted{SIGTERM});
-  if (next_ == Next::kEnd) stop_services();
+  if (stop_.next == Next::kEnd) stop_services();
   // Leftover processes of a killed copy were killed with it, or are blocked in the kernel.
   const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kData && task.stop_signal != 0;
   });
-  const TimeMs until = copied ? now + kReapMs : budget_.sweep_kill_at;
-  set_timer(Timer::kSweep, std::max(now, std::min(until, budget_.sweep_kill_at)));
+  const TimeMs until = copied ? now + kReapMs : stop_.budget.sweep_kill_at;
+  set_timer(Timer::kSweep, std::max(now, std::min(until, stop_.budget.sweep_kill_at)));
 }
 
 void Machine::stop_services() {
@@ -289,15 +289,15 @@ void Machine::stop_services() {
 }
 
 void Machine::sweep_kill(TimeMs now) {
-  stage_ = Stage::kSweepKill;
+  stop_.stage = Stage::kSweepKill;
   cancel_timer(Timer::kSweep);
   actions_.emplace_back(action::SweepAdopted{SIGKILL});
   for (Task& task : tasks_) {
-    if (next_ == Next::kEnd && task.kind == TaskKind::kService && task.live()) {
+    if (stop_.next == Next::kEnd && task.kind == TaskKind::kService && task.live()) {
       signal(task, SIGKILL);
     }
   }
-  set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+  set_timer(Timer::kGiveUp, now + stop_.budget.reap_ms);
 }
 
 void Machine::leave_sweep(TimeMs now) {
@@ -306,7 +306,7 @@ void Machine::leave_sweep(TimeMs now) {
   // Processes adopted from now on belong to a debug session, the next incarnation or a hook.
   actions_.emplace_back(action::SweepAdopted{0});
   // On-failure hooks run once for each failure, and not if a stop was requested.
-  if (outcome_ == Outcome::kFailed && stop_signal_ == 0 && !hold_over_) {
+  if (start_.outcome == Outcome::kFailed && asked_.signal == 0 && !hold_over_) {
     phase_ = Phase::kOnFailure;
     return settle_on_failure(now);
   }
@@ -319,12 +319,12 @@ void Machine::settle_on_failure(TimeMs now) {
 }
 
 void Machine::enter_next(TimeMs now) {
-  if (next_ == Next::kRestart) {
-    if (diagnosing_) return await_diagnosis(now);
-    next_ = choose_next();  // a verdict may have excluded the restart meanwhile
-    if (next_ == Next::kEnd) return enter_stopping(now);
+  if (stop_.next == Next::kRestart) {
+    if (start_.diagnosing) return await_diagnosis(now);
+    stop_.next = choose_next();  // a verdict may have excluded the restart meanwhile
+    if (stop_.next == Next::kEnd) return enter_stopping(now);
   }
-  switch (next_) {
+  switch (stop_.next) {
     case Next::kRestart:
       return await_restart(now);
     case Next::kHold:
@@ -336,13 +336,13 @@ void Machine::enter_next(TimeMs now) {
 
 void Machine::await_diagnosis(TimeMs now) {
   if (timers_.at(static_cast<std::size_t>(Timer::kDiagnosis)).armed) return;
-  set_timer(Timer::kDiagnosis, std::max(now, cause_.at + kDiagnosisMs));
+  set_timer(Timer::kDiagnosis, std::max(now, start_.cause.at + kDiagnosisMs));
 }
 
 void Machine::await_restart(TimeMs now) {
   if (expired_) return end_as(Outcome::kExpired, now);  // the services end as well
   phase_ = Phase::kAutoRestart;
-  const TimeMs delay = outcome_ == Outcome::kFailed ? restart_delay(policy_, failures_++) : 0;
+  const TimeMs delay = start_.outcome == Outcome::kFailed ? restart_delay(policy_, failures_++) : 0;
   restart_at_ = now + delay;
   set_timer(Timer::kRestart, restart_at_);
 }
@@ -369,31 +369,31 @@ void Machine::leave_hold(TimeMs now) {
 void Machine::enter_post_stop(TimeMs now) {
   final_code_ = exit_code();
   phase_ = Phase::kPostStop;
-  stage_ = Stage::kPost;
-  if (stop_signal_ == 0) allow_post_stop(policy_, now, &budget_);
+  stop_.stage = Stage::kPost;
+  if (asked_.signal == 0) allow_post_stop(policy_, now, &stop_.budget);
   const bool none = count(TaskKind::kPostStop) == 0;
-  if (!begun_ || expedited_ || none || now >= budget_.post_term_at) return exit();
-  set_timer(Timer::kKill, budget_.post_term_at);
+  if (!begun_ || asked_.expedited || none || now >= stop_.budget.post_term_at) return exit();
+  set_timer(Timer::kKill, stop_.budget.post_term_at);
   next_post_stop();
 }
 
 void Machine::next_post_stop() {
-  if (stage_ != Stage::kPost || !start_next(TaskKind::kPostStop)) exit();
+  if (stop_.stage != Stage::kPost || !start_next(TaskKind::kPostStop)) exit();
 }
 
 // Ends post-stop tasks that have exceeded their time: TERM first, KILL the next time.
 void Machine::end_post_stop(TimeMs now) {
-  const bool kill = expedited_ || stage_ == Stage::kPostTerm;
-  stage_ = kill ? Stage::kPostKill : Stage::kPostTerm;
+  const bool kill = asked_.expedited || stop_.stage == Stage::kPostTerm;
+  stop_.stage = kill ? Stage::kPostKill : Stage::kPostTerm;
   for (Task& task : tasks_) {
     if (task.kind != TaskKind::kPostStop || !task.live() || task.abandoned) continue;
     signal(task, kill ? SIGKILL : SIGTERM);
   }
   if (kill) {
     cancel_timer(Timer::kKill);
-    set_timer(Timer::kGiveUp, now + budget_.reap_ms);
+    set_timer(Timer::kGiveUp, now + stop_.budget.reap_ms);
   } else {
-    set_timer(Timer::kKill, std::max(now, budget_.post_kill_at));
+    set_timer(Timer::kKill, std::max(now, stop_.budget.post_kill_at));
   }
 }
 
@@ -407,9 +407,9 @@ void Machine::exit() {
 
 // Abandons the tasks that SIGKILL did not end (processes in D state), and continues without them.
 void Machine::give_up(TimeMs now) {
-  const bool sweeping = phase_ == Phase::kStopping && stage_ == Stage::kSweepKill;
+  const bool sweeping = phase_ == Phase::kStopping && stop_.stage == Stage::kSweepKill;
   for (Task& task : tasks_) {
-    const bool meant = sweeping ? task.kind == TaskKind::kService && next_ == Next::kEnd
+    const bool meant = sweeping ? task.kind == TaskKind::kService && stop_.next == Next::kEnd
                        : phase_ == Phase::kPostStop ? task.kind == TaskKind::kPostStop
                                                     : !is_leftover(task.kind);
     if (meant && task.live()) task.abandoned = true;
@@ -428,9 +428,9 @@ void Machine::on(const event::Unreachable& event, TimeMs now) {
   task->abandoned = true;
   if (phase_ == Phase::kPostStop) {
     if (!waits_for(TaskKind::kPostStop)) next_post_stop();
-  } else if (stage_ == Stage::kPreStop) {
+  } else if (stop_.stage == Stage::kPreStop) {
     settle_pre_stop(now);
-  } else if (stage_ < Stage::kVerdict && !waits_for_tasks()) {
+  } else if (stop_.stage < Stage::kVerdict && !waits_for_tasks()) {
     tasks_gone(now);
   }
 }
@@ -439,28 +439,30 @@ void Machine::on(const event::Unreachable& event, TimeMs now) {
 void Machine::stop_sooner(TimeMs now) {
   const Budget fresh = make_budget(policy_, hooks(), now);
   if (phase_ == Phase::kPostStop) {
-    budget_.post_term_at = std::min(budget_.post_term_at, fresh.post_term_at);
-    budget_.post_kill_at = std::min(budget_.post_kill_at, fresh.post_kill_at);
-    if (stage_ == Stage::kPost) set_timer(Timer::kKill, std::max(now, budget_.post_term_at));
-    if (stage_ == Stage::kPostTerm) set_timer(Timer::kKill, std::max(now, budget_.post_kill_at));
+    stop_.budget.post_term_at = std::min(stop_.budget.post_term_at, fresh.post_term_at);
+    stop_.budget.post_kill_at = std::min(stop_.budget.post_kill_at, fresh.post_kill_at);
+    if (stop_.stage == Stage::kPost)
+      set_timer(Timer::kKill, std::max(now, stop_.budget.post_term_at));
+    if (stop_.stage == Stage::kPostTerm)
+      set_timer(Timer::kKill, std::max(now, stop_.budget.post_kill_at));
     return;
   }
-  if (stage_ < Stage::kSweep || next_ == Next::kEnd) return;
+  if (stop_.stage < Stage::kSweep || stop_.next == Next::kEnd) return;
   // A restart or hold is no longer possible. The services end as well, and have the whole grace
   // period.
-  budget_ = fresh;
-  next_ = Next::kEnd;
-  stage_ = Stage::kSweep;
+  stop_.budget = fresh;
+  stop_.next = Next::kEnd;
+  stop_.stage = Stage::kSweep;
   cancel_timer(Timer::kGiveUp);
   stop_services();
-  set_timer(Timer::kSweep, budget_.sweep_kill_at);
+  set_timer(Timer::kSweep, stop_.budget.sweep_kill_at);
 }
 
 // Finishes the stop with KILL and without further hooks, because a user asked twice.
 void Machine::expedite(TimeMs now) {
-  if (expedited_) return;
-  expedited_ = true;
-  switch (stage_) {
+  if (asked_.expedited) return;
+  asked_.expedited = true;
+  switch (stop_.stage) {
     case Stage::kPreStop:
     case Stage::kTerm:
       return kill_tasks(now);
@@ -483,9 +485,9 @@ int Machine::exit_code() const {
   // A main task that outlived its SIGKILL may still end, and its exit code must not change this
   // one.
   if (final_code_ >= 0) return final_code_;
-  switch (outcome_) {
+  switch (start_.outcome) {
     case Outcome::kFailed:
-      return cause_.exit_code;
+      return start_.cause.exit_code;
     case Outcome::kStopped:
       return stopped_code();
     case Outcome::kExpired:
@@ -508,15 +510,15 @@ int Machine::exit_code() const {
 bool Machine::by_our_signal(const Task& task) const {
   if (task.exit_status.how != ExitStatus::How::kSignaled) return false;
   const int number = task.exit_status.value;
-  return number == sent_signal_ || (task.sent & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
+  return number == asked_.sent || (task.sent & ~signal_bit(SIGKILL) & signal_bit(number)) != 0;
 }
 
 // Returns the exit code of a stopped job. A single command's own code is the job's. If the job has
 // several main tasks, on one or many nodes, no task's code is the job's, and 0 would look like
 // success.
 int Machine::stopped_code() const {
-  const int by_signal = exit_code::kSignalBase + stop_signal_;
-  if (!mains_started_) return by_signal;
+  const int by_signal = exit_code::kSignalBase + asked_.signal;
+  if (!start_.mains_started) return by_signal;
   const bool served = std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
     if (task.kind != TaskKind::kMain || !in_job(task)) return true;
     return !task.live() && (task.exit_status.ok() || by_our_signal(task));
