@@ -483,14 +483,14 @@ void Machine::expire(TimeMs now) {
 
 // Ends the job for a reason other than a new failure on this node.
 void Machine::end_as(Outcome outcome, TimeMs now) {
-  if (phase_ == Phase::kAutoRestart) {
-    cancel_timer(Timer::kRestart);
-    restart_at_ = 0;
-    start_.mains_started = false;  // the cancelled restart was the answer to that start's failure
-  }
+  if (phase_ == Phase::kAutoRestart) leave_failed_start();
   start_.outcome = outcome;
   enter_stopping(now);
 }
+
+// Forgets the start that a pending restart was the answer to. The container then ends as it would
+// before the first process of the next start. The verdict on the failed start has come.
+void Machine::leave_failed_start() { start_ = {.verdict_known = true}; }
 
 // --- Resolving ---
 

@@ -168,6 +168,7 @@ class Machine {
   void resolve_overdue(TimeMs now);
   void expire(TimeMs now);
   void end_as(Outcome outcome, TimeMs now);
+  void leave_failed_start();
   [[nodiscard]] bool job_done() const;
 
   // The stop sequence (machine_stop.cc, machine_nodes.cc).

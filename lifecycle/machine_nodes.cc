@@ -83,10 +83,11 @@ void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
     if (phase_ != Phase::kAutoRestart || start_.outcome != Outcome::kFailed || start_.elsewhere)
       return;
     take_verdict(event);
-    return end_as(Outcome::kFailed, now);
+    return enter_stopping(now);
   }
+  if (phase_ == Phase::kAutoRestart) leave_failed_start();
   blame_elsewhere(event, now);
-  end_as(start_.outcome, now);
+  enter_stopping(now);
 }
 
 void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {

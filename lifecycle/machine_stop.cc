@@ -97,7 +97,8 @@ bool Machine::seeks_first() const {
 // rank that trainit's signal ended while it was failing.
 void Machine::take_first(TaskRef first, TimeMs now) {
   if (start_.elsewhere && awaits_verdict()) {
-    if (start_.save_ends) return;
+    // Without a main process of this start, the rank belongs to an earlier one.
+    if (start_.save_ends || !start_.mains_started) return;
     const Task* task = find(first);
     if (task == nullptr || !decides(*task) || !in_job(*task) || task->live() || task->abandoned ||
         task->exit_status.ok())
@@ -138,6 +139,8 @@ void Machine::enter_stopping(TimeMs now) {
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
   cancel_timer(Timer::kDiagnosis);
+  cancel_timer(Timer::kRestart);
+  restart_at_ = 0;
   for (Task& task : tasks_) {
     if (is_leftover(task.kind) || task.kind == TaskKind::kMain) continue;
     if (!task.live() || task.abandoned) continue;

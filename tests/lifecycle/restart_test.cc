@@ -32,6 +32,91 @@ TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
   EXPECT_EQ(job.exited(1, 0), "cancel resolve, start 2#2, start 3#2") << "the service goes on";
 }
 
+// --- What a restart leaves behind ---
+
+// The restart was the answer to the failure. Without it, the container ends as before the next
+// start.
+TEST(Restart, ThatAStopCancelsLeavesNoFailure) {
+  Policy policy = with_restarts(1);
+  policy.restart_delay_ms = 60'000;
+  policy.restart_reset_ms = 1000;
+  for (const bool elsewhere : {false, true}) {
+    Script job(policy);
+    job.running(1).linked();
+    job.now = 5000;
+    if (elsewhere) job.job_failed(kElsewhereAgain);
+    elsewhere ? job.signaled(0, SIGTERM) : job.exited(0, 3);
+    if (!elsewhere) job.job_failed(kHereAgain);
+    job.nothing_left();
+    ASSERT_EQ(job.phase(), "auto-restart");
+    EXPECT_NE(job.machine().cause(), nullptr);
+    job.stop();
+    EXPECT_TRUE(job.machine().stopped());
+    EXPECT_EQ(job.machine().exit_code(), 143);
+    EXPECT_EQ(job.machine().cause(), nullptr);
+    EXPECT_FALSE(job.machine().failed_elsewhere());
+    EXPECT_EQ(job.machine().ran_ms(job.now), -1);
+    EXPECT_EQ(job.machine().restart_at(), 0);
+  }
+}
+
+TEST(Restart, ThatTheTimeLimitOrACheckpointCancelsLeavesNoFailure) {
+  Policy policy = with_restarts(1);
+  policy.max_duration_ms = 60'000;
+  for (const bool expires : {false, true}) {
+    Script job(policy);
+    job.running(1);
+    job.exited(0, 3);
+    job.nothing_left();
+    ASSERT_EQ(job.phase(), "auto-restart");
+    expires ? job.fired(Timer::kExpire) : job.checkpoint();
+    EXPECT_EQ(job.machine().exit_code(), expires ? 124 : 75);
+    EXPECT_EQ(job.machine().cause(), nullptr);
+  }
+}
+
+// No start of this job is granted to it any more, and it must not say that it may restart.
+TEST(Restart, ThatAFailureElsewhereCancelsIsNoneThatMayFollow) {
+  Policy policy = with_restarts(9);
+  policy.rendezvous_ms = 60'000;
+  Script job(policy);
+  job.running(1);
+  job.nodes_ready();
+  job.started(0);
+  job.linked();
+  job.exited(0, 3);
+  job.job_failed(kHereAgain);
+  job.nothing_left();
+  ASSERT_EQ(job.phase(), "auto-restart");
+  job.job_failed(kElsewhere);
+  EXPECT_TRUE(job.machine().failed_elsewhere());
+  EXPECT_EQ(job.machine().exit_code(), 76);
+  EXPECT_FALSE(job.machine().may_restart());
+}
+
+// The main processes of the first start keep their exit status until they start again.
+TEST(Restart, TakesNoRankOfAnEarlierStartForTheFirstFailure) {
+  Policy policy = with_restarts(9);
+  policy.rendezvous_ms = 60'000;
+  Script job(policy);
+  job.running(1, {kPreStart});
+  job.nodes_ready();
+  job.exited(1, 0);
+  job.started(0);
+  job.linked();
+  job.exited(0, 3);
+  job.job_failed(kHereAgain);
+  job.nothing_left();
+  job.fired(Timer::kRestart);
+  job.nodes_ready(1);
+  ASSERT_TRUE(job.machine().start_granted());
+  job.job_failed(kUnknown);
+  ASSERT_TRUE(job.machine().awaits_verdict());
+  EXPECT_EQ(job.step(event::Diagnosed{.restarts = 1, .first = job.ref(0)}), "");
+  EXPECT_TRUE(job.machine().failed_elsewhere());
+  EXPECT_EQ(job.machine().exit_code(), 76);
+}
+
 // --- Where it cannot help ---
 
 Policy with_verdict() {

@@ -77,6 +77,22 @@ TEST_P(Restart, DropsWhatTheHooksOfTheLastStartExported) {
   EXPECT_EQ(result.out, "0:set 1:\n0: 1:set\n");
 }
 
+TEST_P(Restart, LeavesARunningRankNoEndOfItsLastRun) {
+  make_fifo("go");
+  Instance instance(
+      job(joined(kSoon, {"--max-restarts", "1"}),
+          shell("[ $TRAINIT_RESTART_COUNT = 0 ] && exit 9; read -r line < $HERE/go")));
+  await_state("\"restarts\": 1,");
+  await_state("\"phase\": \"running\",");
+  const std::string state = read(path("run/state.json"));
+  const std::size_t rank = state.find("\"kind\": \"main\"");
+  ASSERT_NE(rank, std::string::npos) << state;
+  EXPECT_THAT(state.substr(rank), HasSubstr("\"incarnation\": 2"));
+  EXPECT_THAT(state.substr(rank, state.find('}', rank) - rank), HasSubstr("\"ended_ms\": null"));
+  write("go", "\n");
+  EXPECT_EQ(instance.wait(), 0);
+}
+
 TEST_P(Restart, DoesNotMendTheseCodes) {
   for (const char* codes : {"9", "1-2,5-20"}) {
     const Result result = rules::run(
@@ -113,6 +129,9 @@ TEST_P(Restart, IsGivenUpByAStopWhileItIsAwaited) {
   instance.signal(SIGTERM);
   EXPECT_EQ(instance.wait(), 143) << "the restart had answered the failure";
   EXPECT_EQ(journal(), "job 0\njob 1\n");
+  EXPECT_THAT(read(path("run/state.json")),
+              AllOf(HasSubstr("\"state\": \"stopped\""), HasSubstr("main exited with code 9")))
+      << "and the failure that was answered can still be read";
 }
 
 TEST_P(Restart, IsNotForAJobThatIsStopped) {
