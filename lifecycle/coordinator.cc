@@ -110,7 +110,8 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
   kept.last = now;
   kept.how = how;
   cut_text(kept.how, kMaxTextBytes / 4);
-  const bool runs = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
+  const bool runs =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
   if (!for_good || !runs || now - *kept.since < kDiffersMs) return;
   failed({.kind = Kind::kDiffers,
           .node = node,
@@ -121,8 +122,8 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
 }
 
 bool Coordinator::ended_by_difference() const {
-  return state_ == NodeVerdict::State::kFailed && failing_ &&
-         failing_->first.failure.kind == Kind::kDiffers;
+  return start_.state == NodeVerdict::State::kFailed && start_.failing &&
+         start_.failing->first.failure.kind == Kind::kDiffers;
 }
 
 // Detects a pause of this process, in which it received nothing. The pause is no silence of a node.
@@ -246,7 +247,7 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
 // node, no node is waited for.
 void Coordinator::look_who_saves(TimeMs now) {
   const bool failing =
-      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
+      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
   if (saves_known_ == saves_ || failing) return;
   const bool fresh = now - made_at_ < kReconnectMs;
   const auto counts = [this, fresh](const Node& of) {
@@ -268,14 +269,12 @@ void Coordinator::look_who_saves(TimeMs now) {
 // count from now on.
 void Coordinator::follow(TimeMs now) {
   const std::uint32_t restarts = nodes_[0].report.restarts;
-  if (start_ == restarts) return;
+  if (start_.number == restarts) return;
   const bool failing =
-      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
-  if (start_) past_ = Past{*start_, failing ? std::move(failing_) : std::nullopt};
-  start_ = restarts;
-  begun_ = false;
-  state_ = NodeVerdict::State::kFine;
-  failing_.reset();
+      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
+  if (start_.number)
+    past_ = Past{*start_.number, failing ? std::move(start_.failing) : std::nullopt};
+  start_ = {.number = restarts};
   changed();
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (numbered()) nodes_[i].told = false;
@@ -288,8 +287,8 @@ void Coordinator::follow(TimeMs now) {
 // Marks the current start as begun, because the first node runs it. Until then a lost node only
 // delays the start; from now on its loss is a failure.
 void Coordinator::begin(TimeMs now) {
-  if (begun_) return;
-  begun_ = true;
+  if (start_.begun) return;
+  start_.begun = true;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].lost) count_loss(i, now);
   }
@@ -326,7 +325,7 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
 void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
   const Node& from = nodes_[node];
   const bool known =
-      state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed;
+      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
   if (known || from.report.failure || !in_start(from)) return;
   if (from.report.exit_code != exit_code::kElsewhere) return;
   failed({.kind = Kind::kFailed,
@@ -340,8 +339,9 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
 // Fails the job if a node has ended, perhaps by a stop, before the start that the others wait for.
 // That start cannot come. In an elastic job the list of nodes changes instead.
 void Coordinator::weigh_absent(TimeMs now) {
-  const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
-  if (!numbered() || !settings_.stop_counts || !waits || !start_ || begun_) return;
+  const bool waits =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
+  if (!numbered() || !settings_.stop_counts || !waits || !start_.number || start_.begun) return;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
     const Node& of = nodes_[i];
     if (!of.gone || in_start(of)) continue;
@@ -360,7 +360,8 @@ void Coordinator::weigh_absent(TimeMs now) {
 // Fails the job if some nodes wait for a node that starts alone, because node options differ. Their
 // start cannot come.
 void Coordinator::weigh_unfit(TimeMs now) {
-  const bool waits = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
+  const bool waits =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
   if (unfit_ == 0 || waiting_ == 0 || !waits) return;
   const auto unfit = std::ranges::find_if(nodes_, [this](const Node& of) { return is_unfit(of); });
   const auto waiter = std::ranges::find_if(nodes_, [this](const Node& of) { return arrived(of); });
@@ -400,7 +401,7 @@ void Coordinator::lose(std::uint32_t node, bool silent, TimeMs now) {
 
 void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
   const Node& of = nodes_[node];
-  if (of.gone || !in_start(of) || (numbered() && !begun_)) return;
+  if (of.gone || !in_start(of) || (numbered() && !start_.begun)) return;
   if (of.silent && is_cut_off(now)) return fail_as_cut_off(now);
   fail_as_lost(node, of.silent ? Kind::kSilent : Kind::kClosed, of.lost_at, now);
 }
@@ -458,16 +459,16 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
     told(std::move(failure), at, now);
     return;
   }
-  if (state_ != NodeVerdict::State::kFailing && state_ != NodeVerdict::State::kFailed) {
-    state_ = NodeVerdict::State::kFailing;
+  if (start_.state != NodeVerdict::State::kFailing && start_.state != NodeVerdict::State::kFailed) {
+    start_.state = NodeVerdict::State::kFailing;
     const bool stops = is_stop(failure.kind);
-    failing_ = Failing{.first = {std::move(failure), at}, .since = now, .stops = stops};
+    start_.failing = Failing{.first = {std::move(failure), at}, .since = now, .stops = stops};
     changed();
     return;
   }
   const bool known = add_to(failure, at);
-  if (state_ == NodeVerdict::State::kFailed) return;
-  failing_->stops = failing_->stops || is_stop(failure.kind);
+  if (start_.state == NodeVerdict::State::kFailed) return;
+  start_.failing->stops = start_.failing->stops || is_stop(failure.kind);
   if (!known) add_other({std::move(failure), at});
   choose_first();
 }
@@ -477,7 +478,7 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
 // that the kernel takes to end a container. If a node was stopped, losses are consequences: a
 // platform may kill the containers that it stops.
 TimeMs Coordinator::happened(const Candidate& of) const {
-  const bool loss = of.failure.kind == Kind::kClosed && !failing_->stops;
+  const bool loss = of.failure.kind == Kind::kClosed && !start_.failing->stops;
   return of.at - (loss ? kGatherMs : 0);
 }
 
@@ -501,7 +502,7 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) cons
 
 // Adds a failure. Above kMaxOtherFailures, forgets the least likely one, but never the earliest.
 void Coordinator::add_other(Candidate other) {
-  std::vector<Candidate>& others = failing_->others;
+  std::vector<Candidate>& others = start_.failing->others;
   others.push_back(std::move(other));
   if (others.size() <= kMaxOtherFailures) return;
   const auto earlier = [this](const auto& one, const auto& two) { return is_earlier(one, two); };
@@ -513,26 +514,27 @@ void Coordinator::add_other(Candidate other) {
 // Chooses the first failure: the earliest one. If the earliest is a victim, chooses the likeliest
 // one.
 void Coordinator::choose_first() {
-  std::vector<Candidate>& all = failing_->others;
-  all.push_back(std::move(failing_->first));
+  std::vector<Candidate>& all = start_.failing->others;
+  all.push_back(std::move(start_.failing->first));
   const auto earlier = [this](const auto& one, const auto& two) { return is_earlier(one, two); };
   const auto likelier = [this](const auto& one, const auto& two) { return is_likelier(one, two); };
   auto chosen = std::ranges::min_element(all, earlier);
   if (chosen->failure.role == NodeFailure::Role::kVictim) {
     chosen = std::ranges::min_element(all, likelier);
   }
-  failing_->first = std::move(*chosen);
+  start_.failing->first = std::move(*chosen);
   all.erase(chosen);
 }
 
 // Announces a failure that does not stop the other nodes, once for each node in a start. Verdicts
 // show the last one.
 void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
-  if (state_ == NodeVerdict::State::kFailing || state_ == NodeVerdict::State::kFailed) return;
-  if (failing_ && add_to(failure, at)) return;
+  if (start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed)
+    return;
+  if (start_.failing && add_to(failure, at)) return;
   if (std::exchange(nodes_[failure.node].told, true)) return;
-  state_ = NodeVerdict::State::kTold;
-  failing_ = Failing{.first = {std::move(failure), at}, .since = now};
+  start_.state = NodeVerdict::State::kTold;
+  start_.failing = Failing{.first = {std::move(failure), at}, .since = now};
   changed();
 }
 
@@ -541,19 +543,19 @@ bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   const auto same = [&failure](const Candidate& known) {
     return known.failure.node == failure.node && known.failure.kind == failure.kind;
   };
-  if (same(failing_->first)) {
-    update(failing_->first, failure, at);
+  if (same(start_.failing->first)) {
+    update(start_.failing->first, failure, at);
     return true;
   }
-  const auto other = std::ranges::find_if(failing_->others, same);
-  if (other == failing_->others.end()) return false;
+  const auto other = std::ranges::find_if(start_.failing->others, same);
+  if (other == start_.failing->others.end()) return false;
   update(*other, failure, at);
   return true;
 }
 
 void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at) {
   NodeFailure& of = known.failure;
-  if (state_ == NodeVerdict::State::kFailing) {
+  if (start_.state == NodeVerdict::State::kFailing) {
     known.at = std::min(known.at, at);
     of.ran_ms = failure.ran_ms;
     of.restarts = failure.restarts;
@@ -563,23 +565,23 @@ void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at
   of.role = failure.role;
   if (!failure.detail.empty()) of.detail = failure.detail;
   of.complete = failure.complete;
-  if (state_ != NodeVerdict::State::kFailing) changed();
+  if (start_.state != NodeVerdict::State::kFailing) changed();
 }
 
 // Decides on the first failure when no report of an earlier one can come any more.
 void Coordinator::settle(TimeMs now) {
-  if (state_ != NodeVerdict::State::kFailing) return;
-  const NodeFailure& first = failing_->first.failure;
-  const TimeMs waited = now - failing_->since;
+  if (start_.state != NodeVerdict::State::kFailing) return;
+  const NodeFailure& first = start_.failing->first.failure;
+  const TimeMs waited = now - start_.failing->since;
   // A victim has a cause, which a slower node may still report.
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
   const bool replanned = first.kind == Kind::kReplanned;  // all other ends follow from it
   const bool is_sure = replanned || first.kind == Kind::kUnfit || first.kind == Kind::kDiffers;
   if (gathers && !is_sure && !ended_) return;  // no report can come after node 0's end
-  state_ = NodeVerdict::State::kFailed;
-  failing_->others.clear();
-  failing_->again =
+  start_.state = NodeVerdict::State::kFailed;
+  start_.failing->others.clear();
+  start_.failing->again =
       numbered() && first.restarts && !is_stop(first.kind) && (replanned || all_may_restart(first));
   changed();
 }
@@ -587,7 +589,7 @@ void Coordinator::settle(TimeMs now) {
 // True while a connection that closed at about the time of the failure may become the loss of its
 // node.
 bool Coordinator::awaits_away(TimeMs now) const {
-  const TimeMs latest = failing_->since + kGatherMs;
+  const TimeMs latest = start_.failing->since + kGatherMs;
   return std::ranges::any_of(away_, [this, now, latest](std::uint32_t node) {
     return nodes_[node].lost_at <= latest && now < nodes_[node].back_by;
   });
@@ -652,9 +654,9 @@ std::optional<TimeMs> Coordinator::next_tick() const {
   TimeMs next = scanned_at_ + kScanMs;
   for (const std::uint32_t node : away_) next = std::min(next, nodes_[node].back_by);
   if (look_open_) next = std::min(next, look_since_ + kLookMs);
-  if (state_ == NodeVerdict::State::kFailing) {
+  if (start_.state == NodeVerdict::State::kFailing) {
     for (const TimeMs wait : {kGatherMs, kDetailMs}) {
-      const TimeMs at = failing_->since + wait;
+      const TimeMs at = start_.failing->since + wait;
       if (at > awake_at_) next = std::min(next, at);
     }
   }
@@ -669,12 +671,13 @@ std::optional<TimeMs> Coordinator::next_tick() const {
 NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   const Node& to = nodes_[node];
   if (astray(to)) return NodeVerdict::State::kFailed;
-  const bool inside = !numbered() || (to.reported && start_ && to.report.restarts >= *start_);
-  const bool meets = state_ == NodeVerdict::State::kFailing ||
-                     (state_ == NodeVerdict::State::kFailed && failing_->again);
+  const bool inside =
+      !numbered() || (to.reported && start_.number && to.report.restarts >= *start_.number);
+  const bool meets = start_.state == NodeVerdict::State::kFailing ||
+                     (start_.state == NodeVerdict::State::kFailed && start_.failing->again);
   const bool begins = to.report.stage == Stage::kPreparing || arrived(to);
   const bool spared = meets && (!inside || (node != 0 && begins && !to.report.failure));
-  return spared ? NodeVerdict::State::kFine : state_;
+  return spared ? NodeVerdict::State::kFine : start_.state;
 }
 
 // Returns the verdict for a node that is astray().
@@ -685,7 +688,7 @@ NodeVerdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   verdict.restarts = may_go(nodes_[node]) ? given_start_ : report.restarts;
   verdict.again = true;
   TimeMs at = now;
-  const bool behind = verdict.restarts < *start_;
+  const bool behind = verdict.restarts < *start_.number;
   if (behind && past_ && past_->restarts == verdict.restarts && past_->failing) {
     verdict.failure = past_->failing->first.failure;
     at = past_->failing->first.at;
@@ -713,13 +716,13 @@ NodeVerdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   if (astray(to)) {
     verdict = of_past(node, now);
   } else {
-    verdict.restarts = numbered() ? start_.value_or(to.report.restarts) : to.report.restarts;
+    verdict.restarts = numbered() ? start_.number.value_or(to.report.restarts) : to.report.restarts;
     verdict.state = shown(node);
     if (verdict.state == NodeVerdict::State::kTold ||
         verdict.state == NodeVerdict::State::kFailed) {
-      verdict.again = failing_->again;
-      verdict.failure = failing_->first.failure;
-      verdict.failure->age_ms = std::max<TimeMs>(0, now - failing_->first.at);
+      verdict.again = start_.failing->again;
+      verdict.failure = start_.failing->first.failure;
+      verdict.failure->age_ms = std::max<TimeMs>(0, now - start_.failing->first.at);
     }
   }
   verdict.go = to.go;

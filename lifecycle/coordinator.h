@@ -130,6 +130,13 @@ class Coordinator {
     bool stops = false;  // a node was stopped
     bool again = false;
   };
+  // The state of the current start, from the first report of node 0 on it.
+  struct CurrentStart {
+    std::optional<std::uint32_t> number;  // only node 0 decides it; empty: no report of node 0 yet
+    bool begun = false;                   // a node runs this start
+    NodeVerdict::State state = NodeVerdict::State::kFine;
+    std::optional<Failing> failing = {};  // empty if all is fine
+  };
   struct Past {  // a start that node 0 has ended
     std::uint32_t restarts = 0;
     std::optional<Failing> failing;
@@ -213,10 +220,7 @@ class Coordinator {
   std::map<std::uint32_t, Difference> differing_;
   std::string held_;
 
-  std::optional<std::uint32_t> start_;  // number of the current start, which only node 0 decides
-  bool begun_ = false;                  // a node runs this start
-  NodeVerdict::State state_ = NodeVerdict::State::kFine;
-  std::optional<Failing> failing_;  // empty if all is fine
+  CurrentStart start_;
   std::optional<Past> past_;
 
   std::uint32_t ready_ = 0;    // nodes that are ready()

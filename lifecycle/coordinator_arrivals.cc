@@ -26,29 +26,30 @@ std::uint64_t mixed(std::uint64_t x) {
 // that has reported takes part.
 bool Coordinator::in_start(const Node& node) const {
   if (!node.reported || !numbered()) return node.reported;
-  return start_ == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node) &&
+  return start_.number == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node) &&
          !container_restarted(node);
 }
 
 // True if the node's container ended and was started again, while the start still runs without it.
 // The node no longer belongs to that start.
 bool Coordinator::container_restarted(const Node& node) const {
-  if (!begun_ || &node == nodes_.data() || may_go(node)) return false;
+  if (!start_.begun || &node == nodes_.data() || may_go(node)) return false;
   return running_meeting() != 0 && node.report.meeting == 0;
 }
 
 // True if the node runs or stops a start that the job has left: node 0 has ended it, or is another
 // process instance.
 bool Coordinator::astray(const Node& node) const {
-  if (!node.reported || !numbered() || !start_) return false;
+  if (!node.reported || !numbered() || !start_.number) return false;
   const NodeReport& report = node.report;
-  if (may_go(node)) return given_start_ != *start_;
+  if (may_go(node)) return given_start_ != *start_.number;
   const bool begins = report.stage == Stage::kPreparing || report.stage == Stage::kArrived;
   const bool met = !begins && report.meeting != 0;
-  if (report.restarts < *start_) return met || report.failure;
+  if (report.restarts < *start_.number) return met || report.failure;
   if (&node == nodes_.data() || !met) return false;
-  if (report.restarts > *start_) return true;
-  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
+  if (report.restarts > *start_.number) return true;
+  const bool fine =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
   return fine && report.meeting != running_meeting();
 }
 
@@ -72,9 +73,11 @@ std::uint64_t Coordinator::running_meeting() const {
 // True if the node has left the current start, which cannot continue without it. The node prepares
 // or waits for the next start, or was stopped while it did.
 bool Coordinator::has_left(const Node& node) const {
-  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
+  const bool fine =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
   const Node& zero = nodes_[0];
-  if (!numbered() || !fine || !begun_ || !node.reported || node.report.restarts <= *start_) {
+  if (!numbered() || !fine || !start_.begun || !node.reported ||
+      node.report.restarts <= *start_.number) {
     return false;
   }
   const bool runs = zero.report.stage == Stage::kRunning || zero.report.stage == Stage::kStopping;
@@ -86,10 +89,13 @@ bool Coordinator::has_left(const Node& node) const {
 // True if the node resolved its list of nodes again before it received the grant that all nodes
 // got. The current start runs without it.
 bool Coordinator::missed_go(const Node& node) const {
-  const bool fine = state_ == NodeVerdict::State::kFine || state_ == NodeVerdict::State::kTold;
-  if (!numbered() || !fine || !begun_ || !node.reported || &node == nodes_.data()) return false;
-  const bool is_this = meeting_ != 0 && running_meeting() == meeting_ && given_start_ == *start_;
-  return is_this && node.report.restarts == *start_ &&
+  const bool fine =
+      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
+  if (!numbered() || !fine || !start_.begun || !node.reported || &node == nodes_.data())
+    return false;
+  const bool is_this =
+      meeting_ != 0 && running_meeting() == meeting_ && given_start_ == *start_.number;
+  return is_this && node.report.restarts == *start_.number &&
          (node.report.stage == Stage::kPreparing || arrived(node));
 }
 
@@ -135,19 +141,19 @@ void Coordinator::count(const Node& node, int by) {
 // decide that all start again. Then node 0, which counts the starts, must have ended the failed
 // start.
 void Coordinator::give_go() {
-  const bool failing = state_ == NodeVerdict::State::kFailing ||
-                       (state_ == NodeVerdict::State::kFailed && !failing_->again);
-  if (ready_ != nodes_.size() || failing || !start_) return;
-  state_ = NodeVerdict::State::kFine;
-  failing_.reset();
+  const bool failing = start_.state == NodeVerdict::State::kFailing ||
+                       (start_.state == NodeVerdict::State::kFailed && !start_.failing->again);
+  if (ready_ != nodes_.size() || failing || !start_.number) return;
+  start_.state = NodeVerdict::State::kFine;
+  start_.failing.reset();
   for (Node& node : nodes_) {
     node.go = node.report.arrival;
     node.went = false;
     node.sees_missing = false;
   }
   ready_ = waiting_ = 0;
-  given_start_ = *start_;
-  begun_ = true;
+  given_start_ = *start_.number;
+  start_.begun = true;
   meeting_ = meeting_of_all();
   changed();
 }
@@ -175,11 +181,11 @@ void Coordinator::remember_meeting(TimeMs now) {
       count(node, -1);
       node.go = node.report.arrival;
       node.went = false;
-      given_start_ = *start_;
+      given_start_ = *start_.number;
       node.sees_missing = false;
       count(node, 1);
       changed();
-    } else if (!all && node.report.restarts <= *start_ &&
+    } else if (!all && node.report.restarts <= *start_.number &&
                (waits || node.report.stage == Stage::kPreparing)) {
       fail_as_lost(i, Kind::kClosed, made_at_, now);
     }

@@ -85,7 +85,7 @@ class Supervisor {
   void begin_output();
   void signal_task(const lifecycle::action::Signal& signal);
   void stop_main(const TaskRecord& record, int signal);
-  void begin_anew();
+  void begin_start();
   // Output files.
   void open_run_dir();
   // Returns nullptr if there is no termination log, or another instance holds it. PID 1 writes it

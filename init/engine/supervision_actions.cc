@@ -58,13 +58,7 @@ void Supervisor::perform(const lifecycle::Action& next) {
 
 void Supervisor::start(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
-  record.incarnation = task.incarnation;
-  record.failure.reset();
-  record.exit_status.reset();
-  record.stop_sent = record.unasked = false;
-  record.started_ms = sys::wall_ms();
-  record.began_ms = sys::monotonic_ms();
-  record.ran_ms = -1;
+  begin_run(record, task.incarnation);
   const bool resolves = record.kind == TaskKind::kResolve;
   if (resolves && pass_through_) {
     adopt_plan(plan_of_pass_through(setup_));
@@ -89,7 +83,7 @@ envgen::Result<pid_t> Supervisor::start_resolver() {
   // A confined process, such as a script, must not change or read this one by ptrace or
   // /proc/PID/mem, even with the same uid. Without a security boundary /proc/1/fd/1 remains usable.
   if (setup_.request.sandbox.is_border()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  if (machine_.restarts() > 0) begin_anew();
+  if (machine_.restarts() > 0) begin_start();
   auto status = resolver_.start(setup_.base, setup_.request, setup_.saved, setup_.planner,
                                 machine_.restarts());
   if (status) return resolver_.pid();
@@ -142,17 +136,14 @@ StartContext Supervisor::start_context() const {
           .restarts = machine_.restarts()};
 }
 
-// Discards the results of the previous incarnation.
-void Supervisor::begin_anew() {
+// Discards the results of the previous start.
+void Supervisor::begin_start() {
   tees_.retire();
-  job_.exports.clear();
   diagnosis_.forget(job_, machine_);
-  job_.first_failure.clear();
-  job_.failure = {};
-  job_.remote.reset();
+  // There is no failure whose last lines could follow.
+  job_.start = {.failure_complete = true, .oom_kills_before = sys::oom_kills()};
   settled_ = false;
   forwarded_ = 0;
-  job_.oom_kills_before = sys::oom_kills();
   write_termination_log(termination_log(), "");
 }
 

@@ -75,7 +75,7 @@ void Supervisor::finish() {
   timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
   state_writer_.close();
   // Skipped in pass-through, whose exit must be as quick as its command's.
-  if (!pass_through_ && job_.first_failure.empty()) {
+  if (!pass_through_ && job_.start.first_failure.empty()) {
     const std::string warning = oom_warning(job_, sys::oom_kills());
     if (!warning.empty()) sys::log::warning(warning);
   }

@@ -131,7 +131,7 @@ void Supervisor::begin() {
   if (at_once) open_run_dir();
   // Do this while the resolver works, before the ranks run.
   state_writer_.serve();
-  job_.oom_kills_before = sys::oom_kills();
+  job_.start.oom_kills_before = sys::oom_kills();
   if (!pass_through_) oom_group_warning_ = sys::oom_group_warning();
   write_state();
 }
@@ -528,8 +528,8 @@ void Supervisor::drain() {
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
     const std::string text =
         report_transition(before, next, job_, machine_, now_ms(), termination_log());
-    if (machine_.phase() == lifecycle::Phase::kCheckpointing && job_.save_asked_ms == 0) {
-      job_.save_asked_ms = sys::monotonic_ms();
+    if (machine_.phase() == lifecycle::Phase::kCheckpointing && job_.start.save_asked_ms == 0) {
+      job_.start.save_asked_ms = sys::monotonic_ms();
     }
     workers_.stepped();
     // The screen must be free before a process starts that may use it.

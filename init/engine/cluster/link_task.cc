@@ -224,14 +224,15 @@ NodeReport LinkTask::report() {
     failure.message = "the list of nodes has changed on " + node;
   } else if (failure.kind == NodeFailure::Kind::kExpired) {
     failure.message = "the job's time is over (--max-duration) on " + node;
-  } else if (failure.kind == NodeFailure::Kind::kFailed && !job.first_failure.empty()) {
-    failure.message = std::string(envgen::cut_text(job.first_failure, lifecycle::kMaxTextBytes));
-    FailureDetail detail = job.failure;
+  } else if (failure.kind == NodeFailure::Kind::kFailed && !job.start.first_failure.empty()) {
+    failure.message =
+        std::string(envgen::cut_text(job.start.first_failure, lifecycle::kMaxTextBytes));
+    FailureDetail detail = job.start.failure;
     detail.torn_down.clear();
     if (detail.cause) detail.cause->traceback.clear();  // leaves room for the last lines
     failure.detail = envgen::to_wire(detail);
-    failure.complete = job.failure_complete;
-    failure.role = role_of(job.failure.cause, job.failure.signal);
+    failure.complete = job.start.failure_complete;
+    failure.role = role_of(job.start.failure.cause, job.start.failure.signal);
   }
   return report;
 }
@@ -372,7 +373,7 @@ void LinkTask::note_end(const NodeVerdict& verdict) {
   set_up(false);
   const bool why_known = verdict.state == NodeVerdict::State::kFailed && !verdict.again;
   if (context_.machine.phase() == lifecycle::Phase::kPreparing && !why_known) {
-    context_.job.remote = RemoteFailure{
+    context_.job.start.remote = RemoteFailure{
         .is_failure = true,
         .message = lifecycle::node_text(0, link_->names) + " has ended with exit code " +
                    std::to_string(verdict.exit_code) + ", so it gives no start any more",
@@ -391,10 +392,10 @@ void LinkTask::note_failure(const NodeVerdict& verdict) {
   }
   if (verdict.state == NodeVerdict::State::kFailed && failure.kind != Kind::kReplanned) {
     const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
-    context_.job.remote =
+    context_.job.start.remote =
         RemoteFailure{.is_failure = is_failure, .message = failure.message, .detail = {}};
     if (auto detail = envgen::from_wire<FailureDetail>(failure.detail)) {
-      context_.job.remote->detail = std::move(*detail);
+      context_.job.start.remote->detail = std::move(*detail);
     }
     return;
   }

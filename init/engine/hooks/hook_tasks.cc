@@ -15,8 +15,8 @@ void take(Job& job, std::uint32_t index, HookMessage message) {
   // Exports of other events come too late for the job, and could come as often as those hooks run.
   if (record.kind != lifecycle::TaskKind::kPreStart) return;
   auto& edits = std::get<HookExports>(message).edits;
-  job.exports.insert(job.exports.end(), std::make_move_iterator(edits.begin()),
-                     std::make_move_iterator(edits.end()));
+  job.start.exports.insert(job.start.exports.end(), std::make_move_iterator(edits.begin()),
+                           std::make_move_iterator(edits.end()));
 }
 
 }  // namespace

@@ -29,13 +29,13 @@ envgen::HookGroup hooks_at(const envgen::Plan& plan, envgen::HookEvent event) {
 // itself (--max-restarts), this only logs a warning.
 void ask_to_save(const WorkerContext& context, const std::string& reason) {
   Job& job = context.job;
-  if (!job.save_reason.empty()) return;
+  if (!job.start.save_reason.empty()) return;
   if (job.plan.policy.max_restarts > 0) {
     return sys::log::warning(
         "no checkpoint for it: the job restarts by itself (--max-restarts), and is not scheduled "
         "again");
   }
-  job.save_reason = reason;
+  job.start.save_reason = reason;
   context.post(event::CheckpointRequested{});
 }
 
@@ -104,7 +104,6 @@ void note(const WorkerContext& context, const MonitorMessage& message) {
 void prepare_watches(Job& job) {
   job.watches.clear();
   job.health = {};
-  job.save_reason.clear();
   const std::size_t count = job.plan.processes.size();
   const std::shared_ptr<LineBoard> before = std::move(job.lines);
   job.told_steps.resize(count);

@@ -35,10 +35,10 @@ std::size_t least_saved(const LineBoard& board, std::int64_t since_ms) {
 
 void report_saved(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen,
                   Timeline& timeline, const char* termination_log) {
-  if (job.save_asked_ms == 0 || !job.lines || !tells_saved(job.plan.observe)) return;
+  if (job.start.save_asked_ms == 0 || !job.lines || !tells_saved(job.plan.observe)) return;
   const LineBoard& board = *job.lines;
   if (seen != nullptr) await_end(*seen, board.size());
-  const std::size_t least = least_saved(board, job.save_asked_ms);
+  const std::size_t least = least_saved(board, job.start.save_asked_ms);
   std::string text = "perhaps no checkpoint: no rank has told that it has saved one (--progress)";
   if (least < board.size()) {
     text = "saved at step " + std::to_string(board.slot(least).saved) + ", as " +

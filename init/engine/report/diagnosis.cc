@@ -71,9 +71,9 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   no_restart_.clear();
   began_ms_ = sys::monotonic_ms();
   const auto oom_kills = sys::oom_kills();
-  job.first_failure = describe_failure(job, machine, oom_kills);
-  job.failure = detail_of(job, machine, oom_kills);
-  if (!job.never_connected.empty()) job.failure.never_connected = job.never_connected;
+  job.start.first_failure = describe_failure(job, machine, oom_kills);
+  job.start.failure = detail_of(job, machine, oom_kills);
+  if (!job.never_connected.empty()) job.start.failure.never_connected = job.never_connected;
   bare_ = is_bare(job, machine, oom_kills);
   unread_ = false;
   termination_log_ = termination_log;
@@ -84,8 +84,9 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
     const bool alive = task.live() && job.records[i].pid > 0 && !is_cause(machine, i);
     if (task.kind == lifecycle::TaskKind::kMain && alive) others_.push_back({i, task.incarnation});
   }
-  job.failure_complete = false;
-  unsaid_ = !job.first_failure.empty();  // "": the failure here was a consequence of other nodes
+  job.start.failure_complete = false;
+  unsaid_ =
+      !job.start.first_failure.empty();  // "": the failure here was a consequence of other nodes
   tearing_down_ = true;
   // The message is written before any slow step: the container may be killed at any moment.
   write(job, machine);
@@ -186,9 +187,10 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
                         killed ? std::string(proc::signal_name(end.exit_status.value)) : ""});
   }
   const bool launcher = is_launcher(job, job.records[failed]);
-  FailedHow how{.by_sigbus = job.failure.signal == "SIGBUS", .by_oom = job.failure.oom};
+  FailedHow how{.by_sigbus = job.start.failure.signal == "SIGBUS", .by_oom = job.start.failure.oom};
   if (!launcher) {
-    how.own = {.exit_code = job.failure.exit_code, .killed = job.failure.signal == "SIGKILL"};
+    how.own = {.exit_code = job.start.failure.exit_code,
+               .killed = job.start.failure.signal == "SIGKILL"};
   }
   const bool has_files =
       launcher && planned(job, job.records[failed])->rank_logs != envgen::RankLogs::kNone;
@@ -250,7 +252,7 @@ bool Diagnosis::may_change(const Job& job, const lifecycle::Machine& machine) co
 bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   bool message = false;
   if (!tail_.awaited()) say_late();
-  if (!job.failure_complete && !tail_.awaited()) {
+  if (!job.start.failure_complete && !tail_.awaited()) {
     PrintedEnd end = tail_.take();
     if (end.first > 0 && machine.seeks_first()) {
       // The machine asks for another report, with that process as the first failure.
@@ -258,19 +260,21 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
                   .first = machine.cause()->ends.at(end.first).task};
       return false;
     }
-    take_output(std::move(end), job.first_failure, job.failure, !machine.failed_elsewhere());
-    job.failure_complete = true;
+    take_output(std::move(end), job.start.first_failure, job.start.failure,
+                !machine.failed_elsewhere());
+    job.start.failure_complete = true;
     weigh(job, machine);
     message = true;
   }
-  if (unsaid_ && job.failure_complete && !machine.awaits_verdict() && !may_change(job, machine)) {
+  if (unsaid_ && job.start.failure_complete && !machine.awaits_verdict() &&
+      !may_change(job, machine)) {
     say(take_line(job));
     message = true;
   }
   if (tearing_down_ && all_ended(machine)) {
     tearing_down_ = false;
     for (const lifecycle::TaskRef& task : others_) {
-      job.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
+      job.start.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
     }
     message = true;
   }
@@ -293,16 +297,16 @@ void Diagnosis::forget(Job& job, const lifecycle::Machine& machine) {
   if (tail_.awaited() && unsaid_ && !late_) {
     late_ = take_line(job);
     late_->here = !machine.failed_elsewhere();
-    job.failure_complete = true;
+    job.start.failure_complete = true;
   } else if (tail_.awaited() && !late_) {
     tail_.give_up();
   }
   advance(job, machine);
   verdict_.reset();
-  before_ = sign_of(job.failure);
+  before_ = sign_of(job.start.failure);
   if (std::exchange(tearing_down_, false) && !others_.empty()) {
     for (const lifecycle::TaskRef& task : others_) {
-      job.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
+      job.start.failure.torn_down.push_back(torn_down_text(job.records[task.index]));
     }
     write(job, machine);
   }
@@ -319,8 +323,8 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   using lifecycle::RestartProspect;
   const RestartVerdict policy = job.plan.policy.restart_verdict;
   verdict_ = {.restarts = machine.restarts()};
-  if (policy == RestartVerdict::kOff || job.first_failure.empty()) return;
-  const RestartProspect prospect = lifecycle::judge(sign_of(job.failure), before_);
+  if (policy == RestartVerdict::kOff || job.start.first_failure.empty()) return;
+  const RestartProspect prospect = lifecycle::judge(sign_of(job.start.failure), before_);
   const bool hopeless = machine.uses_diagnosis() && prospect != RestartProspect::kOpen;
   verdict_ = {.restarts = machine.restarts(),
               .hopeless = hopeless && policy == RestartVerdict::kEnforce};
@@ -334,9 +338,9 @@ void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
 
 Diagnosis::Line Diagnosis::take_line(const Job& job) {
   unsaid_ = false;
-  return {.message = job.first_failure,
-          .detail = job.failure,
-          .is_failure = !job.remote || job.remote->is_failure,
+  return {.message = job.start.first_failure,
+          .detail = job.start.failure,
+          .is_failure = !job.start.remote || job.start.remote->is_failure,
           .no_restart = std::exchange(no_restart_, ""),
           .unread = unread_ && !std::exchange(advised_, true),
           .behind = std::exchange(behind_, {})};
@@ -371,14 +375,15 @@ bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {
 }
 
 void Diagnosis::write(const Job& job, const lifecycle::Machine& machine) const {
-  if (termination_log_ == nullptr || job.first_failure.empty()) return;
+  if (termination_log_ == nullptr || job.start.first_failure.empty()) return;
   // The job has ended for another reason meanwhile, which the termination log already has.
   if (machine.expired() || machine.rescheduled()) return;
   // If the termination log stays empty, Kubernetes takes the end of the log
   // (FallbackToLogsOnError).
-  if (bare_ && job.failure.last_lines.empty() && !job.failure.cause) return;
-  write_termination_log(termination_log_,
-                        termination_text(job.first_failure, job.failure, kTerminationLogBytes));
+  if (bare_ && job.start.failure.last_lines.empty() && !job.start.failure.cause) return;
+  write_termination_log(
+      termination_log_,
+      termination_text(job.start.first_failure, job.start.failure, kTerminationLogBytes));
 }
 
 }  // namespace engine

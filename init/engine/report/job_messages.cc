@@ -57,8 +57,8 @@ std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
 
 // Returns for example "oom_kill 0 -> 2"; "" if the kernel's count has not risen.
 std::string oom_count_text(const Job& job, std::optional<std::uint64_t> now) {
-  if (!now || !job.oom_kills_before || *now <= *job.oom_kills_before) return "";
-  return "oom_kill " + std::to_string(*job.oom_kills_before) + " -> " + std::to_string(*now);
+  if (!now || !job.start.oom_kills_before || *now <= *job.start.oom_kills_before) return "";
+  return "oom_kill " + std::to_string(*job.start.oom_kills_before) + " -> " + std::to_string(*now);
 }
 
 std::string oom_text(const Job& job, const ExitStatus& exit_status,
@@ -117,7 +117,7 @@ bool is_plain(const envgen::Plan& plan) {
 }
 
 bool says_exit_code(const Job& job, int exit_code) {
-  const bool said = job.failure.signal.empty() && job.failure.exit_code == exit_code;
+  const bool said = job.start.failure.signal.empty() && job.start.failure.exit_code == exit_code;
   return !is_plain(job.plan) || (exit_code != 0 && !said);
 }
 
@@ -186,9 +186,10 @@ void warn_of_end(const Job& job, const TaskRecord& record) {
 namespace {
 
 std::string elsewhere_text(const Job& job) {
-  if (!job.remote) return "another node of the job has failed, and which one was not said in time";
-  return job.remote->is_failure ? job.remote->message
-                                : job.remote->message + ", and with it this node";
+  if (!job.start.remote)
+    return "another node of the job has failed, and which one was not said in time";
+  return job.start.remote->is_failure ? job.start.remote->message
+                                      : job.start.remote->message + ", and with it this node";
 }
 
 std::string missing_text(const Job& job) {
@@ -253,7 +254,7 @@ FailureDetail detail_of(const Job& job, const Machine& machine,
   FailureDetail detail;
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr) return detail;
-  if (machine.failed_elsewhere()) return job.remote ? job.remote->detail : detail;
+  if (machine.failed_elsewhere()) return job.start.remote ? job.start.remote->detail : detail;
   detail.node = node_of(job);
   detail.host = job.host;
   detail.exit_code = cause->exit_code;

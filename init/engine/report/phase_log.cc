@@ -22,7 +22,7 @@ std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
   if (policy.checkpoint_signal != 0) {
     text += " by " + std::string(proc::signal_name(policy.checkpoint_signal));
   }
-  if (!job.save_reason.empty()) text = job.save_reason + "; " + text;
+  if (!job.start.save_reason.empty()) text = job.start.save_reason + "; " + text;
   text += ", the job has " + span_text(machine.checkpoint_until() - now_ms) +
           " for it; then it ends with exit code 75, to be scheduled again";
   return text;
@@ -110,7 +110,7 @@ std::string transition_text(PhaseState before, const lifecycle::Event& why, cons
     case Phase::kStopping:
       if (before.phase == Phase::kCheckpointing) {
         return checkpoint_end_text(why, job) + ", stopping" +
-               (job.save_reason.empty() ? "" : " (" + job.save_reason + ")");
+               (job.start.save_reason.empty() ? "" : " (" + job.start.save_reason + ")");
       }
       if (!machine.rescheduled()) return forwarded_text(why, job, machine);
       return std::string("a checkpoint is asked for, and nothing ") +

@@ -143,10 +143,10 @@ void Timeline::record_action(const lifecycle::Action& one, const Job& job) {
     record_task("signal_sent", job, signal->task.index, signal->signal);
   } else if (const auto* sweep = std::get_if<action::SweepAdopted>(&one)) {
     if (sweep->signal != 0) record_signal("sweep", sweep->signal);
-  } else if (std::holds_alternative<action::Report>(one) && !job.first_failure.empty()) {
-    TimelineEvent failure{.event = "first_failure", .text = job.first_failure};
-    failure.task = job.failure.task;
-    failure.rank = job.failure.rank;
+  } else if (std::holds_alternative<action::Report>(one) && !job.start.first_failure.empty()) {
+    TimelineEvent failure{.event = "first_failure", .text = job.start.first_failure};
+    failure.task = job.start.failure.task;
+    failure.rank = job.start.failure.rank;
     record(failure);
   } else if (const auto* exit = std::get_if<action::Exit>(&one)) {
     record({.event = "exit", .exit_code = exit->code});

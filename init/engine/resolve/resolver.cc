@@ -313,7 +313,7 @@ void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
   const std::vector<std::string> none;
   Job job;
   job.plan = plan;
-  job.first_failure = to_line(failure.error);
+  job.start.first_failure = to_line(failure.error);
   for (std::size_t i = 0; i < plan.post_stop.size(); ++i) {
     TaskRecord record;
     record.kind = lifecycle::TaskKind::kPostStop;

@@ -106,6 +106,17 @@ const char* state_word(const Machine& machine) {
 
 }  // namespace
 
+void begin_run(TaskRecord& record, std::uint32_t incarnation) {
+  record = {.name = std::move(record.name),
+            .kind = record.kind,
+            .process = record.process,
+            .event = record.event,
+            .incarnation = incarnation,
+            .warm = std::move(record.warm),
+            .started_ms = sys::wall_ms(),
+            .began_ms = sys::monotonic_ms()};
+}
+
 void note_end(TaskRecord& record) {
   record.ended_ms = sys::wall_ms();
   record.ran_ms = sys::monotonic_ms() - record.began_ms;
@@ -241,8 +252,8 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   report.updated_ms = sys::wall_ms();
   report.waiting_for = job.waiting_for;
   if (!job.waiting_for.empty()) report.waiting_since_ms = job.waiting_since_ms;
-  report.first_failure = job.first_failure;
-  report.failure = job.failure;
+  report.first_failure = job.start.first_failure;
+  report.failure = job.start.failure;
   report.warnings = job.plan.warnings;
   report.warnings.insert(report.warnings.end(), job.data_warnings.begin(), job.data_warnings.end());
   for (const DataRecord& one : job.data) report.data.push_back(data_report(one));

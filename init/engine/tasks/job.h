@@ -80,22 +80,17 @@ struct RemoteFailure {
 
 struct Job {
   envgen::Plan plan;
+  JobStart start;
   std::vector<TaskRecord> records;
   std::vector<DataRecord> data;  // ordered by the ordinals of their tasks
   std::vector<std::string> data_warnings;
   std::string resolver_message;  // error of the resolver; "" otherwise
   std::string waiting_for;       // see note_waiting()
   std::int64_t waiting_since_ms = 0;
-  std::string missing_nodes;  // nodes that the start waits for; "" = none
-  std::optional<RemoteFailure> remote;
+  std::string missing_nodes;    // nodes that the start waits for; "" = none
   std::string never_connected;  // value of FailureDetail::never_connected now
   // Reason why the other nodes cannot start with this one; "" = they can.
   std::string unfit;
-  // Variables that hooks exported, in the order of the exports, for processes that start later.
-  std::vector<envgen::EnvEdit> exports;
-  std::string first_failure;  // message of the first failure
-  FailureDetail failure;
-  bool failure_complete = false;  // has the last lines, if any were printed
   // Watch of each main process, by index in plan.processes; empty without a watch.
   std::vector<RankWatch> watches;
   // Facts read from the ranks' lines; nullptr if no lines are watched.
@@ -104,10 +99,6 @@ struct Job {
   std::vector<bool> told_steps;
   HealthWatch health;
   lifecycle::HangAgent hang_agent;
-  // Time of the request for the last checkpoint, sys::monotonic_ms(); 0: none.
-  std::int64_t save_asked_ms = 0;
-  std::string save_reason;  // reason of a watch for the checkpoint; "" = none
-  std::optional<std::uint64_t> oom_kills_before;
   std::string host;  // name of this node
   // Workers that are not tasks and end without a stop request. OrphanReaper signals them only when
   // it kills all remaining processes.
@@ -123,6 +114,9 @@ const char* kind_name(lifecycle::TaskKind kind);
 
 // Returns true for a main process of the job, false for a task that prepares or serves it.
 bool is_main(const TaskRecord& record);
+// Begins the run of the task with this number: forgets the previous run, except for the spare
+// process that waits to become this one.
+void begin_run(TaskRecord& record, std::uint32_t incarnation);
 void note_end(TaskRecord& record);  // Records the current time as the end of the process.
 // Returns the pids of the main processes that are alive.
 std::vector<pid_t> main_pids(const Job& job);

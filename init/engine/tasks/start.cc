@@ -13,7 +13,7 @@ namespace {
 void add_end(const Job& job, const StartContext& context, envgen::Environ& env) {
   env.set("TRAINIT_EXIT_CODE", std::to_string(context.exit_code));
   env.unset("TRAINIT_FIRST_FAILURE");
-  if (!job.first_failure.empty()) env.set("TRAINIT_FIRST_FAILURE", job.first_failure);
+  if (!job.start.first_failure.empty()) env.set("TRAINIT_FIRST_FAILURE", job.start.first_failure);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ envgen::Environ common_env(const Job& job, const StartContext& context, bool for
     for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
   }
   add_data_env(job.data, env);
-  for (const envgen::EnvEdit& edit : job.exports) env.apply(edit);
+  for (const envgen::EnvEdit& edit : job.start.exports) env.apply(edit);
   // A pass-through job is never restarted, and gets the environment that exec would have passed on.
   if (!context.pass_through || !for_job) {
     env.set("TRAINIT_RESTART_COUNT", std::to_string(context.restarts));

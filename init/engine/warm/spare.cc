@@ -87,8 +87,8 @@ bool is_at_terminal() {
 // of the job.
 bool note_oom_kill(Job& job) {
   const auto kills = sys::oom_kills();
-  if (!kills || !job.oom_kills_before || *kills <= *job.oom_kills_before) return false;
-  ++*job.oom_kills_before;
+  if (!kills || !job.start.oom_kills_before || *kills <= *job.start.oom_kills_before) return false;
+  ++*job.start.oom_kills_before;
   return true;
 }
 

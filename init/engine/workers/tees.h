@@ -1,7 +1,7 @@
 #pragma once
 // The tee beside a job's processes (init/tee). PID 1 makes the streams and holds their read ends
 // without reading them. PID 1 starts the tee again if it dies, so that its death costs no process
-// any output. Each incarnation has its own tee; the previous tee ends on its own.
+// any output. Each start of the job has its own tee; the previous tee ends on its own.
 //
 // All main processes write through the tee, whatever the plan says about their output, so that
 // their last lines are known when they fail. The exception is a process with trainit's terminal,

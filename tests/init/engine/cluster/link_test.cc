@@ -621,7 +621,7 @@ TEST_F(Link, TellsEachNodesUserOfAllNodes) {
     EXPECT_EQ(row.silent_ms, 1500);
     EXPECT_GE(row.heard_ms_ago, 0);
     EXPECT_TRUE(engine::all_well(*rows));
-    EXPECT_THAT(engine::nodes_to_text(*rows), HasSubstr("1     b     here"));
+    EXPECT_THAT(engine::nodes_to_text(*rows), HasSubstr("1     b     connected"));
   }
   struct stat status{};
   ASSERT_EQ(::stat(path("link0").c_str(), &status), 0);

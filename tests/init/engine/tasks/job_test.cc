@@ -22,6 +22,30 @@ namespace event = lifecycle::event;
 constexpr ExitStatus kExit3{ExitStatus::How::kExited, 3};
 constexpr ExitStatus kKilled{ExitStatus::How::kSignaled, SIGKILL};
 
+TEST(BeginRun, ForgetsThePreviousRunOfTheTask) {
+  TaskRecord record{.name = "rank-3", .kind = TaskKind::kMain, .process = 3};
+  record.incarnation = 1;
+  record.exit_status = kExit3;
+  record.hook_message = "a hook failed";
+  record.stall = "no step for 30 s";
+  record.stop_sent = record.unasked = record.core = record.paused = true;
+  record.started_ms = 1000;
+  record.ended_ms = 2000;  // would be the end of a rank that runs
+  record.ran_ms = 1000;
+  record.warm = "ready: pid 9, torch";
+  engine::begin_run(record, 2);
+  EXPECT_EQ(record.name, "rank-3");
+  EXPECT_EQ(record.process, 3);
+  EXPECT_EQ(record.warm, "ready: pid 9, torch") << "it becomes this run";
+  EXPECT_EQ(record.incarnation, 2U);
+  EXPECT_GT(record.started_ms, 1000);
+  EXPECT_EQ(record.ended_ms, 0);
+  EXPECT_EQ(record.ran_ms, -1);
+  EXPECT_FALSE(record.exit_status.has_value());
+  EXPECT_EQ(record.hook_message + record.stall, "");
+  EXPECT_FALSE(record.stop_sent || record.unasked || record.core || record.paused);
+}
+
 // A node with ranks 8, 9, ... whose first one has our stdout, as the engine keeps it.
 class Failure : public testing::Test {
  protected:
@@ -135,18 +159,18 @@ TEST_F(Failure, ListsThoseSeenInTheSameTurn) {
 TEST_F(Failure, IsCalledOutOfMemoryOnlyWhereTheKernelCountedOne) {
   start();
   end({{1, kKilled}});
-  job_.oom_kills_before = 4;
+  job_.start.oom_kills_before = 4;
   EXPECT_THAT(text(5),
               HasSubstr("out of memory, the kernel's OOM killer struck (oom_kill 4 -> 5)"));
   EXPECT_THAT(text(4), Not(HasSubstr("memory")));
   EXPECT_THAT(text(std::nullopt), Not(HasSubstr("memory")));
-  job_.oom_kills_before.reset();
+  job_.start.oom_kills_before.reset();
   EXPECT_THAT(text(5), Not(HasSubstr("memory")));
 }
 
 TEST_F(Failure, ByAnotherSignalIsNotCalledOutOfMemory) {
   start();
-  job_.oom_kills_before = 4;
+  job_.start.oom_kills_before = 4;
   end({{1, {ExitStatus::How::kSignaled, SIGABRT}}});
   EXPECT_THAT(text(5), Not(HasSubstr("out of memory")));
   EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
@@ -155,7 +179,7 @@ TEST_F(Failure, ByAnotherSignalIsNotCalledOutOfMemory) {
 // A data loader's worker is killed, and the rank ends because of it.
 TEST_F(Failure, SaysThatTheKernelKilledAnotherProcessForItsMemory) {
   start();
-  job_.oom_kills_before = 4;
+  job_.start.oom_kills_before = 4;
   end({{1, kExit3}});
   EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s, at 1970-01-01T00:01:02.500Z; "
                                  "the kernel's OOM killer struck "
@@ -164,7 +188,7 @@ TEST_F(Failure, SaysThatTheKernelKilledAnotherProcessForItsMemory) {
 }
 
 TEST_F(Failure, IsNotNeededToTellOfAProcessKilledForItsMemory) {
-  job_.oom_kills_before = 4;
+  job_.start.oom_kills_before = 4;
   EXPECT_THAT(oom_warning(job_, 5), HasSubstr("(oom_kill 4 -> 5)"));
   EXPECT_EQ(oom_warning(job_, 4), "");
   EXPECT_EQ(oom_warning(job_, std::nullopt), "");
@@ -212,7 +236,7 @@ TEST_F(Failure, OfAResolverThatSaidNothingAsksForAReport) {
 TEST_F(Failure, OfAResolverThatTheKernelKilledForMemorySaysThat) {
   machine_ = Machine{{}, {TaskKind::kResolve}};
   machine_.step(event::Begin{}, 0);
-  job_.oom_kills_before = 0;
+  job_.start.oom_kills_before = 0;
   resolver_ends(kKilled);
   EXPECT_THAT(text(1), HasSubstr("out of memory"));
   EXPECT_THAT(text(1), Not(HasSubstr("defect")));
