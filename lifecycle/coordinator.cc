@@ -41,12 +41,12 @@ Coordinator::Coordinator(Settings settings, TimeMs now)
 
 // --- Connections ---
 
-void Coordinator::connected(std::uint32_t node, std::uint64_t life, TimeMs now) {
+void Coordinator::connected(std::uint32_t node, std::uint64_t instance, TimeMs now) {
   if (node >= nodes_.size()) return;
   awake(now);
   Node& of = nodes_[node];
   differing_.erase(node);
-  if (of.known && of.life != life) {
+  if (of.known && of.instance != instance) {
     const bool ran = of.report.stage == Stage::kRunning || of.report.stage == Stage::kStopping ||
                      (of.go != 0 && of.go == of.report.arrival);
     if (ran && !of.lost && !of.gone) {
@@ -61,7 +61,7 @@ void Coordinator::connected(std::uint32_t node, std::uint64_t life, TimeMs now) 
   }
   if (!std::exchange(of.known, true)) of.known_at = now;
   of.connected = true;
-  of.life = life;
+  of.instance = instance;
   of.heard_at = now;
   count(of, 1);
 }
@@ -736,7 +736,7 @@ NodeVerdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
   verdict.saves_known = saves_known_;
   verdict.look = look_;
   verdict.hang = hang_;
-  verdict.life = nodes_[0].life;
+  verdict.instance = nodes_[0].instance;
   verdict.ended = ended_;
   verdict.exit_code = exit_code_;
   return verdict;

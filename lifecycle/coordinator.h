@@ -61,9 +61,10 @@ class Coordinator {
   };
   Coordinator(Settings settings, TimeMs now);
 
-  // Registers a node, by its rank, that has proved its identity. `life`: its process instance id,
-  // which changes after a crash. With an unchanged `life`, this connection replaces an open one.
-  void connected(std::uint32_t node, std::uint64_t life, TimeMs now);
+  // Registers a node, by its rank, that has proved its identity. `instance`: its process instance
+  // id, which changes after a crash. With an unchanged `instance`, this connection replaces an open
+  // one.
+  void connected(std::uint32_t node, std::uint64_t instance, TimeMs now);
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
   void heard(std::uint32_t node, TimeMs now);   // Records that a message of any kind arrived.
   void closed(std::uint32_t node, TimeMs now);  // Records that the node's last connection closed.
@@ -99,7 +100,7 @@ class Coordinator {
  private:
   struct Node {
     NodeReport report;  // last report, without the failure's detail
-    std::uint64_t life = 0;
+    std::uint64_t instance = 0;
     TimeMs known_at = 0;  // first connection to this coordinator
     TimeMs heard_at = 0;
     TimeMs failed_at = 0;  // time of report.failure

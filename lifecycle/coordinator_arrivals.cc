@@ -161,7 +161,7 @@ void Coordinator::give_go() {
 std::uint64_t Coordinator::meeting_of_all() const {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < nodes_.size(); ++i) {
-    sum += mixed(mixed(mixed(i) ^ nodes_[i].life) ^ nodes_[i].report.arrival);
+    sum += mixed(mixed(mixed(i) ^ nodes_[i].instance) ^ nodes_[i].report.arrival);
   }
   return sum | 1U;  // 0: no rendezvous
 }

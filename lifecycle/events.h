@@ -34,7 +34,7 @@ struct Begin {};
 // The resolver's answer: the main and service tasks to start, and the hooks. kData and kResolve
 // tasks are ignored. Task::ordinal identifies a task. Without a main task, the job is a pause,
 // which only a stop ends, with success. The first answer appends its tasks to the table. After a
-// restart, the n-th main task replaces the previous n-th one (next incarnation), and further ones
+// restart, the n-th main task replaces the previous n-th one as its next run, and further ones
 // are appended. Main tasks that the answer no longer names stay ended, and such hooks are skipped.
 // Services that run continue; the others start again.
 struct ClusterReady {

@@ -10,10 +10,10 @@ using Kind = NodeFailure::Kind;
 
 }  // namespace
 
-void LinkWatch::resume(std::uint64_t life, std::uint32_t restarts, TimeMs now) {
+void LinkWatch::resume(std::uint64_t instance, std::uint32_t restarts, TimeMs now) {
   link_ = Link::kClosed;
   closed_at_ = now;
-  life_ = life;
+  instance_ = instance;
   restarts_ = restarts;
 }
 
@@ -36,8 +36,9 @@ void LinkWatch::closed(TimeMs now) {
 NodeVerdict LinkWatch::verdict(const NodeVerdict& last, const NodeReport& own, TimeMs now) {
   using Stage = NodeReport::Stage;
   const bool takes_part = own.stage == Stage::kRunning || own.stage == Stage::kStopping;
-  if (life_ != 0 && last.life != life_ && !ended_) replaced_ = {closed_at_, own.restarts};
-  life_ = last.life;
+  if (instance_ != 0 && last.instance != instance_ && !ended_)
+    replaced_ = {closed_at_, own.restarts};
+  instance_ = last.instance;
   if (!takes_part || (replaced_ && replaced_->restarts != own.restarts)) replaced_.reset();
   restarts_ = takes_part ? own.restarts : last.restarts;
   ended_ = last.ended;

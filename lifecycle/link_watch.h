@@ -18,9 +18,9 @@ class LinkWatch {
  public:
   LinkWatch(TimeMs timeout_ms, bool loss_counts, std::string node0)
       : timeout_ms_(timeout_ms), counts_(loss_counts), node0_(std::move(node0)) {}
-  // Continues a watch that has ended. That watch knew node 0 by the process instance id `life`, in
-  // start `restarts`.
-  void resume(std::uint64_t life, std::uint32_t restarts, TimeMs now);
+  // Continues a watch that has ended. That watch knew node 0 by the process instance id `instance`,
+  // in start `restarts`.
+  void resume(std::uint64_t instance, std::uint32_t restarts, TimeMs now);
   void connected(TimeMs now);
   void heard(TimeMs now);
   void closed(TimeMs now);
@@ -46,7 +46,7 @@ class LinkWatch {
   TimeMs heard_at_ = 0;
   TimeMs closed_at_ = 0;
   std::uint32_t restarts_ = 0;
-  std::uint64_t life_ = 0;  // NodeVerdict::life; 0: no verdict arrived
+  std::uint64_t instance_ = 0;  // NodeVerdict::instance; 0: no verdict arrived
   struct Replaced {
     TimeMs at = 0;               // when the connection to the previous instance closed
     std::uint32_t restarts = 0;  // start that this node takes part in

@@ -112,7 +112,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     if (task == nullptr || !task->live()) continue;
     task->state = TaskState::kEnded;
     task->exit_status = end.exit_status;
-    // An abandoned task, perhaps of an earlier incarnation, no longer matters.
+    // An abandoned task, perhaps of an earlier start, no longer matters.
     if (!task->abandoned) ends.push_back(end);
   }
   if (ends.empty()) return;

@@ -232,7 +232,7 @@ void Machine::kill_tasks(TimeMs now) {
 Machine::Next Machine::choose_next() const {
   const bool again = start_.outcome == Outcome::kFailed || start_.outcome == Outcome::kReplanned;
   if (!again || asked_.signal != 0 || hold_over_) return Next::kEnd;
-  // A main task or a copy that cannot be killed must not run in parallel with its next incarnation.
+  // A main task or a copy that cannot be killed must not run in parallel with its next run.
   // A pre-start hook that cannot be killed cannot run again, and no start runs without it.
   const bool stuck = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     const bool counts = task.kind == TaskKind::kMain || task.kind == TaskKind::kData ||
@@ -306,7 +306,7 @@ void Machine::sweep_kill(TimeMs now) {
 void Machine::leave_sweep(TimeMs now) {
   cancel_timer(Timer::kSweep);
   cancel_timer(Timer::kGiveUp);
-  // Processes adopted from now on belong to a debug session, the next incarnation or a hook.
+  // Processes adopted from now on belong to a debug session, the next start or a hook.
   actions_.emplace_back(action::SweepAdopted{0});
   // On-failure hooks run once for each failure, and not if a stop was requested.
   if (start_.outcome == Outcome::kFailed && asked_.signal == 0 && !hold_over_) {

@@ -179,10 +179,10 @@ struct NodeVerdict {
   std::uint32_t saves_known = 0;
   std::uint32_t look = 0;                // last look that a node has requested
   std::optional<HangVerdict> hang = {};  // verdict on that look
-  std::uint64_t life = 0;  // process instance id of node 0; changes with its container
-  bool ended = false;      // node 0 has sent its leave message
-  int exit_code = 0;       // exit code in that message
-  bool by_itself = false;  // node 0's loss, noticed by the receiver; not sent by node 0
+  std::uint64_t instance = 0;  // process instance id of node 0; changes with its container
+  bool ended = false;          // node 0 has sent its leave message
+  int exit_code = 0;           // exit code in that message
+  bool by_itself = false;      // node 0's loss, noticed by the receiver; not sent by node 0
 
   bool operator==(const NodeVerdict&) const = default;
 };
@@ -200,7 +200,7 @@ inline void fields(envgen::FieldVisitor& v, NodeVerdict& verdict) {
   v("saves_known", verdict.saves_known);
   v("look", verdict.look);
   v("hang", verdict.hang);
-  v("life", verdict.life);
+  v("instance", verdict.instance);
   v("ended", verdict.ended);
   v("exit_code", verdict.exit_code, {.least = 0, .most = 255});
   v("by_itself", verdict.by_itself);

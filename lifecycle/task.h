@@ -1,6 +1,8 @@
 #pragma once
 // The tasks that the lifecycle runs. A task is a row of Machine::tasks(): its kind, its state and
-// the number of its run (incarnation). Names, arguments and processes belong to the caller.
+// the number of its run (incarnation), from 1. A run is one process of the task. A start of the job
+// (start.h) runs most tasks again, but not a service that lives. Names, arguments and processes
+// belong to the caller.
 
 #include <cstddef>
 #include <cstdint>

@@ -98,7 +98,7 @@ class Tee {
   Cursor err_cursor_;
   std::vector<Input> inputs_;
   std::vector<pollfd> polled_;
-  int life_;
+  int lifeline_;
   int before_;
   std::int64_t patience_ms_;
   bool out_said_ = false;  // the time-out of stdout was logged
@@ -209,7 +209,7 @@ void Tee::set_patience(std::int64_t patience_ms) {
 
 void Tee::hear() {
   std::array<char, 16> told{};
-  const ssize_t size = ::read(life_, told.data(), told.size());
+  const ssize_t size = ::read(lifeline_, told.data(), told.size());
   if (size < 0 && errno == EINTR) return;
   const std::string_view words(told.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   for (const char word : words) {
@@ -218,7 +218,7 @@ void Tee::hear() {
   }
   if (!words.empty()) return;
   ending_ = true;
-  life_ = -1;
+  lifeline_ = -1;
   end_by_ms_ = sys::monotonic_ms() + kLongestEndMs;
   set_patience(std::min(patience_ms_, kIdleEndMs));
 }
@@ -236,7 +236,7 @@ void Tee::wait() {
   const bool out_held = is_held(out_, "stdout", out_said_);
   const bool err_held = err_ && is_held(*err_, "stderr", err_said_);
   polled_.clear();
-  polled_.push_back({life_, POLLIN, 0});
+  polled_.push_back({lifeline_, POLLIN, 0});
   polled_.push_back({before_, 0, 0});
   polled_.push_back({out_.waits_for(), POLLOUT, 0});
   polled_.push_back({err_ ? err_->waits_for() : -1, POLLOUT, 0});
@@ -357,7 +357,7 @@ void Tee::finish_echo() {
       if (before_ < 0 && patient) until_ms = std::min(until_ms.value_or(ends_ms), ends_ms);
     }
     if (!waits || (end_by_ms_ && now_ms_ >= *end_by_ms_)) return;
-    pollfd ready[] = {{life_, POLLIN, 0},
+    pollfd ready[] = {{lifeline_, POLLIN, 0},
                       {before_, 0, 0},
                       {out_.waits_for(), POLLOUT, 0},
                       {err_ ? err_->waits_for() : -1, POLLOUT, 0}};

@@ -4,8 +4,8 @@
 // no loss for a reader that reads, no block of a process beyond `patience_ms`, a readable copy.
 //
 // The tee decides nothing. It ends when its streams end, or by an order through its pipe from PID 1
-// (Work::life). All signals are blocked. If the tee is killed, another tee continues with the same
-// streams, because PID 1 holds them and never reads them.
+// (Work::lifeline). All signals are blocked. If the tee is killed, another tee continues with the
+// same streams, because PID 1 holds them and never reads them.
 
 #include <array>
 #include <cstddef>
@@ -43,8 +43,8 @@ struct Work {
   std::optional<envgen::Identity> job_user = {};
   std::shared_ptr<Lost> lost = {};  // counts what is lost; may be nullptr
   // Pipe with bytes of Told. When it is closed, the tee reads what is left and soon ends.
-  int life = -1;
-  // Pipe of the tee of the last incarnation, which writes first; -1: no such tee.
+  int lifeline = -1;
+  // Pipe of the tee of the last start, which writes first; -1: no such tee.
   int before = -1;
 };
 
@@ -60,7 +60,7 @@ using Scan = std::function<void(std::size_t process, Stream stream, std::string_
 // Runs the tee until it ends. Returns its exit code.
 int run(const Work& work, Shared& shared, const Scan& scan);
 
-// The time for the end after Work::life is closed: while nothing is read, and as a whole.
+// The time for the end after Work::lifeline is closed: while nothing is read, and as a whole.
 inline constexpr std::int64_t kIdleEndMs = 1000;
 inline constexpr std::int64_t kLongestEndMs = 5000;
 

@@ -39,7 +39,7 @@ TEST(PreStart, ThatCannotStartIsTheCause) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 126");
 }
 
-TEST(PreStart, RunsAgainInEachIncarnation) {
+TEST(PreStart, RunsAgainInEachStart) {
   Script job(with_restarts(1), {kResolve});
   job.begin();
   job.ready({kMain, kPreStart});
@@ -175,7 +175,7 @@ TEST(PreStop, ComesBeforeARestartForOtherNodesToo) {
   job.nothing_left();
   job.fired(Timer::kRestart);
   job.started(0);
-  EXPECT_EQ(job.stop(), "start 1#2, set notify#2@2000") << "again in the next incarnation";
+  EXPECT_EQ(job.stop(), "start 1#2, set notify#2@2000") << "again in the next start";
 }
 
 TEST(PreStop, NoLongerNamedIsLeftOutAndTakesNoTime) {

@@ -342,7 +342,7 @@ TEST(Machine, LateEventsChangeNothing) {
   EXPECT_EQ(job.fired(Timer::kResolve), "") << "it was cancelled";
   EXPECT_EQ(job.fired(Timer::kKill), "") << "it was never set";
   EXPECT_EQ(job.exited(0, 9), "") << "it has already ended";
-  EXPECT_EQ(job.ended({{{1, 2}, {ExitStatus::How::kExited, 9}}}), "") << "another incarnation";
+  EXPECT_EQ(job.ended({{{1, 2}, {ExitStatus::How::kExited, 9}}}), "") << "another run";
   EXPECT_EQ(job.ended({{{99, 1}, {ExitStatus::How::kExited, 9}}}), "") << "no such task";
   EXPECT_EQ(job.step(event::TaskStarted{{99, 1}}), "");
   EXPECT_EQ(job.nothing_left(), "") << "not asked for";

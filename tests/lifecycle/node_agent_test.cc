@@ -125,7 +125,7 @@ TEST_F(NodeSideTest, GoesWhenThisArrivalMay) {
   resolve();
   report();
   EXPECT_TRUE(apply_verdict({.go = 0}).empty());
-  EXPECT_TRUE(apply_verdict({.go = 2}).empty()) << "of another life";
+  EXPECT_TRUE(apply_verdict({.go = 2}).empty()) << "of another instance";
   const auto events = apply_verdict({.restarts = 3, .go = 1});
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(std::get<event::NodesReady>(events[0]).restarts, 3U);

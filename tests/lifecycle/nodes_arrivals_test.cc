@@ -18,7 +18,7 @@ using Stage = NodeReport::Stage;
 TEST(Arrivals, OfANodeThatHasEndedInThisStartHarmNobody) {
   Nodes job(3);
   job.running().says_farewell(1, 0).close(1);
-  job.another_life(1).arrive(1).pass(5000).fails(1, "the others have not come");
+  job.another_instance(1).arrive(1).pass(5000).fails(1, "the others have not come");
   job.pass(kGatherMs);
   EXPECT_EQ(job.text(0), "fine 0");
   EXPECT_EQ(job.text(2), "fine 0");
@@ -156,7 +156,7 @@ TEST(Go, IsNotGivenWhileANodeIsAwayOrSilent) {
 
 TEST(Go, IsNotOfAnEarlierLife) {
   Nodes job(2);
-  job.connect(0).connect(1).arrive(0).arrive(1).another_life(1);
+  job.connect(0).connect(1).arrive(0).arrive(1).another_instance(1);
   EXPECT_EQ(job.verdict(1).go, 0U);
   job.arrive(1);
   EXPECT_EQ(job.verdict(1).go, 0U) << "of the same number, but the others run";
@@ -284,7 +284,7 @@ TEST(MadeAgain, TheCoordinatorRepeatsAGoThatWasNotHeard) {
 
 TEST(MadeAgain, TheCoordinatorNoticesWhoHasTakenAPlaceMeanwhile) {
   Nodes job(3);
-  job.running().forget().connect(0).connect(1).another_life(2).arrive(2);
+  job.running().forget().connect(0).connect(1).another_instance(2).arrive(2);
   EXPECT_EQ(job.verdict(2).go, 0U);
   job.pass(kGatherMs);
   EXPECT_EQ(job.text(1), "failed 0 by 2 closed -300 again");
@@ -328,7 +328,7 @@ TEST(MadeAgain, Node0SendsOnWhatRunsWithItsEarlierLife) {
   for (const std::uint32_t restarts : {0U, 2U}) {
     Nodes job(2);
     for (auto& report : job.reports) report.restarts = restarts;
-    job.running().forget().another_life(0).connect(1);
+    job.running().forget().another_instance(0).connect(1);
     EXPECT_EQ(job.text(0), "fine 0");
     EXPECT_EQ(job.text(1), "failed " + std::to_string(restarts) + " by 0 closed -0 again");
     job.lets_go(1).arrive(1).arrive(0);
@@ -339,7 +339,7 @@ TEST(MadeAgain, Node0SendsOnWhatRunsWithItsEarlierLife) {
 
 TEST(MadeAgain, ANodeKeepsNothingOfItsEarlierLife) {
   Nodes job(2);
-  job.running().fails(1).pass(kGatherMs).lets_go(0).another_life(1).arrive(0).arrive(1);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).another_instance(1).arrive(0).arrive(1);
   EXPECT_EQ(job.verdict(1).go, 1U);
   EXPECT_EQ(job.text_of_all(), "fine 1");
 }
@@ -589,7 +589,7 @@ TEST(LinkWatch, ConcludesFromAClosedConnection) {
 
 // The process that held the connection was started again.
 TEST(LinkWatch, GoesOnForOneThatHasEnded) {
-  const NodeVerdict said{.failure = {}, .waits_for = {}, .life = 6};
+  const NodeVerdict said{.failure = {}, .waits_for = {}, .instance = 6};
   const NodeReport own{.stage = NodeReport::Stage::kRunning, .restarts = 2};
   LinkWatch alone(30'000, true, "node 0 (a)");
   alone.resume(5, 2, 1000);
@@ -628,8 +628,8 @@ TEST(LinkWatch, EndsWithNode0sFarewell) {
 // Node 0's container is replaced before its loss is noticed by time.
 TEST(LinkWatch, ConcludesFromAnotherProcessOfNode0) {
   LinkWatch watch(30'000, true, "node 0 (a)");
-  const auto said = [](std::uint64_t life) {
-    return NodeVerdict{.failure = {}, .waits_for = {}, .life = life};
+  const auto said = [](std::uint64_t instance) {
+    return NodeVerdict{.failure = {}, .waits_for = {}, .instance = instance};
   };
   NodeReport own{.stage = NodeReport::Stage::kRunning};
   watch.connected(0);
@@ -670,8 +670,8 @@ TEST(LinkWatch, ExpectsAnotherProcessOfNode0AfterAFarewell) {
   LinkWatch watch(30'000, true, "node 0 (a)");
   const NodeReport own{.stage = NodeReport::Stage::kRunning};
   watch.connected(0);
-  watch.verdict({.failure = {}, .waits_for = {}, .life = 5, .ended = true}, own, 0);
-  const NodeVerdict next{.failure = {}, .waits_for = {}, .life = 6};
+  watch.verdict({.failure = {}, .waits_for = {}, .instance = 5, .ended = true}, own, 0);
+  const NodeVerdict next{.failure = {}, .waits_for = {}, .instance = 6};
   EXPECT_EQ(watch.verdict(next, own, 100), next);
 }
 

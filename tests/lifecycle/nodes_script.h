@@ -30,8 +30,8 @@ class Nodes {
 
   TimeMs now = 0;
 
-  Nodes& connect(std::uint32_t node, std::uint64_t life = 1) {
-    coordinator_.connected(node, life, now);
+  Nodes& connect(std::uint32_t node, std::uint64_t instance = 1) {
+    coordinator_.connected(node, instance, now);
     return say(node);
   }
   Nodes& close(std::uint32_t node) {
@@ -111,11 +111,11 @@ class Nodes {
     return stage(node, Stage::kEnded);
   }
   // Another process of it, which knows nothing.
-  Nodes& another_life(std::uint32_t node, std::uint64_t life = 2) {
+  Nodes& another_instance(std::uint32_t node, std::uint64_t instance = 2) {
     reports[node] = {};
     reports[node].cluster = settings_.cluster;
     reports[node].may_restart = true;
-    return connect(node, life);
+    return connect(node, instance);
   }
   // All connected, met and running.
   Nodes& running() {

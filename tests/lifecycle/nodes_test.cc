@@ -264,7 +264,7 @@ TEST(FirstFailure, OfAStartThatNode0HasNotComeToCountsThen) {
 TEST(FirstFailure, OfANodeThatTakesAnothersPlaceIsItsOwn) {
   Nodes job(2);
   job.running().fails(1).pass(kGatherMs).lets_go(0).lets_go(1).meet();
-  job.another_life(1).pass(kGatherMs).lets_go(0);
+  job.another_instance(1).pass(kGatherMs).lets_go(0);
   job.fails(1, "the hook failed");
   job.reports[1].failure->restarts = false;
   job.say(1);
@@ -346,7 +346,7 @@ TEST(FirstFailure, IsBoundedAndBelongsToItsReporter) {
 
 TEST(FirstFailure, SparesANodeThatHasNotBegun) {
   Nodes job(3);
-  job.running().another_life(2);
+  job.running().another_instance(2);
   EXPECT_EQ(job.text(1), "failing 0");
   EXPECT_EQ(job.text(2), "fine 0") << "it prepares, and will be there when all meet again";
   job.pass(kGatherMs);
@@ -358,7 +358,7 @@ TEST(FirstFailure, EndsANodeThatHasNotBegunWhereNobodyStartsAgain) {
   Nodes job(3);
   job.running();
   job.reports[0].may_restart = false;
-  job.say(0).another_life(2).pass(kGatherMs);
+  job.say(0).another_instance(2).pass(kGatherMs);
   EXPECT_EQ(job.text_of_all(), "failed 0 by 2 closed -300");
 }
 
@@ -366,7 +366,7 @@ TEST(FirstFailure, EndsAStrangerToTheStartWhereNobodyStartsAgain) {
   Nodes job(2);
   job.running().fails(1).pass(kGatherMs).lets_go(0).lets_go(1).meet();
   job.reports[0].may_restart = false;
-  job.say(0).another_life(1).pass(kGatherMs);
+  job.say(0).another_instance(1).pass(kGatherMs);
   EXPECT_EQ(job.text_of_all(), "failed 1 by 1 closed -300");
 }
 
@@ -399,7 +399,7 @@ TEST(LostNode, IsNoneWhoseConnectionIsMadeAgain) {
 
 TEST(LostNode, IsOneThatWasGivenGo) {
   Nodes job(2);
-  job.running().fails(1).pass(kGatherMs).lets_go(0).another_life(1).arrive(1).arrive(0);
+  job.running().fails(1).pass(kGatherMs).lets_go(0).another_instance(1).arrive(1).arrive(0);
   job.runs(0).close(1).pass(kReconnectMs);
   EXPECT_EQ(job.text(0), "failing 1") << "it said of itself that it is in start 0";
 }
@@ -464,7 +464,7 @@ TEST(LostNode, IsNoneThatSaidFarewell) {
 
 TEST(LostNode, IsOneWhosePlaceAnotherLifeTakes) {
   Nodes job(2);
-  job.running().pass(500).another_life(1);
+  job.running().pass(500).another_instance(1);
   EXPECT_EQ(job.text(0), "failing 0") << "its connection may not have closed yet";
   job.pass(kGatherMs);
   EXPECT_EQ(job.text(0), "failed 0 by 1 closed -300 again");
@@ -472,7 +472,7 @@ TEST(LostNode, IsOneWhosePlaceAnotherLifeTakes) {
 
 TEST(LostNode, IsNoneWhosePlaceIsTakenAfterAFarewell) {
   Nodes job(2);
-  job.running().says_farewell(1, 0).another_life(1).pass(10'000);
+  job.running().says_farewell(1, 0).another_instance(1).pass(10'000);
   EXPECT_EQ(job.text_of_all(), "fine 0");
 }
 
@@ -484,7 +484,7 @@ TEST(LostNode, IsOnlyMissingBeforeAnyNodeRuns) {
   EXPECT_EQ(job.verdict(0).missing, 2U);
   EXPECT_EQ(job.verdict(0).waits_for,
             "node 1 (b): still preparing, node 2 (c): its connection is closed");
-  job.another_life(2).arrive(2).arrive(1);
+  job.another_instance(2).arrive(2).arrive(1);
   EXPECT_EQ(job.verdict(0).go, 1U);
 }
 
@@ -534,7 +534,7 @@ TEST(LostNode, IsNode0WhereTheLostConnectionWasToAnEarlierCoordinator) {
   Nodes job(3);
   job.running();
   job.now = 10'000;
-  job.forget().another_life(0).connect(1);
+  job.forget().another_instance(0).connect(1);
   job.now = 10'100;
   job.reports[2] = has_lost_node_0(job.reports[2], 60);
   job.connect(2).says_farewell(2, 76).pass(kGatherMs);

@@ -1,4 +1,4 @@
-// The next incarnation of a job: after a failure, and when its nodes are others.
+// The next start of a job: after a failure, and when its nodes are others.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 // --- After a failure ---
 
-TEST(Restart, ResolvesAgainAndStartsTheNextIncarnation) {
+TEST(Restart, ResolvesAgainAndMakesTheNextStart) {
   Script job(with_restarts(1), {kData, kResolve});
   job.begin();
   job.ready({kMain, kMain, kService});
@@ -339,7 +339,7 @@ TEST(Restart, NeverFollowsBadInput) {
   EXPECT_EQ(job.nothing_left(), "cancel sweep, sweep 0, EXIT 125");
 }
 
-TEST(Restart, NeverRunsBesideAnIncarnationThatCannotBeKilled) {
+TEST(Restart, NeverRunsBesideAStartThatCannotBeKilled) {
   Script job(with_restarts(3));
   job.running(2);
   job.exited(0, 1);
@@ -398,7 +398,7 @@ TEST(Restart, IsCountedAgainstTheAnswersPolicy) {
 }
 
 // A hook in D state, killed while the job was torn down, may end at any time later.
-TEST(Restart, IsNotDisturbedByWhatTheLastIncarnationLeftInTheKernel) {
+TEST(Restart, IsNotDisturbedByWhatTheLastStartLeftInTheKernel) {
   for (const bool prepared : {false, true}) {
     Script job(with_restarts(1), {kResolve});
     job.begin();

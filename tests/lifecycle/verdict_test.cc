@@ -160,7 +160,7 @@ TEST(NodeVerdict, ThatDoesNotComeLeavesAllAsWithoutALink) {
   EXPECT_EQ(lost.nothing_left(), "cancel sweep, sweep 0, EXIT 3");
 }
 
-TEST(NodeVerdict, IsAwaitedAnewInEachIncarnation) {
+TEST(NodeVerdict, IsAwaitedAgainInEachStart) {
   Script job(with_restarts(9));
   job.running(1).linked();
   job.exited(0, 3);

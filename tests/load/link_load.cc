@@ -214,7 +214,7 @@ class Crowd {
     const engine::LinkHello hello{.node = rank,
                                   .node_count = settings_.node_count,
                                   .cluster = settings_.cluster,
-                                  .life = 1000U + rank,
+                                  .instance = 1000U + rank,
                                   .clock_ms = sys::wall_ms(),
                                   .nonce = engine::new_link_nonce()};
     const std::string bytes = envgen::to_wire(hello);
@@ -238,7 +238,7 @@ struct Load {
     settings.port = free_port();
     settings.node_count = count;
     settings.cluster = 1;
-    settings.life = 1;
+    settings.instance = 1;
     settings.secret = "0123456789abcdef";
     for (std::uint32_t i = 0; i < count; ++i) {
       settings.names.push_back("job-worker-" + std::to_string(i) + ".job.namespace");

@@ -567,7 +567,7 @@ int Referee::expected_code() const {
 void Referee::check(const action::Start& start, TimeMs now) {
   if (start.task.index >= runs_.size()) return complain("start of an unknown task");
   Run& run = runs_[start.task.index];
-  require(!run.live, "two live incarnations of a task");
+  require(!run.live, "two live runs of a task");
   require(start.task.incarnation == run.incarnation + 1, "an incarnation was left out");
   switch (run.kind) {
     case TaskKind::kData:
@@ -670,7 +670,7 @@ void Referee::check(const action::AskToSave& /*ask*/, TimeMs /*now*/) {
 }
 
 void Referee::check(const action::Signal& signal, TimeMs now) {
-  if (!known(signal.task)) return complain("a signal to an incarnation that is not");
+  if (!known(signal.task)) return complain("a signal to a run that is not");
   Run& run = runs_[signal.task.index];
   require(run.live, "a signal to a task that does not live");
   if (forwarding_)
@@ -1066,7 +1066,7 @@ void Referee::check_hold(const Machine& after, TimeMs now) {
   const bool waits = phase == Phase::kHold || phase == Phase::kAutoRestart;
   const bool ends = phase == Phase::kPostStop || phase == Phase::kExited;
   require(after.restart_at() == (awaits_restart() ? pending(Timer::kRestart)->at : 0),
-          "when the next incarnation begins");
+          "when the next start begins");
   if (entered && (waits || ends) && verdict_ == Verdict::kFailed && stop_signal_ == 0 && !held_) {
     require(!left(TaskKind::kOnFailure), "an on-failure hook was left out");
   }
@@ -1150,7 +1150,7 @@ bool Referee::foreground_live(bool unless_killed) const {
 // Whether the last answer named it.
 bool Referee::in_job(const Run& run) const { return run.ordinal < count(run.kind); }
 
-// A hook's run in this incarnation of the job, or for this checkpoint.
+// A hook's run in this start of the job, or for this checkpoint.
 bool Referee::ran(const Run& run) const {
   const bool this_job = run.incarnation > 0 && run.job == job_;
   return this_job && (run.kind != TaskKind::kCheckpoint || run.round == round_);

@@ -21,7 +21,7 @@ struct Run {
   TaskKind kind = TaskKind::kMain;
   std::uint32_t ordinal = 0;
   std::uint32_t incarnation = 0;
-  std::uint32_t job = 0;    // the incarnation of the job that it belongs to
+  std::uint32_t job = 0;    // the start of the job that it belongs to
   std::uint32_t round = 0;  // of checkpoints
   bool live = false;
   bool confirmed = false;
@@ -224,7 +224,7 @@ class Referee {
   bool saving_ = false;  // a checkpoint that ends the job
   TimeMs saving_until_ = 0;
   std::uint32_t round_ = 0;        // how many checkpoints there were
-  bool round_open_ = false;        // there was one in this incarnation of the job
+  bool round_open_ = false;        // there was one in this start of the job
   std::uint32_t saves_asked_ = 0;  // here
   bool save_keeps_running_ = false;
   bool began_elsewhere_ = false;  // the failure, as far as was known then
@@ -247,7 +247,7 @@ class Referee {
   bool held_ = false;
   bool restart_was_due_ = false;  // when its timer was set
   TimeMs hold_until_ = 0;
-  std::uint32_t job_ = 0;       // how many incarnations there were before
+  std::uint32_t job_ = 0;       // how many starts there were before
   std::uint32_t restarts_ = 0;  // as all nodes count
   std::uint32_t answered_ = 0;  // failures, by a restart; since a start that ran for long
   TimeMs now_ = 0;
@@ -265,7 +265,7 @@ class Referee {
     return phase_ == lifecycle::Phase::kPreparing && nodes_ready_;
   }
   bool resolves_again_ = false;  // the event says that they are others
-  TimeMs nodes_until_ = 0;       // awaited, in this incarnation of the job
+  TimeMs nodes_until_ = 0;       // awaited, in this start of the job
   bool linked_ = false;
   bool elsewhere_ = false;   // the failure, or the stop, is another's
   bool sought_out_ = false;  // the first of several is not waited for any more

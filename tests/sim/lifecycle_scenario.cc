@@ -179,7 +179,7 @@ Scenario make_scenario(std::uint64_t seed) {
   const std::uint64_t mains = random.one_in(2) ? 1 : random.below(5);
   const std::uint64_t services = random.one_in(3) ? random.below(3) : 0;
   for (auto& cluster : s.clusters) {
-    // Elastic: the next incarnation may have another shape.
+    // Elastic: the next start may have another shape.
     const std::uint64_t other = random.one_in(6) ? random.below(4) : mains;
     cluster.assign(other, TaskKind::kMain);
     some(TaskKind::kService, services, &cluster);

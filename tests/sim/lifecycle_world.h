@@ -27,7 +27,7 @@ struct Input {
     kExpireIn,     // value: milliseconds
     kMembership,   //
     kNobodySaves,  // when it may not have been asked
-    kLateEnd,      // a death that was already told, of this or an earlier incarnation
+    kLateEnd,      // a death that was already told, of this or an earlier run
     kLateStart,    // a start likewise
     kLateTimer,    // a timer's earlier generation
     kLateBegin,    //
@@ -71,7 +71,7 @@ struct Behaviour {
   TimeMs answer_ms = 5;       // so long after its start, if it lives or has exited with 0 by then
 };
 
-// What the other nodes do in one incarnation of the job.
+// What the other nodes do in one start of the job.
 struct OtherNodes {
   TimeMs arrive_ms = 5;    // so long after they are awaited; -1: never
   TimeMs verdict_ms = -1;  // so long after the way down began; -1: none
@@ -85,7 +85,7 @@ struct Scenario {
   std::uint64_t seed = 0;
   lifecycle::Policy policy;
   std::vector<TaskKind> preparing;
-  std::array<std::vector<TaskKind>, 4> clusters;  // one for each incarnation of the job
+  std::array<std::vector<TaskKind>, 4> clusters;  // one for each start of the job
   lifecycle::SuccessPolicy success = lifecycle::SuccessPolicy::kAll;
   std::array<TimeMs, 4> post_stop_ms{};  // of each answer's policy; 0: as before
   bool part_of_job = false;

@@ -139,7 +139,7 @@ void NodesJudge::ended(std::uint32_t node, const Member& now) {
   const auto& name = now.named();
   const bool is_end = now.stage() == Stage::kEnded;
   const bool rescheduled = is_end && now.exit_code() == exit_code::kReschedule;
-  const bool fresh = expected_.culprit == node && !now.guilty();  // another life of the culprit
+  const bool fresh = expected_.culprit == node && !now.guilty();  // another instance of the culprit
   if (rescheduled && nodes_[node].saves_in_vain && !fresh) {
     complain(named(node) + " ends as if a node had not failed before the checkpoint");
   }
@@ -160,7 +160,7 @@ void NodesJudge::ended(std::uint32_t node, const Member& now) {
   if (!name) return;
   check_culprit(node, name->node);
   const bool here = name->node == node && name->kind == Kind::kFailed;
-  // The life that took the place of a guilty one is innocent.
+  // The instance that took the place of a guilty one is innocent.
   if (is_end && here && now.guilty() && now.exit_code() == exit_code::kElsewhere) {
     complain(named(node) + " is guilty and says that another one is");
   }

@@ -39,10 +39,10 @@ std::string text(const NodeVerdict& verdict);
 // What is true of a node, when all has become quiet.
 struct Standing {
   bool alive = false;            // its container
-  bool fresh = false;            // another life than the first one
+  bool fresh = false;            // another instance than the first one
   bool linked = false;           // its connection is there, or it is node 0 with whoever hears all
   bool known = false;            // who hears all now has heard a report of it
-  const Member* node = nullptr;  // of the last life
+  const Member* node = nullptr;  // of the last instance
 };
 
 class NodesJudge {
@@ -50,8 +50,8 @@ class NodesJudge {
   explicit NodesJudge(const Expectation& expected) : expected_(expected), nodes_(expected.nodes) {}
 
   // What has come to node 0.
-  void connected(std::uint32_t node, std::uint32_t life) {
-    if (std::exchange(nodes_[node].life, life) != life) nodes_[node].given.clear();
+  void connected(std::uint32_t node, std::uint32_t instance) {
+    if (std::exchange(nodes_[node].instance, instance) != instance) nodes_[node].given.clear();
     nodes_[node].open = true;
     if (node == 0) meeting_ = 0;
   }
@@ -79,7 +79,7 @@ class NodesJudge {
  private:
   struct Node {
     bool open = false;
-    std::uint32_t life = 0;
+    std::uint32_t instance = 0;
     NodeReport report;
     std::set<std::pair<std::uint32_t, std::uint32_t>> given;  // coordinator, arrival
     std::optional<std::uint64_t> runs;  // the meeting of its live hooks and ranks

@@ -103,7 +103,8 @@ const Defect kDefects[] = {
      }},
     {"holds silence for a loss too early",
      [](auto& scenario) { scenario.impatience_ms = scenario.timeout_ms * 2 / 3; }},
-    {"takes one life of a node for another", [](auto& scenario) { scenario.forgets_lives = true; }},
+    {"takes one instance of a node for another",
+     [](auto& scenario) { scenario.forgets_instances = true; }},
     {"takes another list of nodes for a failure",
      [](auto& scenario) {
        scenario.tamper = [](std::uint32_t, NodeVerdict& verdict, const NodeReport&) {

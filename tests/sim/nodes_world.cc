@@ -27,7 +27,7 @@ constexpr TimeMs kLingerMs = 4000;     // of node 0's link, after its node has e
 
 struct Connection {
   std::uint32_t node = 0;
-  std::uint32_t life = 0;
+  std::uint32_t instance = 0;
   std::uint64_t cluster = 0;  // the list by which it was made
   bool up = false;            // as the node sees it
   bool serves = false;        // as node 0 sees it
@@ -57,9 +57,9 @@ class NodesWorld {
     }
   };
   struct Box {  // a container
-    std::uint32_t life = 1;
+    std::uint32_t instance = 1;
     std::uint64_t list = kFirstList;
-    std::uint32_t links = 0;  // that were made: with each life and each list another one
+    std::uint32_t links = 0;  // that were made: with each instance and each list another one
     bool alive = true;
     TimeMs paused_until = 0;
     TimeMs throttled_until = 0;
@@ -80,11 +80,11 @@ class NodesWorld {
   void at(TimeMs when, std::uint32_t where, int rank, std::function<void()> happens) {
     items_.push({when, rank, ++order_, where, std::move(happens)});
   }
-  // In this life of a container.
+  // In this instance of a container.
   void later(TimeMs delay, std::uint32_t where, int rank, std::function<void()> happens) {
     at(now_ + delay, where, rank,
-       [this, where, life = boxes_[where].life, happens = std::move(happens)] {
-         if (boxes_[where].alive && boxes_[where].life == life) happens();
+       [this, where, instance = boxes_[where].instance, happens = std::move(happens)] {
+         if (boxes_[where].alive && boxes_[where].instance == instance) happens();
        });
   }
   TimeMs draw(TimeMs least, TimeMs most) {
@@ -246,7 +246,7 @@ void NodesWorld::judge_end() {
     const Box& box = boxes_[i];
     const bool linked = i == 0 ? coordinator_.has_value() : box.link && box.link->up;
     nodes[i] = {.alive = box.alive,
-                .fresh = box.life > 1,
+                .fresh = box.instance > 1,
                 .linked = box.alive && linked,
                 .known = box.known,
                 .node = box.node.get()};
@@ -291,7 +291,7 @@ void NodesWorld::happen(const NodeFault& fault) {
       crash(fault.node, fault.what == What::kVanish);
       if (fault.length_ms < 0) return;
       at(until, scenario_.nodes, 0, [this, node = fault.node] {
-        ++boxes_[node].life;
+        ++boxes_[node].instance;
         begin_life(node);
       });
       return;
@@ -397,9 +397,9 @@ void NodesWorld::begin_life(std::uint32_t node) {
   box.sent.reset();
   box.link.reset();
   box.node = std::make_unique<Member>(node, scenario_.plan, box.list,
-                                      scenario_.seed * 1000 + node * 31 + box.life, now_);
+                                      scenario_.seed * 1000 + node * 31 + box.instance, now_);
   box.watch = std::make_unique<LinkWatch>(scenario_.timeout_ms, scenario_.stops, "node 0");
-  note("life " + std::to_string(box.life) + " of " + std::to_string(node));
+  note("instance " + std::to_string(box.instance) + " of " + std::to_string(node));
   if (node == 0) {
     begin_coordinator();
     box.node->linked(true, now_);
@@ -522,7 +522,7 @@ void NodesWorld::connect(std::uint32_t node) {
   }
   auto link = std::make_shared<Connection>();
   link->node = node;
-  link->life = box.life;
+  link->instance = box.instance;
   link->cluster = box.node->cluster();
   box.link = link;
   send_up(link, [this, link] { served(link); });
@@ -621,7 +621,7 @@ void NodesWorld::send_down(const Link& link, std::function<void()> arrives) {
   link->down_at = std::max(link->down_at, held + delay());
   at(link->down_at, link->node, 0, [link, arrives = std::move(arrives), this] {
     const Box& box = boxes_[link->node];
-    if (link->cut || !box.alive || box.life != link->life || box.link != link) return;
+    if (link->cut || !box.alive || box.instance != link->instance || box.link != link) return;
     arrives();
   });
 }
@@ -637,7 +637,7 @@ void NodesWorld::close_from_above(const Link& link) {
   const TimeMs held = std::max(now_, boxes_[link->node].mute_down_until);
   link->down_at = std::max(link->down_at, held + delay());
   at(link->down_at, link->node, 0, [link, this] {
-    if (boxes_[link->node].life == link->life) link_closed(link->node, link);
+    if (boxes_[link->node].instance == link->instance) link_closed(link->node, link);
   });
 }
 
@@ -658,8 +658,8 @@ void NodesWorld::begin_coordinator(bool all_connected) {
   note("coordinator " + std::to_string(coordinators_));
   boxes_[0].sent.reset();
   for (Box& box : boxes_) box.known = false;
-  coordinator_->connected(0, boxes_[0].life, now_);
-  judge_.connected(0, boxes_[0].life);
+  coordinator_->connected(0, boxes_[0].instance, now_);
+  judge_.connected(0, boxes_[0].instance);
   say(0);
   tick();
 }
@@ -683,9 +683,10 @@ void NodesWorld::replace_coordinator(TimeMs when) {
   if (!coordinator_) return;
   const bool all_connected = coordinator_->all_connected();
   end_coordinator();
-  at(when, 0, 0, [this, all_connected, life = boxes_[0].life] {
+  at(when, 0, 0, [this, all_connected, instance = boxes_[0].instance] {
     const Box& zero = boxes_[0];
-    const bool lives = zero.alive && zero.life == life && zero.node->stage() != Stage::kEnded;
+    const bool lives =
+        zero.alive && zero.instance == instance && zero.node->stage() != Stage::kEnded;
     if (lives && !coordinator_) begin_coordinator(all_connected);
   });
 }
@@ -697,9 +698,9 @@ void NodesWorld::served(const Link& link) {
   if (const Link old = std::exchange(served_[link->node], link); old && old != link) {
     close_from_above(old);
   }
-  const std::uint64_t life = scenario_.forgets_lives ? 1 : link->life;
-  coordinator_->connected(link->node, life, now_);
-  judge_.connected(link->node, link->life);
+  const std::uint64_t instance = scenario_.forgets_instances ? 1 : link->instance;
+  coordinator_->connected(link->node, instance, now_);
+  judge_.connected(link->node, link->instance);
   send_down(link, [this, link] { opened(link->node, link); });
   tell(link->node);
   flush();

@@ -16,7 +16,7 @@ struct NodeFault {
   enum class What : std::uint8_t {
     kRankFails,
     kStop,         // its platform wants the container to end
-    kCrash,        // the container is killed; another life after length_ms, or never (-1)
+    kCrash,        // the container is killed; another instance after length_ms, or never (-1)
     kVanish,       // so is its machine: nothing closes its connection
     kCut,          // of its connection: each end sees it in its own time
     kPartition,    // nothing passes, in either direction, for length_ms
@@ -53,7 +53,7 @@ struct NodesScenario {
   void (*tamper)(std::uint32_t node, NodeVerdict& verdict, const NodeReport& last) = nullptr;
   void (*tamper_report)(std::uint32_t node, NodeReport& report) = nullptr;
   TimeMs impatience_ms = 0;  // the coordinator's time-out is shorter by so much
-  bool forgets_lives = false;
+  bool forgets_instances = false;
 };
 NodesScenario make_nodes_scenario(std::uint64_t seed);
 

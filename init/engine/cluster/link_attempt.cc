@@ -132,7 +132,7 @@ bool LinkAttempt::say_hello(std::string_view nonce) {
   const LinkHello hello{.node = settings_.node,
                         .node_count = settings_.node_count,
                         .cluster = settings_.cluster,
-                        .life = settings_.life,
+                        .instance = settings_.instance,
                         .clock_ms = sys::wall_ms(),
                         .nonce = new_link_nonce(),
                         .world_size = settings_.world_size};

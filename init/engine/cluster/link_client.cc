@@ -48,13 +48,14 @@ class LinkClient {
         key_(settings.secret, settings.common),
         resolver_(settings.address, env),
         watch_(settings.timeout_ms, settings.loss_counts, lifecycle::node_text(0, settings.names)),
-        random_(static_cast<std::minstd_rand::result_type>(settings.life)),
+        random_(static_cast<std::minstd_rand::result_type>(settings.instance)),
         status_(settings.socket, no_status_),
         alone_ms_(clock_.now_ms()) {
     host_ = lifecycle::node_text(0, settings.names) + " at " + settings.address + " port " +
             std::to_string(settings.port);
     if (!no_status_.empty()) pipes_.warn(no_status_);
-    if (settings.node0_life != 0) watch_.resume(settings.node0_life, settings.restarts, now());
+    if (settings.node0_instance != 0)
+      watch_.resume(settings.node0_instance, settings.restarts, now());
   }
 
   // Returns 0 if the leave message has been delivered or none was due, otherwise 1.
@@ -257,7 +258,7 @@ class LinkClient {
 
   // True if the worker may connect. LinkWatch needs a report of this node if a different process of
   // node 0 may answer.
-  [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_life == 0; }
+  [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_instance == 0; }
 
   // True if this node is of another job and ends: node 0 needs no more from it. A node that is
   // refused for a while may still have a failure to report.

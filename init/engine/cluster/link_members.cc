@@ -155,11 +155,11 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   if (hello->node == 0) return hear_first(peer, *hello);
   if (hello->node >= settings_.node_count) return false;
   peer.node = hello->node;
-  peer.life = hello->life;
+  peer.instance = hello->instance;
   compare_clocks(peer, *hello);
   const Id old = members_[peer.node];
   // The worker of a PID 1 uses one connection only: the new one.
-  if (old == 0 || connections_.at(old).life == peer.life) {
+  if (old == 0 || connections_.at(old).instance == peer.instance) {
     admit(id, now_ms);
     return true;
   }
@@ -175,8 +175,8 @@ std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) con
 // Handles a hello of node 0: a second node 0 has looked at the master's address, or this one has
 // connected to itself.
 bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
-  met_itself_ = met_itself_ || hello.life == settings_.life;
-  if (hello.life == settings_.life) return false;
+  met_itself_ = met_itself_ || hello.instance == settings_.instance;
+  if (hello.instance == settings_.instance) return false;
   warning_ =
       stranger_text(peer, 0) + ", as this node does, and is refused: give it its own --node-rank";
   const LinkDifference difference{
@@ -229,9 +229,9 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
 }
 
 // Compares clocks. The peer read its clock after node 0's greeting and before its answer arrived,
-// so a difference beyond these two times is no delay. Each life of a node is reported once.
+// so a difference beyond these two times is no delay. Each instance of a node is reported once.
 void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
-  if (std::exchange(compared_[hello.node], hello.life) == hello.life) return;
+  if (std::exchange(compared_[hello.node], hello.instance) == hello.instance) return;
   const std::int64_t behind_ms = peer.greeted_ms - hello.clock_ms;
   const std::int64_t ahead_ms = hello.clock_ms - sys::wall_ms();
   constexpr std::size_t kMaxNamed = 16;
@@ -271,7 +271,7 @@ void LinkMembers::answered(std::uint32_t node) {
 
 void LinkMembers::admit(Id id, std::int64_t now_ms) {
   Peer& peer = connections_.at(id);
-  answered(peer.node);  // refuses another life that claims this place
+  answered(peer.node);  // refuses another instance that claims this place
   const Id old = std::exchange(members_[peer.node], id);
   if (old != 0) {
     connections_.at(old).connection.abort();
@@ -279,7 +279,7 @@ void LinkMembers::admit(Id id, std::int64_t now_ms) {
   }
   strangers_.erase(id);
   peer.stage = Stage::kMember;
-  coordinator_.connected(peer.node, peer.life, now_ms);
+  coordinator_.connected(peer.node, peer.instance, now_ms);
   const LinkWelcome welcome{static_cast<std::uint32_t>(heartbeat_ms(settings_))};
   send(peer, Kind::kWelcome, envgen::to_wire(welcome));
   tell(peer, now_ms);

@@ -5,7 +5,7 @@
 //
 // A stranger is a peer that has not proved who it is yet. It costs a descriptor and some 200 bytes,
 // for ten seconds at most; when there are too many strangers, the oldest is dropped. A connected
-// node that answers is never replaced by one with another `life` (id of its process).
+// node that answers is never replaced by one with another `instance` (id of its process).
 
 #include <cstdint>
 #include <map>
@@ -62,7 +62,7 @@ class LinkMembers {
     bool watches_output = false;
     bool ended_sending = false;
     std::uint32_t node = 0;
-    std::uint64_t life = 0;
+    std::uint64_t instance = 0;
     std::string nonce;            // kGreeted: the one that the peer was sent
     std::int64_t greeted_ms = 0;  // wall clock
     std::uint64_t urgent = 0;     // hash of the last verdict's important part; 0: none
@@ -120,7 +120,7 @@ class LinkMembers {
   bool met_itself_ = false;
   std::string warning_;
   std::vector<std::string> clocks_;      // differences to be reported
-  std::vector<std::uint64_t> compared_;  // by node: the life whose clock was compared
+  std::vector<std::uint64_t> compared_;  // by node: the instance whose clock was compared
   std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
   std::set<std::string> warned_;  // warnings given: each attempt of a stranger would repeat one

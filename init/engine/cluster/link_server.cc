@@ -82,7 +82,7 @@ class LinkServer {
     if (!no_status_.empty()) pipes_.warn(no_status_);
     watch(pipes_.down(), kDown, EPOLLIN, EPOLL_CTL_ADD);
     watch(pipes_.up(), kUp, 0, EPOLL_CTL_ADD);
-    coordinator_.connected(0, settings.life, now_ms_);
+    coordinator_.connected(0, settings.instance, now_ms_);
     listens_ = "listens at port " + std::to_string(settings.port) + " for " +
                std::to_string(settings.node_count - 1) + " other node" +
                (settings.node_count == 2 ? "" : "s");

@@ -15,7 +15,7 @@ struct LinkSettings {
   std::uint32_t node = 0, node_count = 1;
   std::int32_t world_size = 0;     // ranks of the whole job, as this node plans it
   std::uint64_t cluster = 0;       // digest of the list of nodes
-  std::uint64_t life = 0;          // id of this PID 1: a random number, which all its workers share
+  std::uint64_t instance = 0;      // id of this PID 1: a random number, which all its workers share
   std::vector<std::string> names;  // nodes' names by rank; may be shorter or empty
   std::string secret;              // "" = none
   std::string common;              // without a secret: common_key() of the nodes, for the key
@@ -26,12 +26,13 @@ struct LinkSettings {
   bool elastic = false;  // the list of nodes changes, and not on all nodes at once
   // Nodes that differ can never run together, as each starts the ranks of its own plan.
   bool must_agree = false;
-  int free_port = 0;             // node 0: master port that must be free before a start; 0: none
-  std::uint64_t node0_life = 0;  // NodeVerdict::life that the previous worker received; 0: none
-  std::uint32_t restarts = 0;    // restarts of this node when the worker starts
-  bool all_connected = false;    // LinkState::all_connected that the previous worker sent
-  std::string socket;    // path of the local socket for `trainit status --cluster`; "" = none
-  std::string recorder;  // path of the dumps: recorder_file()
+  int free_port = 0;  // node 0: master port that must be free before a start; 0: none
+  std::uint64_t node0_instance =
+      0;                       // NodeVerdict::instance that the previous worker received; 0: none
+  std::uint32_t restarts = 0;  // restarts of this node when the worker starts
+  bool all_connected = false;  // LinkState::all_connected that the previous worker sent
+  std::string socket;          // path of the local socket for `trainit status --cluster`; "" = none
+  std::string recorder;        // path of the dumps: recorder_file()
 };
 
 // The time in which a job that fails may have no link yet. The failed node waits for the link until

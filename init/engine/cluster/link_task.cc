@@ -52,8 +52,8 @@ bool starts_ranks(const envgen::Plan& plan) {
   return std::ranges::any_of(plan.processes, [](const auto& one) { return one.rank >= 0; });
 }
 
-LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan, std::uint64_t life,
-                         const std::string& run_dir) {
+LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
+                         std::uint64_t instance, const std::string& run_dir) {
   const envgen::Policy& policy = plan.policy;
   // If false, each node restarts on its own.
   const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
@@ -63,7 +63,7 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
           .node_count = static_cast<std::uint32_t>(link.node_count),
           .world_size = plan.world_size,
           .cluster = link.cluster,
-          .life = life,
+          .instance = instance,
           .names = link.names,
           .secret = link.secret,
           .common = link.common,
@@ -123,8 +123,8 @@ void LinkTask::turned() {
 
 void LinkTask::start(const envgen::NodeLink& link) {
   std::array<int, 2> ends{-1, -1};
-  if (life_ == 0) {
-    life_ = random_number();
+  if (instance_ == 0) {
+    instance_ = random_number();
     began_ms_ = sys::monotonic_ms();
   }
   // A write into a pipe without a reader would raise SIGPIPE, so this is a socket.
@@ -134,8 +134,8 @@ void LinkTask::start(const envgen::NodeLink& link) {
   sys::Fd its_end(ends[0]);
   down_.reset(ends[1]);
   const StartContext start = context_.start_context();
-  LinkSettings settings = settings_of(link, context_.job.plan, life_, start.base.facts.run_dir);
-  settings.node0_life = node0_life_;
+  LinkSettings settings = settings_of(link, context_.job.plan, instance_, start.base.facts.run_dir);
+  settings.node0_instance = node0_instance_;
   settings.restarts = context_.machine.restarts();
   settings.all_connected = all_connected_;
   const std::array keep = {its_end.get()};
@@ -162,7 +162,7 @@ void LinkTask::retire() {
   down_.reset();
   context_.job.link_pid = 0;
   start_at_ms_.reset();
-  node0_life_ = 0;
+  node0_instance_ = 0;
   all_connected_ = false;
 }
 
@@ -356,7 +356,7 @@ void LinkTask::tell_machine(bool fails) {
 }
 
 void LinkTask::take(const NodeVerdict& verdict) {
-  if (verdict.life != 0) node0_life_ = verdict.life;
+  if (verdict.instance != 0) node0_instance_ = verdict.instance;
   note_missing(verdict);
   context_.job.hang_agent.apply_verdict(verdict, sys::monotonic_ms());
   if (!link_->tell_sshd.empty()) tell_sshd(verdict);

@@ -60,9 +60,9 @@ class LinkTask : public ChildWorker {
   std::optional<envgen::NodeLink> link_;  // the one of the running worker
   lifecycle::NodeAgent side_;
   sys::Fd down_;
-  std::uint64_t life_ = 0;
+  std::uint64_t instance_ = 0;
   std::optional<lifecycle::NodeReport> told_;  // last report sent, without ages
-  std::uint64_t node0_life_ = 0;               // NodeVerdict::life; 0: not received yet
+  std::uint64_t node0_instance_ = 0;           // NodeVerdict::instance; 0: not received yet
   bool all_connected_ = false;                 // LinkState::all_connected
   bool up_ = false;
   std::int64_t began_ms_ = 0;  // time of the first attempt to make the link

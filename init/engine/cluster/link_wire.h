@@ -50,7 +50,7 @@ struct LinkHello {
   std::uint32_t node = 0;
   std::uint32_t node_count = 0;
   std::uint64_t cluster = 0;
-  std::uint64_t life = 0;
+  std::uint64_t instance = 0;
   std::int64_t clock_ms = 0;  // the sender's wall clock
   std::string nonce;
   std::int32_t world_size = 0;
@@ -62,7 +62,7 @@ inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
   v("node", hello.node);
   v("node_count", hello.node_count);
   v("cluster", hello.cluster);
-  v("life", hello.life);
+  v("instance", hello.instance);
   v("clock_ms", hello.clock_ms, {.least = 0});
   v("nonce", hello.nonce);
   v("world_size", hello.world_size, {.least = 0});

@@ -39,7 +39,7 @@ struct TaskRecord {
   std::uint32_t incarnation = 0;
   sys::Fd start_pipe;  // open until the program runs or the process ends
   std::optional<proc::StartFailure> failure;
-  // Exit status of the last incarnation, set before the machine learns it.
+  // Exit status of the last run, set before the machine learns it.
   std::optional<lifecycle::ExitStatus> exit_status;
   // Finding of the stall watch about a main process; "" = none.
   std::string stall;
@@ -59,7 +59,7 @@ struct TaskRecord {
   std::int64_t ran_ms = -1;   // duration, monotonic clock; -1: has not ended
 };
 
-// The findings of the watches about a main process, in this incarnation of the job.
+// The findings of the watches about a main process, in this start of the job.
 struct RankWatch {
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: not stalled
 };
@@ -76,6 +76,20 @@ struct RemoteFailure {
   bool is_failure = true;  // false: a stop
   std::string message;
   FailureDetail detail;
+};
+
+// The part of a Job that belongs to one start of the job; a restart assigns a new one.
+struct JobStart {
+  // Variables that hooks exported, in the order of the exports, for processes that start later.
+  std::vector<envgen::EnvEdit> exports;
+  std::string first_failure;  // message of the first failure
+  FailureDetail failure;
+  bool failure_complete = false;  // has the last lines, if any were printed
+  std::optional<RemoteFailure> remote;
+  // Time of the request for the last checkpoint, sys::monotonic_ms(); 0: none.
+  std::int64_t save_asked_ms = 0;
+  std::string save_reason;  // reason of a watch for the checkpoint; "" = none
+  std::optional<std::uint64_t> oom_kills_before;
 };
 
 struct Job {

@@ -94,9 +94,9 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
                         "raise the limit on open files (ulimit -n)");
   }
   its_life_.reset(ends[0]);
-  life_.reset(ends[1]);
+  lifeline_.reset(ends[1]);
   told_.reset();
-  work.life = ends[0];
+  work.lifeline = ends[0];
   work_ = std::move(work);
   streams_ = std::move(all);
   shared_.emplace(std::move(shared));
@@ -122,13 +122,13 @@ void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, Make
                       "; the job's output goes to its files, or where ours goes, without a tee");
   streams_.clear();
   shared_.reset();
-  life_.reset();
+  lifeline_.reset();
   its_life_.reset();
 }
 
 envgen::Status Tees::start() {
   work_.before = before_.get();
-  std::vector<int> keep = {work_.life, work_.before};
+  std::vector<int> keep = {work_.lifeline, work_.before};
   for (const logtee::Feed& feed : work_.feeds)
     keep.insert(keep.end(), feed.fds.begin(), feed.fds.end());
   std::erase(keep, -1);
@@ -168,11 +168,11 @@ void Tees::started(std::size_t process) {
 // Does not block: the few bytes always fit into the pipe.
 void Tees::tell(logtee::Told what) {
   told_ = what;
-  std::ignore = ::write(life_.get(), &what, sizeof(what));
+  std::ignore = ::write(lifeline_.get(), &what, sizeof(what));
 }
 
 void Tees::hurry() {
-  for (Retired& one : retired_) one.life.reset();
+  for (Retired& one : retired_) one.lifeline.reset();
   if (shared_ && !told_) tell(logtee::Told::kStop);
 }
 
@@ -207,14 +207,14 @@ void Tees::retire() {
   before_.reset();
   if (pid_ > 0) {
     ::kill(pid_, SIGCONT);
-    retired_.push_back({std::exchange(pid_, 0), std::move(life_)});
+    retired_.push_back({std::exchange(pid_, 0), std::move(lifeline_)});
     before_.reset(messages_->release().release());
   }
   messages_.reset();
   start_at_ms_.reset();
   shared_.reset();
   streams_.clear();
-  life_.reset();
+  lifeline_.reset();
   its_life_.reset();
 }
 
@@ -284,9 +284,9 @@ void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
     }
     if (patient) return;
     hurry();
-    life_.reset();
+    lifeline_.reset();
   };
-  // The earlier incarnations come first; the last of their tees ends after the others.
+  // The earlier starts come first; the last of their tees ends after the others.
   bool all = true;
   if (before_.valid()) {
     for (const Retired& one : retired_) ::kill(one.pid, SIGCONT);

@@ -36,7 +36,7 @@ class Tees : public ChildWorker {
   // is started again: at once, or after a pause if it dies often.
   explicit Tees(std::function<bool()> wanted);
 
-  // Starts the tee of an incarnation. Call it before each main process; only the first call has an
+  // Starts the tee of a start. Call it before each main process; only the first call has an
   // effect. If there can be no tee, it logs a warning. The processes then write to their files, or
   // to trainit's stdout and stderr, directly.
   void begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan);
@@ -49,14 +49,14 @@ class Tees : public ChildWorker {
   // Blocks until the tee has read everything that the processes have printed. Returns false after
   // `limit_ms`, or while a reader of trainit's stdout or stderr blocks the tee.
   bool catch_up(std::int64_t limit_ms) const;
-  // Ends the incarnation: the tee reads the rest of the output and exits.
+  // Ends the start: the tee reads the rest of the output and exits.
   void retire();
   // Call it when trainit's terminal may have changed its size. Returns true if a terminal of the
   // processes has changed with it.
   bool resize() const;
   // Waits for the tee's exit or a signal; returns true if trainit must end now.
   using Wait = std::function<bool(pollfd& end)>;
-  // Waits until all output is written, that of earlier incarnations too. Without `wait`, or once it
+  // Waits until all output is written, that of earlier starts too. Without `wait`, or once it
   // returns true, this takes at most `limit_ms`. Call it before trainit exits.
   void finish(std::int64_t limit_ms, const Wait& wait = {});
 
@@ -69,11 +69,11 @@ class Tees : public ChildWorker {
   // Returns true if the tees and the processes `beside` are the only children; false without /proc.
   [[nodiscard]] bool are_all_children(const std::vector<pid_t>& beside) const;
   // Returns what was seen of the plan's processes, by their index; nullptr without a tee. Workers
-  // that are forked during the incarnation share this memory.
+  // that are forked during the start share this memory.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
   // Returns the count of the job's lost output; nullptr if unknown.
   [[nodiscard]] const logtee::Lost* lost() const { return lost_.get(); }
-  // Returns the bytes of all processes in this incarnation.
+  // Returns the bytes of all processes in this start.
   [[nodiscard]] std::uint64_t bytes_seen() const;
 
  private:
@@ -102,16 +102,16 @@ class Tees : public ChildWorker {
   std::shared_ptr<logtee::Lost> lost_;
   std::optional<logtee::Shared> shared_;  // has a value while a tee runs or is to run
   std::vector<Streams> streams_;
-  sys::Fd life_;      // trainit's end: closed to end the tee
+  sys::Fd lifeline_;  // trainit's end: closed to end the tee
   sys::Fd its_life_;  // the tee's end
   std::optional<logtee::Told> told_;
   sys::Fd before_;  // closed by the previous tee when it exits
   bool begun_ = false;
-  bool unused_ = false;  // no process of this incarnation writes to it yet
+  bool unused_ = false;  // no process of this start writes to it yet
   bool ended_ = false;   // exited with code 0
   struct Retired {
     pid_t pid;
-    sys::Fd life;
+    sys::Fd lifeline;
   };
   std::vector<Retired> retired_;
   std::int64_t started_ms_ = 0;

@@ -163,7 +163,7 @@ TEST_F(LauncherNotifier, ALauncherThatStartsAgainTellsNobodyButTheEnd) {
   start_worker();
   engine::LinkSettings settings = settings_;
   settings.node = 1;
-  settings.life = 7;
+  settings.instance = 7;
   settings.socket = "";
   Node worker(settings);
   worker.await_state(true);

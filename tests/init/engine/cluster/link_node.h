@@ -77,7 +77,7 @@ inline engine::LinkSettings settings_of(int port, std::uint32_t node, std::uint3
   settings.node = node;
   settings.node_count = count;
   settings.cluster = 0xfeedULL;
-  settings.life = 0xABC0ULL + node;
+  settings.instance = 0xABC0ULL + node;
   settings.names = {"a", "b", "c"};
   settings.common = "job of the test";
   return settings;

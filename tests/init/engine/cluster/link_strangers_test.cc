@@ -82,7 +82,7 @@ class LinkStrangers : public child::Scratch {
   Node& start(const engine::LinkSettings& of) { return nodes_.emplace_back(of); }
   [[nodiscard]] LinkKey key() const { return {secret_, "job of the test"}; }
   static LinkHello hello(std::uint32_t node) {
-    return {.node = node, .node_count = 2, .cluster = 0xfeedULL, .life = 0xBADULL};
+    return {.node = node, .node_count = 2, .cluster = 0xfeedULL, .instance = 0xBADULL};
   }
   // That nothing of it has hurt: a node meets it.
   void meets(Node& node0) {
@@ -249,7 +249,7 @@ TEST_F(LinkStrangers, StandForNobodyWhoIsThere) {
       start(settings(0));
       start(settings(1)).await_state(true);
       engine::LinkSettings of = settings(1);
-      of.life = 0xBADULL;
+      of.instance = 0xBADULL;
       Node& stranger = start(of);
       do {
         said = stranger.await_text("node 0 (a)");
@@ -282,7 +282,7 @@ TEST_F(LinkStrangers, AreNotWhoComesInPlaceOfOneThatIsGone) {
   b.await_state(true);
   b.stop();
   engine::LinkSettings of = settings(1);
-  of.life = 0xABCDEFULL;
+  of.instance = 0xABCDEFULL;
   Node& next = start(of);
   const std::int64_t start_ms = sys::monotonic_ms();
   next.await_state(true);

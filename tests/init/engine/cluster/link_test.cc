@@ -170,7 +170,7 @@ TEST_F(Link, EndsAJobWhoseNodesPlanDifferentWorlds) {
 // On one machine the second one may replace the first: no reason to end.
 TEST_F(Link, TellsTwoFirstNodesOfEachOther) {
   engine::LinkSettings second = settings(0, 2);
-  second.life += 7;
+  second.instance += 7;
   Node& a = start(0, 2);
   a.await_state(true);
   Node& b = nodes_.emplace_back(second);
@@ -274,11 +274,11 @@ TEST_F(Link, NoticesThatNode0WasReplacedWhileItsOwnWorkerWasMadeAgain) {
   run(2);
   for (const std::size_t each : {0U, 1U}) node(each).kill();
   engine::LinkSettings other = settings(0, 2);
-  other.life ^= 0xF00U;
+  other.instance ^= 0xF00U;
   Node& zero = nodes_.emplace_back(other);
   zero.await_state(true);
   engine::LinkSettings next = settings(1, 2);
-  next.node0_life = settings(0, 2).life;
+  next.node0_instance = settings(0, 2).instance;
   Node& one = nodes_.emplace_back(next);
   one.report(Stage::kRunning);
   const lifecycle::NodeVerdict verdict = one.await(State::kFailed);

@@ -187,7 +187,7 @@ TEST_F(TimelineOf, AJobIsALineAnEvent) {
                               HasSubstr(R"("event":"exit")")));
 }
 
-TEST_F(TimelineOf, ARestartedJobHasEachIncarnation) {
+TEST_F(TimelineOf, ARestartedJobHasEachRunOfATask) {
   envgen::Plan plan;
   plan.platform = "local";
   plan.framework = "pytorch";
