@@ -10,6 +10,8 @@
 
 namespace envgen {
 
+// The reason why an operation has no result. A check of a file or of the machine returns findings
+// or results instead (envgen/formats/finding.h).
 struct Error {
   std::string what;  // the action: "reading the rank table"
   std::string

@@ -75,10 +75,17 @@ class Reader {
                            std::size_t& at, std::optional<int>& slots, std::optional<int>& most);
 
   void refuse(int line, std::string found, std::string fix) {
-    hostfile_.findings.push_back({line, true, std::move(found), std::move(fix)});
+    add_finding(Finding::Severity::kRefused, line, std::move(found), std::move(fix));
   }
   void warn(int line, std::string found, std::string fix) {
-    hostfile_.findings.push_back({line, false, std::move(found), std::move(fix)});
+    add_finding(Finding::Severity::kWarning, line, std::move(found), std::move(fix));
+  }
+  // `line` 0: the whole file.
+  void add_finding(Finding::Severity severity, int line, std::string found, std::string fix) {
+    hostfile_.findings.push_back({.severity = severity,
+                                  .place = line > 0 ? "line " + std::to_string(line) : "",
+                                  .found = std::move(found),
+                                  .fix = std::move(fix)});
   }
   void warn_of_name(const Line& line, std::string_view host);
   bool host_is_good(const Line& line, std::string_view host);
@@ -429,8 +436,8 @@ Hostfile Reader::read() {
     return std::move(hostfile_);
   }
   for (const Line& line : lines_) read_line(line);
-  const bool fatal = std::ranges::any_of(hostfile_.findings, &HostfileFinding::fatal);
-  if (hostfile_.entries.empty() && !fatal) refuse(0, "no host", "write one host per line");
+  const bool refused = std::ranges::any_of(hostfile_.findings, is_refused);
+  if (hostfile_.entries.empty() && !refused) refuse(0, "no host", "write one host per line");
   // Volcano writes machine files without the last newline.
   const bool unended = !lines_.empty() && !lines_.back().has_newline;
   if (unended && dialect_ != HostfileDialect::kPlain) {
@@ -440,9 +447,8 @@ Hostfile Reader::read() {
   return std::move(hostfile_);
 }
 
-std::size_t fatal_count(const Hostfile& hostfile) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(hostfile.findings, &HostfileFinding::fatal));
+std::size_t refusal_count(const Hostfile& hostfile) {
+  return static_cast<std::size_t>(std::ranges::count_if(hostfile.findings, is_refused));
 }
 
 Status can_say(const HostfileEntry& entry, HostfileDialect dialect) {
@@ -501,12 +507,6 @@ std::optional<HostfileDialect> dialect_by_name(std::string_view name) {
   return static_cast<HostfileDialect>(found - kHostfileDialects.begin());
 }
 
-std::string to_line(const HostfileFinding& finding) {
-  std::string line = finding.fatal ? "refused: " : "warning: ";
-  if (finding.line > 0) line += "line " + std::to_string(finding.line) + ": ";
-  return line + finding.found + "; " + finding.fix;
-}
-
 Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect) {
   return Reader(text, dialect).read();
 }
@@ -517,9 +517,9 @@ HostfileDialect guess_dialect(std::string_view text) {
   constexpr std::array kInOrder = {HostfileDialect::kPlain, HostfileDialect::kOpenMpi,
                                    HostfileDialect::kMpich, HostfileDialect::kDeepSpeed};
   HostfileDialect best = kInOrder[0];
-  std::size_t fewest = fatal_count(parse_hostfile(text, best));
+  std::size_t fewest = refusal_count(parse_hostfile(text, best));
   for (const HostfileDialect dialect : kInOrder) {
-    const std::size_t count = fatal_count(parse_hostfile(text, dialect));
+    const std::size_t count = refusal_count(parse_hostfile(text, dialect));
     if (count < fewest) best = dialect;
     fewest = std::min(fewest, count);
   }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
+#include "envgen/formats/finding.h"
 
 namespace envgen {
 
@@ -33,25 +34,15 @@ struct HostfileEntry {
   bool operator==(const HostfileEntry&) const = default;
 };
 
-struct HostfileFinding {
-  int line = 0;       // number from 1; 0: the whole file
-  bool fatal = true;  // the program refuses the file or misreads it
-  std::string found;
-  std::string fix;
-
-  bool operator==(const HostfileFinding&) const = default;
-};
-std::string to_line(const HostfileFinding& finding);
-
 struct Hostfile {
   std::vector<HostfileEntry> entries;
-  std::vector<HostfileFinding> findings;
+  std::vector<Finding> findings;  // their places are lines, "line 3"
 };
 
 // Parses the text as the dialect's program does. Never fails; problems are in `findings`.
 Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect);
 
-// Guesses the dialect in which the text has the fewest fatal findings, among kPlain, kOpenMpi,
+// Guesses the dialect in which the text has the fewest refusals, among kPlain, kOpenMpi,
 // kMpich and kDeepSpeed. If no dialect fits and the text has a '=', the guess is kOpenMpi.
 HostfileDialect guess_dialect(std::string_view text);
 

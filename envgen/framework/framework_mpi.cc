@@ -122,7 +122,7 @@ Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& p
 }
 
 // Adds one warning for all findings, because they are alike.
-void warn_of_names(const std::vector<HostfileFinding>& findings, Plan& plan) {
+void warn_of_names(const std::vector<Finding>& findings, Plan& plan) {
   if (findings.empty()) return;
   std::string text = "the hostfile: " + findings[0].found;
   if (findings.size() > 1) text += ", and " + std::to_string(findings.size() - 1) + " more";

@@ -454,11 +454,11 @@ const HostfileVariable* hostfile_variable(const Inputs& inputs) {
 
 Result<std::vector<Node>> nodes_of_hostfile(const std::string& text, HostfileDialect dialect) {
   Hostfile hostfile = parse_hostfile(text, dialect);
-  for (const HostfileFinding& finding : hostfile.findings) {
-    if (!finding.fatal) continue;
-    return fail("reading the MPIJob's hostfile",
-                kMountedHostfile + std::string(": line ") + std::to_string(finding.line),
-                finding.found, finding.fix);
+  for (const Finding& finding : hostfile.findings) {
+    if (!is_refused(finding)) continue;
+    const std::string place = finding.place.empty() ? "" : ": " + finding.place;
+    return fail("reading the MPIJob's hostfile", kMountedHostfile + place, finding.found,
+                finding.fix);
   }
   if (hostfile.entries.empty()) {
     return fail("reading the MPIJob's hostfile", kMountedHostfile, "no host",

@@ -158,9 +158,8 @@ std::unexpected<Error> refuse(const std::string& where, Details details) {
 }
 
 std::unexpected<Error> refuse(const std::string& where, const std::vector<Finding>& findings) {
-  auto is_refusal = [](const Finding& finding) { return finding.severity == Severity::kRefused; };
-  const Finding& first = *std::ranges::find_if(findings, is_refusal);
-  auto more = std::ranges::count_if(findings, is_refusal) - 1;
+  const Finding& first = *std::ranges::find_if(findings, is_refused);
+  auto more = std::ranges::count_if(findings, is_refused) - 1;
   std::string fix = first.fix;
   if (more > 0) fix += " (and " + std::to_string(more) + " more: trainit ranktable check)";
   return refuse(where, {.place = first.place, .found = first.found, .fix = std::move(fix)});
@@ -188,24 +187,6 @@ std::string_view format_name(TableFormat format) {
       return "unknown format";
   }
   return "unknown format";
-}
-
-std::string to_line(const Finding& finding) {
-  std::string line;
-  switch (finding.severity) {
-    case Severity::kRefused:
-      line = "refused";
-      break;
-    case Severity::kRepaired:
-      line = "repaired";
-      break;
-    case Severity::kWarning:
-      line = "warning";
-      break;
-  }
-  line += " [" + finding.rule + "]: " + finding.place + ": " + finding.found;
-  if (!finding.fix.empty()) line += "; " + finding.fix;
-  return line;
 }
 
 RankTable::RankTable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

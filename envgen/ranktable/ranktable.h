@@ -23,6 +23,7 @@
 #include "base/lazy_text.h"
 #include "base/result.h"
 #include "envgen/formats/cluster.h"
+#include "envgen/formats/finding.h"
 
 namespace envgen {
 
@@ -37,24 +38,6 @@ enum class TableFormat : unsigned char {
   kUnknown,
 };
 std::string_view format_name(TableFormat format);  // "template 1 (version 1.0)", ...
-
-// One line of `trainit ranktable check`.
-struct Finding {
-  enum class Severity : unsigned char {
-    kRefused,   // HCCL refuses the table, or readers of it would disagree
-    kRepaired,  // HCCL refuses it, convert() repairs it (an integer instead of a string)
-    kWarning,   // HCCL accepts it, but the user should know
-  };
-  Severity severity = Severity::kRefused;
-  std::string rule;   // stable identifier: "rank-id-gap"
-  std::string place;  // "server_list[0].device[3].device_ip"
-  std::string found;
-  std::string fix;
-
-  bool operator==(const Finding&) const = default;
-};
-// Returns "refused [rank-id-gap]: <place>: <found>; <fix>".
-std::string to_line(const Finding& finding);
 
 // The order of template 2's pods; the other formats state their ranks.
 enum class RankOrder : unsigned char {

@@ -19,22 +19,18 @@ HostfileDialect dialect_of(const Options& options, std::string_view text) {
   return options.from ? *options.from : envgen::guess_dialect(text);
 }
 
-bool is_refused(const envgen::Hostfile& hostfile) {
-  return std::ranges::any_of(hostfile.findings, &envgen::HostfileFinding::fatal);
-}
-
 int check_one(const std::string& path, const Options& options) {
   auto text = read_file(path, "checking the hostfile");
   if (!text) return complain(text.error());
   const HostfileDialect dialect = dialect_of(options, *text);
   const envgen::Hostfile hostfile = envgen::parse_hostfile(*text, dialect);
   envgen::ShownLines lines;
-  for (const envgen::HostfileFinding& finding : hostfile.findings) {
+  for (const envgen::Finding& finding : hostfile.findings) {
     lines.add({path, ": ", to_line(finding)});
   }
   std::int64_t slots = 0;
   for (const envgen::HostfileEntry& entry : hostfile.entries) slots += entry.slots;
-  const bool refused = is_refused(hostfile);
+  const bool refused = std::ranges::any_of(hostfile.findings, envgen::is_refused);
   lines.add({path, ": ", envgen::dialect_name(dialect), ": ",
              refused ? "refused"
                      : "accepted: " + std::to_string(hostfile.entries.size()) + " hosts, " +
@@ -67,10 +63,10 @@ int convert(const Options& options) {
   auto text = read_file(path, kConverting);
   if (!text) return complain(text.error());
   const envgen::Hostfile hostfile = envgen::parse_hostfile(*text, dialect_of(options, *text));
-  for (const envgen::HostfileFinding& finding : hostfile.findings) {
-    const std::string place =
-        finding.line > 0 ? path + ": line " + std::to_string(finding.line) : path;
-    if (finding.fatal) return complain({kConverting, place, finding.found, finding.fix});
+  for (const envgen::Finding& finding : hostfile.findings) {
+    if (!is_refused(finding)) continue;
+    const std::string place = finding.place.empty() ? path : path + ": " + finding.place;
+    return complain({kConverting, place, finding.found, finding.fix});
   }
   auto converted = envgen::render_hostfile(hostfile.entries, *options.to);
   if (!converted) return complain(converted.error());

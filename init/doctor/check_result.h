@@ -1,5 +1,6 @@
 #pragma once
-// The result of a check of the machine (trainit doctor, --preflight, the health monitor). Results
+// The result of a check of the machine (trainit doctor, --preflight, the health monitor). Unlike a
+// finding (envgen/formats/finding.h), a result also says that nothing is wrong. Results
 // are reported as a table for users, JSON for programs, or JUnit's XML for CI systems.
 
 #include <array>

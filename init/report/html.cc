@@ -138,7 +138,7 @@ std::string shares_of(const Summary& summary) {
 std::string findings_of(const Summary& summary) {
   if (summary.findings.empty()) return "";
   std::string html = "<h2>Findings</h2>\n<table class=\"words\">";
-  for (const Finding& finding : summary.findings) {
+  for (const ReportNote& finding : summary.findings) {
     html += "<tr><td class=\"at\">" + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms)) +
             "</td>" + element("td", finding.node) + element("td", finding.text) + "</tr>\n";
   }

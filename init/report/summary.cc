@@ -180,7 +180,7 @@ Summary summary_of(const std::vector<NodeRun>& runs) {
     add_findings(summary, node);
   }
   envgen::stable_sort(summary.failures, std::less(), &Failure::at_ms);
-  envgen::stable_sort(summary.findings, std::less(), &Finding::at_ms);
+  envgen::stable_sort(summary.findings, std::less(), &ReportNote::at_ms);
   add_facts(summary, runs);
   return summary;
 }

@@ -23,7 +23,8 @@ struct Failure {
   std::vector<std::string> lines;  // traceback, or the last printed lines
 };
 
-struct Finding {
+// A line of the report's chapter "Findings": the result of a watch or a check, or a warning.
+struct ReportNote {
   std::int64_t at_ms = 0;  // 0: no time
   std::string node;
   std::string text;
@@ -44,7 +45,7 @@ struct Summary {
   // ordered by time: the first is the job's
   std::vector<Failure> failures;
   // Results of watches and checks, and warnings
-  std::vector<Finding> findings;
+  std::vector<ReportNote> findings;
   TimeShares shares{};  // shares of all nodes together
   std::int64_t begin_ms = 0;
   std::int64_t end_ms = 0;

@@ -114,7 +114,7 @@ std::string text_of(const Summary& summary) {
   text += shares_text(summary);
   if (!summary.findings.empty()) {
     text += "\nFindings\n";
-    for (const Finding& finding : summary.findings) {
+    for (const ReportNote& finding : summary.findings) {
       text += "  " + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms) + "  ") +
               envgen::escaped_text(finding.node) + ": " + envgen::escaped_text(finding.text) + "\n";
     }

@@ -10,9 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-HostfileFinding first_fatal(const std::string& text, HostfileDialect dialect) {
-  for (const HostfileFinding& finding : parse_hostfile(text, dialect).findings) {
-    if (finding.fatal) return finding;
+Finding first_fatal(const std::string& text, HostfileDialect dialect) {
+  for (const Finding& finding : parse_hostfile(text, dialect).findings) {
+    if (is_refused(finding)) return finding;
   }
   ADD_FAILURE() << "accepted: " << text.substr(0, 80);
   return {};

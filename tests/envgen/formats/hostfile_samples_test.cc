@@ -36,8 +36,8 @@ TEST_P(HostfileSamples, IsAcceptedOrRefusedForTheRightReason) {
 
   const Hostfile hostfile = parse_hostfile(text, sample.dialect);
   std::string refused;
-  for (const HostfileFinding& finding : hostfile.findings) {
-    if (finding.fatal) refused += to_line(finding) + "\n";
+  for (const Finding& finding : hostfile.findings) {
+    if (is_refused(finding)) refused += to_line(finding) + "\n";
   }
   EXPECT_EQ(refused.empty(), std::string(sample.refused).empty()) << refused;
   EXPECT_THAT(refused, HasSubstr(sample.refused));

@@ -17,6 +17,11 @@ using Dialect = HostfileDialect;
 constexpr Dialect kAll[] = {Dialect::kOpenMpi,   Dialect::kMpich,   Dialect::kIntelMpi,
                             Dialect::kDeepSpeed, Dialect::kHorovod, Dialect::kPlain};
 
+// "3" for "line 3"; "0": the whole file.
+std::string number_of(const Finding& finding) {
+  return finding.place.empty() ? "0" : finding.place.substr(std::string("line ").size());
+}
+
 // "a:2 b:3", then what is wrong: "line 2: ..." fatal, "(line 2: ...)" not.
 std::string read(std::string_view text, Dialect dialect) {
   const Hostfile hostfile = parse_hostfile(text, dialect);
@@ -24,9 +29,9 @@ std::string read(std::string_view text, Dialect dialect) {
   for (const HostfileEntry& entry : hostfile.entries) {
     result += (result.empty() ? "" : " ") + entry.host + ":" + std::to_string(entry.slots);
   }
-  for (const HostfileFinding& finding : hostfile.findings) {
-    const std::string line = std::to_string(finding.line) + ": " + finding.found;
-    result += finding.fatal ? " | " + line : " (" + line + ")";
+  for (const Finding& finding : hostfile.findings) {
+    const std::string line = number_of(finding) + ": " + finding.found;
+    result += is_refused(finding) ? " | " + line : " (" + line + ")";
   }
   return result;
 }
@@ -77,9 +82,10 @@ TEST_P(Refused, WithTheLineAndWhatWasFound) {
   const Hostfile hostfile = parse_hostfile(GetParam().text, GetParam().dialect);
   const auto* text = GetParam().text;
   bool found = false;
-  for (const HostfileFinding& finding : hostfile.findings) {
-    found = found || (finding.fatal && finding.line == GetParam().line &&
-                      finding.found.find(GetParam().found) != std::string::npos);
+  for (const Finding& finding : hostfile.findings) {
+    found =
+        found || (is_refused(finding) && number_of(finding) == std::to_string(GetParam().line) &&
+                  finding.found.find(GetParam().found) != std::string::npos);
     EXPECT_FALSE(finding.fix.empty()) << text;
   }
   EXPECT_TRUE(found) << text << "\n" << read(text, GetParam().dialect);
@@ -141,9 +147,10 @@ TEST(Hostfile, WithoutAHostIsRefusedEverywhere) {
 }
 
 TEST(Hostfile, AFindingIsALine) {
-  EXPECT_EQ(to_line(HostfileFinding{3, true, "\"slot\"", "write slots=8"}),
+  EXPECT_EQ(to_line(Finding{.place = "line 3", .found = "\"slot\"", .fix = "write slots=8"}),
             "refused: line 3: \"slot\"; write slots=8");
-  EXPECT_EQ(to_line(HostfileFinding{0, false, "no newline", "end it"}),
+  EXPECT_EQ(to_line(Finding{
+                .severity = Finding::Severity::kWarning, .found = "no newline", .fix = "end it"}),
             "warning: no newline; end it");
 }
 
@@ -221,9 +228,8 @@ TEST(RenderHostfile, ReadsBackAsItWas) {
       ASSERT_TRUE(text) << to_line(text.error());
       const Hostfile again = parse_hostfile(*text, dialect);
       EXPECT_EQ(again.entries, entries) << dialect_name(dialect) << "\n" << *text;
-      EXPECT_TRUE(std::ranges::none_of(again.findings, &HostfileFinding::fatal))
-          << dialect_name(dialect) << "\n"
-          << *text;
+      EXPECT_TRUE(std::ranges::none_of(again.findings, is_refused)) << dialect_name(dialect) << "\n"
+                                                                    << *text;
     }
   }
 }

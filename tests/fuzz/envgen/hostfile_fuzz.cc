@@ -15,9 +15,9 @@ namespace {
 void check(std::string_view text, envgen::HostfileDialect dialect) {
   envgen::Hostfile hostfile = envgen::parse_hostfile(text, dialect);
   bool fatal = false;
-  for (const envgen::HostfileFinding& finding : hostfile.findings) {
+  for (const envgen::Finding& finding : hostfile.findings) {
     require(!finding.found.empty() && !envgen::to_line(finding).empty());
-    fatal = fatal || finding.fatal;
+    fatal = fatal || is_refused(finding);
   }
   for (const envgen::HostfileEntry& entry : hostfile.entries) require(!entry.host.empty());
   auto rendered = envgen::render_hostfile(hostfile.entries, dialect);
