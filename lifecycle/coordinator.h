@@ -75,7 +75,7 @@ class Coordinator {
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   [[nodiscard]] bool ended_by_difference() const;
   // Blocks the next start for the reason `why`, which node 0 found; "" lifts the block.
-  void hold(const std::string& why);
+  void block_start(const std::string& why);
   void tick(TimeMs now);
   // Returns when tick() is due, at most a second after the last scan of the nodes.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
@@ -219,7 +219,7 @@ class Coordinator {
     TimeMs last = 0;
   };
   std::map<std::uint32_t, Difference> differing_;
-  std::string held_;
+  std::string blocked_by_;
 
   CurrentStart start_;
   std::optional<Past> past_;

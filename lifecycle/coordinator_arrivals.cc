@@ -103,15 +103,15 @@ bool Coordinator::arrived(const Node& node) const {
   return node.reported && node.report.stage == Stage::kArrived && node.report.arrival != node.go;
 }
 
-void Coordinator::hold(const std::string& why) {
+void Coordinator::block_start(const std::string& why) {
   count(nodes_[0], -1);
-  held_ = why;
-  cut_text(held_, kMaxTextBytes / 4);
+  blocked_by_ = why;
+  cut_text(blocked_by_, kMaxTextBytes / 4);
   count(nodes_[0], 1);
 }
 
 bool Coordinator::ready(const Node& node) const {
-  if (&node == nodes_.data() && !held_.empty()) return false;
+  if (&node == nodes_.data() && !blocked_by_.empty()) return false;
   return arrived(node) && node.connected && !node.lost && !node.away &&
          node.report.cluster == settings_.cluster;
 }
@@ -195,7 +195,7 @@ void Coordinator::remember_meeting(TimeMs now) {
 std::string Coordinator::why_missing(std::uint32_t node) const {
   const Node& of = nodes_[node];
   if (const auto found = differing_.find(node); found != differing_.end()) return found->second.how;
-  if (node == 0 && arrived(of) && !held_.empty()) return held_;
+  if (node == 0 && arrived(of) && !blocked_by_.empty()) return blocked_by_;
   if (!of.known) return "not connected";
   if (of.gone) return "ended with exit code " + std::to_string(of.report.exit_code);
   if (of.lost && of.silent) return "silent for " + envgen::seconds(settings_.timeout_ms);

@@ -118,8 +118,8 @@ std::string command_hint(Arguments arguments, const std::vector<std::string>& co
 // Reports the error by the log, which never blocks on the reader of stderr.
 int refuse(const char* termination_log, const envgen::Error& error) {
   sys::log::error(to_line(error));
-  const sys::Fd claim = engine::claim_termination_log(termination_log);
-  if (!claim.valid()) return kFailed;
+  const sys::Fd lock = engine::lock_termination_log(termination_log);
+  if (!lock.valid()) return kFailed;
   engine::write_termination_log(termination_log, "trainit: " + to_line(error) + "\n");
   return kFailed;
 }

@@ -91,11 +91,11 @@ class Supervisor {
   // Returns nullptr if there is no termination log, or another instance holds it. PID 1 writes it
   // in any case: an instance started by its early-started command may have got the lock first.
   [[nodiscard]] const char* termination_log() const {
-    return pid1_ || termination_claim_.valid() ? setup_.termination_log : nullptr;
+    return pid1_ || termination_lock_.valid() ? setup_.termination_log : nullptr;
   }
   void write_state();
   // Delays the next write of the state. Ranks that start, or the end of an idle job, come first.
-  void hold_state() {
+  void delay_state() {
     constexpr std::int64_t kSoonOverMs = 3;
     state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
   }
@@ -109,7 +109,7 @@ class Supervisor {
   [[gnu::noinline]] int fall_back();
 
   Setup& setup_;
-  sys::Fd termination_claim_;
+  sys::Fd termination_lock_;
   bool pid1_ = ::getpid() == 1;
   bool pass_through_;
   Job job_;

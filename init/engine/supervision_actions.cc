@@ -112,7 +112,7 @@ envgen::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::S
   if (!pass_through_) {
     tees_.begin(job_.plan, setup_.saved, line_scan(job_));
     tees_.give(place, spec);
-    hold_state();
+    delay_state();
   }
   auto warm = warm_.hand_over(record, spec);
   auto spawned = warm ? std::move(*warm) : proc::spawn(spec, setup_.saved);

@@ -117,7 +117,7 @@ void Supervisor::begin() {
       sys::log::warning(to_line(status.error()) + ", ignoring");
     }
   }
-  termination_claim_ = claim_termination_log(setup_.termination_log);
+  termination_lock_ = lock_termination_log(setup_.termination_log);
   // A pass-through command runs before anything is examined, except for what its hooks need.
   const bool at_once = pass_through_ && !setup_.has_hooks;
   if (!at_once) {
@@ -277,7 +277,7 @@ void Supervisor::answer_signal(const proc::Received& received) {
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
     const bool message = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
-    if (first) hold_state();
+    if (first) delay_state();
     if (!pass_through_ && message) {
       sys::log::info(std::string(proc::signal_name(received.signal)) +
                      (first ? " received, stopping" : " received while stopping"));
@@ -352,7 +352,7 @@ void Supervisor::reap() {
     ended.ends.push_back({{index, record->incarnation}, exit_status, record->unasked});
   }
   // Post the held ends of data tasks before the end of a resolver that failed after them.
-  for (DataTask* data : data_) data->post_held();
+  for (DataTask* data : data_) data->post_delayed();
   if (!ended.ends.empty()) post(std::move(ended));
   // The tee ends after the job, and finish() waits for it.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
@@ -416,7 +416,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
   prepare_watches(job_);
-  hold_state();
+  delay_state();
   post(cluster_ready(job_.plan));
   if (!copies) begin_output();
 }

@@ -48,12 +48,12 @@ TEST(Go, IsEachNodesOwnArrival) {
 
 TEST(Go, WaitsForWhatHoldsNode0) {
   Nodes job(2);
-  job.coordinator().hold("busy");
+  job.coordinator().block_start("busy");
   job.connect(0).connect(1).arrive(0).arrive(1).pass(1000);
   EXPECT_EQ(job.verdict(1).go, 0U);
   EXPECT_EQ(job.verdict(0).waits_for, "node 0 (a): busy");
   EXPECT_EQ(job.verdict(1).waits_for, "node 0 (a): busy");
-  job.coordinator().hold("");
+  job.coordinator().block_start("");
   job.pass(1);
   EXPECT_EQ(job.verdict(1).go, 1U);
 }

@@ -111,7 +111,7 @@ std::optional<Prepared> borrow(DatasetWork& work) {
     for (const std::string& cache : trusted_caches(root, work.source.owner)) {
       work.cache_entry = {.cache = cache, .key = key_of(work.order.dataset.name, work.wanted)};
       if (!is_there(work.cache_entry.record())) continue;
-      auto shared = try_lock(work.cache_entry, Hold::kShared);
+      auto shared = try_lock(work.cache_entry, LockMode::kShared);
       if (!shared || !shared->valid()) continue;
       auto prepared = take(work, std::move(*shared));
       if (prepared && *prepared) return std::move(*prepared);
@@ -131,7 +131,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
   int spoiled = 0;
   int used_turns = 0;  // consecutive turns in which other jobs only used the copy
   for (int turn = 0;; ++turn) {
-    TRY_ASSIGN(auto shared, try_lock(work.cache_entry, Hold::kShared));
+    TRY_ASSIGN(auto shared, try_lock(work.cache_entry, LockMode::kShared));
     // If there is no copy, a job that looks for one holds the shared lock, as this job does.
     const bool is_used = shared.valid() && is_there(work.cache_entry.record());
     used_turns = is_used ? used_turns + 1 : 0;
@@ -139,7 +139,7 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
       TRY_ASSIGN(auto prepared, take(work, std::move(shared)));
       if (prepared) return std::move(*prepared);
     }
-    TRY_ASSIGN(auto exclusive, try_lock(work.cache_entry, Hold::kExclusive));
+    TRY_ASSIGN(auto exclusive, try_lock(work.cache_entry, LockMode::kExclusive));
     if (!exclusive.valid()) {
       // A job can use the copy for weeks.
       constexpr int kMaxTurns = 20;

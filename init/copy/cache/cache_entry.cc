@@ -59,8 +59,8 @@ sys::Fd open_lock(const std::string& path) {
 // The errno of not having it. flock lets whoever can read a file lock it exclusively: what counts
 // is a lock of the open description (Linux 3.15; gVisor has none), for which it must be writable.
 // The flock besides is for a trainit that knows no other: it holds exclusively for us only.
-int lock_file(const sys::Fd& fd, Hold hold) {
-  const bool shared = hold == Hold::kShared;
+int lock_file(const sys::Fd& fd, LockMode mode) {
+  const bool shared = mode == LockMode::kShared;
   struct flock range{};
   range.l_type = static_cast<short>(shared ? F_RDLCK : F_WRLCK);
   range.l_whence = SEEK_SET;
@@ -141,12 +141,12 @@ std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, in
   return key + "-" + digits_of(envgen::hash_of(all));
 }
 
-envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, Hold hold) {
+envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode) {
   const std::string path = cache_entry.lock();
   while (true) {
     sys::Fd fd = open_lock(path);
     if (!fd.valid()) return fail_at(path, errno);
-    const int error = lock_file(fd, hold);
+    const int error = lock_file(fd, mode);
     if (error == 0) {
       if (is_there(fd, path)) return fd;
     } else if (error == EWOULDBLOCK || error == EACCES || error == EBADF) {
@@ -158,7 +158,7 @@ envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, Hold hold) {
   }
 }
 
-bool is_held(const CacheEntry& cache_entry) {
+bool is_locked(const CacheEntry& cache_entry) {
   const sys::Fd fd(
       ::open(cache_entry.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct flock range{};

@@ -42,14 +42,14 @@ bool may_stand_in_a_key(char c);
 // Returns "<name>-<16 hexadecimal digits>". A dataset has another entry for each `variant`.
 std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant = 0);
 
-enum class Hold : unsigned char { kShared, kExclusive };
+enum class LockMode : unsigned char { kShared, kExclusive };
 
 // Takes the entry's lock, and creates its file if needed. Returns an invalid descriptor if another
 // process holds the lock. An exclusive lock requires that this user can write the file, so that
 // other users cannot block this one.
-envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, Hold hold);
+envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode);
 // Returns whether any process holds the lock of an entry, which can be another user's.
-bool is_held(const CacheEntry& cache_entry);
+bool is_locked(const CacheEntry& cache_entry);
 // Makes now the time of the last use.
 void touch(const sys::Fd& lock);
 // Sets whether other users can share the lock.

@@ -56,8 +56,8 @@ std::string key_in(std::string_view name) {
 bool is_in_use(const CacheEntry& cache_entry) {
   struct stat status{};
   if (::lstat(cache_entry.lock().c_str(), &status) != 0 && errno == ENOENT) return false;
-  if (::access(cache_entry.cache.c_str(), W_OK) != 0) return is_held(cache_entry);
-  const auto lock = try_lock(cache_entry, Hold::kExclusive);
+  if (::access(cache_entry.cache.c_str(), W_OK) != 0) return is_locked(cache_entry);
+  const auto lock = try_lock(cache_entry, LockMode::kExclusive);
   return !lock || !lock->valid();
 }
 
@@ -198,7 +198,7 @@ envgen::Result<bool> evict(const envgen::CachedDataset& entry) {
                         "remove it as its owner, or as root");
   }
   const bool known = mtime_ms(cache_entry.lock()) != 0;
-  TRY_ASSIGN(const auto lock, try_lock(cache_entry, Hold::kExclusive));
+  TRY_ASSIGN(const auto lock, try_lock(cache_entry, LockMode::kExclusive));
   if (!lock.valid()) return false;
   const bool used_since = known && mtime_ms(cache_entry.lock()) > entry.used_ms;
   if (used_since) return false;

@@ -14,10 +14,10 @@
 #include "init/copy/publish/claim.h"
 #include "init/copy/publish/destination.h"
 #include "init/copy/publish/filling.h"
-#include "init/copy/publish/lease.h"
 #include "init/copy/publish/publication_journal.h"
 #include "init/copy/publish/publish.h"
 #include "init/copy/publish/room.h"
+#include "init/copy/publish/use_lock.h"
 #include "init/copy/tree/contents.h"
 #include "init/copy/tree/copy.h"
 #include "init/copy/tree/pass.h"
@@ -126,7 +126,7 @@ envgen::Status check_room_for(const Source& source, const Destination& destinati
 envgen::Result<Copied> copy_anew(const Source& source, const Destination& destination,
                                  const Options& options, const SharedCounters& counters) {
   // Until the publication no job may begin to use the content that the copy replaces.
-  TRY_ASSIGN(const auto unused, hold_unused(destination, options.keep));
+  TRY_ASSIGN(const auto unused, lock_unused(destination, options.keep));
   TRY_ASSIGN(const auto scan, fill(source, destination, options, counters));
   auto free = check_above(destination);
   if (free && options.keep) free = options.keep();
@@ -157,7 +157,7 @@ std::string kept_line(const std::string& destination, const std::string& where,
 
 namespace {
 
-envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, const Options& asked) {
+envgen::Result<Copied> copy_to(OpenDestination& held, const Source& source, const Options& asked) {
   const Destination& destination = held.destination;
   TRY_ASSIGN(auto locked, lock(destination, asked));
   auto claim = Claim::take(destination.state, asked, sys::boot_id());
@@ -196,7 +196,7 @@ envgen::Result<Copied> copy_to(HeldDestination& held, const Source& source, cons
                       : copy_anew(source, destination, options, counters);
   if (!copied) return copied;
   counters.get().phase = Phase::kDone;
-  TRY_ASSIGN(auto lease, take_lease(destination, asked));
+  TRY_ASSIGN(auto lease, lock_for_use(destination, asked));
   copied->lease = std::move(lease);
   return copied;
 }
@@ -209,7 +209,7 @@ envgen::Result<Copied> copy_tree(const std::string& source_path,
   // Before anything is made.
   TRY_ASSIGN(const auto destination, find_destination(destination_path));
   TRY(check_apart(source, destination));
-  TRY_ASSIGN(auto held, hold_destination(destination_path, asked.job_user));
+  TRY_ASSIGN(auto held, open_destination(destination_path, asked.job_user));
   TRY(check_apart(source, held.destination));
   Options options = asked;
   if (asked.warn)

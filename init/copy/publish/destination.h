@@ -46,7 +46,7 @@ envgen::Result<Destination> find_destination(const std::string& destination_path
 // A destination with open descriptors. Its parents and its state directory exist; only this user
 // can write to the state directory. If another user can change what the path means, as in a job
 // user's home, the paths lead through descriptors (/proc/self/fd/N): a later change has no effect.
-struct HeldDestination {
+struct OpenDestination {
   Destination destination;
   sys::Fd directory;  // the destination's parent; of a mount point, the destination
   sys::Fd state;
@@ -58,12 +58,12 @@ struct HeldDestination {
 // Opens a destination. `job_user`: the user that the destination is for, whose rights decide about
 // symbolic links; nullptr: this process's. Errors: a link to a directory that the user cannot
 // write, a link that another user could have created, a state directory of another user.
-envgen::Result<HeldDestination> hold_destination(const std::string& destination_path,
+envgen::Result<OpenDestination> open_destination(const std::string& destination_path,
                                                  const envgen::Identity* job_user);
 // Fills the fields of a destination whose paths are known.
 envgen::Status describe_destination(Destination& destination);
 // Reads the fields of a destination again.
-envgen::Status refresh(HeldDestination& held);
+envgen::Status refresh(OpenDestination& open);
 
 // The source of a copy.
 struct Source {

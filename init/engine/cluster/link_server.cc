@@ -140,9 +140,10 @@ class LinkServer {
     port_ms_ = now_ms_ + kPortPauseMs;
     sys::Fd probe;
     const bool taken = listen_at(settings_.free_port, probe) == EADDRINUSE;
-    coordinator_.hold(taken ? "a process of the last start, or another one, listens at its port " +
-                                  std::to_string(settings_.free_port)
-                            : "");
+    coordinator_.block_start(
+        taken ? "a process of the last start, or another one, listens at its port " +
+                    std::to_string(settings_.free_port)
+              : "");
   }
 
   // Looks for a second node 0. If the platform has made two machines node 0, one of them finds the

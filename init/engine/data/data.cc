@@ -49,7 +49,7 @@ envgen::Status DataTask::start() {
   record.ended_ms = 0;
   record.progress = {};
   exit_code_ = 0;
-  held_ms_.reset();
+  delayed_ms_.reset();
   auto socket = make_data_socket();
   if (!socket) {
     return envgen::fail("starting to copy data", record.dataset.source, "no socket",
@@ -132,8 +132,8 @@ bool DataTask::settle(ExitStatus& exit_status, const std::string& failure) {
     exit_status = outcome(exit_status, failure);
     context_.timeline.note("data", task().name + ": " + data().how);
   }
-  if (exit_status.ok() || !may_hold()) return false;
-  held_ms_ = sys::monotonic_ms() + kPlanMs;
+  if (exit_status.ok() || !may_delay()) return false;
+  delayed_ms_ = sys::monotonic_ms() + kPlanMs;
   return true;
 }
 
@@ -170,24 +170,24 @@ std::string DataTask::how_ended(const ExitStatus& exit_status) const {
   return "the copying process exited with code " + std::to_string(exit_status.value);
 }
 
-bool DataTask::may_hold() const {
+bool DataTask::may_delay() const {
   return context_.machine.phase() == lifecycle::Phase::kPreparing && resolver_.channel() >= 0;
 }
 
-void DataTask::post_held() {
-  if (!held_ms_ || (may_hold() && sys::monotonic_ms() < *held_ms_)) return;
-  held_ms_.reset();
+void DataTask::post_delayed() {
+  if (!delayed_ms_ || (may_delay() && sys::monotonic_ms() < *delayed_ms_)) return;
+  delayed_ms_.reset();
   context_.post(
       lifecycle::event::TasksEnded{{{{index_, task().incarnation}, *task().exit_status}}});
 }
 
 std::optional<std::int64_t> DataTask::deadline_ms() const {
-  if (!held_ms_) return deadline_ms_;
-  return may_hold() ? held_ms_ : sys::monotonic_ms();
+  if (!delayed_ms_) return deadline_ms_;
+  return may_delay() ? delayed_ms_ : sys::monotonic_ms();
 }
 
 void DataTask::tend(std::int64_t now_ms) {
-  post_held();
+  post_delayed();
   if (!deadline_ms_ || now_ms < *deadline_ms_) return;
   if (!std::exchange(killed_, true) && pid_ > 0) {
     deadline_ms_ = now_ms + kReapMs;

@@ -25,10 +25,10 @@ class DataTask : public ChildWorker {
   envgen::Status start();
   // Decides the result of a task that has ended with `exit_status`, or was never started (`failure`
   // is the reason). `exit_status` becomes the status that the job uses. Returns true if the failure
-  // is held back; post_held() posts it later.
+  // is held back; post_delayed() posts it later.
   bool settle(lifecycle::ExitStatus& exit_status, const std::string& failure = {});
   // Posts the failure that was held back, if its time has come.
-  void post_held();
+  void post_delayed();
 
   [[nodiscard]] int channel() const override { return socket_.valid() ? socket_.get() : -1; }
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
@@ -37,7 +37,7 @@ class DataTask : public ChildWorker {
   void tend(std::int64_t now_ms) override;
 
  private:
-  [[nodiscard]] bool may_hold() const;
+  [[nodiscard]] bool may_delay() const;
   [[nodiscard]] TaskRecord& task() const { return context_.job.records[index_]; }
   [[nodiscard]] DataRecord& data() const;
   void take(DataMessage message, sys::Fd lease);
@@ -53,9 +53,9 @@ class DataTask : public ChildWorker {
   const ChildWorker& resolver_;
   sys::Fd socket_;
   bool killed_ = false;
-  int exit_code_ = 0;                    // exit code of the job for this failure
-  std::int64_t stage_since_ms_ = 0;      // start of the present phase, wall clock
-  std::optional<std::int64_t> held_ms_;  // when to post the held-back failure, monotonic
+  int exit_code_ = 0;                       // exit code of the job for this failure
+  std::int64_t stage_since_ms_ = 0;         // start of the present phase, wall clock
+  std::optional<std::int64_t> delayed_ms_;  // when to post the held-back failure, monotonic
 };
 
 }  // namespace engine

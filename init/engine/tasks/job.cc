@@ -281,13 +281,13 @@ JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms)
   return report;
 }
 
-sys::Fd claim_termination_log(const char* path) {
+sys::Fd lock_termination_log(const char* path) {
   if (path == nullptr) return {};
-  sys::Fd claim(::open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (claim.valid() && ::flock(claim.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    claim.reset();
+  sys::Fd lock(::open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    lock.reset();
   }
-  return claim;
+  return lock;
 }
 
 void write_termination_log(const char* path, std::string_view text) {

@@ -168,7 +168,7 @@ inline constexpr std::size_t kTerminationLogBytes = 4096;
 // Locks the termination log until the descriptor is closed. A container has one log: an instance
 // that the job starts must not overwrite the first one's text, even with a different RUN_DIR.
 // Returns an invalid descriptor if another instance holds the lock or the file is missing.
-sys::Fd claim_termination_log(const char* path);
+sys::Fd lock_termination_log(const char* path);
 // Writes `message` to the termination log (`path` nullptr: none), without credentials. Cuts it to
 // 4096 bytes between UTF-8 characters. The file is a bind mount, so it is written in place and
 // never created.

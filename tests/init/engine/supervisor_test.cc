@@ -35,7 +35,7 @@ TEST_F(Supervise, RunsEachRankAndEndsWell) {
 // The first instance of the container has it, whatever run directory the second one has.
 TEST_F(Supervise, LeavesTheTerminationLogOfAnotherInstanceAlone) {
   write("termination-log", "of the first");
-  const sys::Fd first = engine::claim_termination_log(termination_log_.c_str());
+  const sys::Fd first = engine::lock_termination_log(termination_log_.c_str());
   EXPECT_EQ(run(single("exit 3")).code, 3);
   EXPECT_EQ(read(termination_log_), "of the first");
 }

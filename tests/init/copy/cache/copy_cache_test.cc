@@ -256,7 +256,7 @@ TEST_F(CopyCache, ThatAnotherJobLooksForIsNotInUse) {
   ASSERT_TRUE(sys::remove_tree(entry));
   const CacheEntry shared = {.cache = path("cache/trainit-datasets"),
                              .key = entry.substr(entry.rfind('/') + 1)};
-  sys::Fd other = try_lock(shared, Hold::kExclusive).value();
+  sys::Fd other = try_lock(shared, LockMode::kExclusive).value();
   ASSERT_TRUE(other.valid());
   int waits = 0;
   order.report = [&](const Report& news) {
@@ -264,7 +264,7 @@ TEST_F(CopyCache, ThatAnotherJobLooksForIsNotInUse) {
     ++waits;
     if (waits == 30) {
       other.reset();
-      other = try_lock(shared, Hold::kShared).value();
+      other = try_lock(shared, LockMode::kShared).value();
     }
     if (waits == 60) other.reset();
   };

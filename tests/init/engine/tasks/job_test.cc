@@ -343,12 +343,12 @@ TEST_F(TerminationLog, IsNotMadeWhereThereIsNone) {
 // An instance that the job starts may have another RUN_DIR, or none.
 TEST_F(TerminationLog, IsTheFirstInstances) {
   const std::string file = write("log", "");
-  sys::Fd first = engine::claim_termination_log(file.c_str());
+  sys::Fd first = engine::lock_termination_log(file.c_str());
   EXPECT_TRUE(first.valid());
-  EXPECT_FALSE(engine::claim_termination_log(file.c_str()).valid());
+  EXPECT_FALSE(engine::lock_termination_log(file.c_str()).valid());
   first.reset();
-  EXPECT_TRUE(engine::claim_termination_log(file.c_str()).valid());
-  EXPECT_FALSE(engine::claim_termination_log(path("absent").c_str()).valid());
+  EXPECT_TRUE(engine::lock_termination_log(file.c_str()).valid());
+  EXPECT_FALSE(engine::lock_termination_log(path("absent").c_str()).valid());
 }
 
 TEST_F(TerminationLog, HasAtMost4096Bytes) {

@@ -1,4 +1,4 @@
-#include "init/copy/publish/lease.h"
+#include "init/copy/publish/use_lock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ std::unexpected<envgen::Error> in_use(const std::string& where) {
                       "cache keeps a copy for each");
 }
 
-envgen::Result<sys::Fd> open_lease(const Destination& destination) {
+envgen::Result<sys::Fd> open_lock(const Destination& destination) {
   const std::string path = destination.state + "/lease";
   sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail_on(path, errno);
@@ -69,7 +69,7 @@ envgen::Result<bool> counts(int directory, const std::string& name, mode_t type)
 
 // Adds the lock of another destination, whose state directory this is, to `held`. Returns false if
 // that destination is in use.
-envgen::Result<bool> hold_other(int directory, const std::string& state,
+envgen::Result<bool> lock_other(int directory, const std::string& state,
                                 std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string path = state + "/lease";
@@ -109,7 +109,7 @@ envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
         left.push_back(std::move(entry));
         continue;
       }
-      auto free = hold_other(directory.get(), name.c_str(), held);
+      auto free = lock_other(directory.get(), name.c_str(), held);
       if (!free) {
         free.error().where = destination.real + "/" + entry;
         return std::unexpected(free.error());
@@ -121,7 +121,7 @@ envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
 }
 
 // The copies below a directory. What is mounted there stays where it is.
-envgen::Status hold_below(const Destination& destination, const Keep& keep,
+envgen::Status lock_below(const Destination& destination, const Keep& keep,
                           std::vector<sys::Fd>& held) {
   constexpr std::int64_t kKeepMs = 200;
   const sys::Fd root(
@@ -162,7 +162,7 @@ envgen::Status check_path(std::string path) {
     const std::size_t slash = path.rfind('/');
     const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
     std::vector<sys::Fd> looked;  // not held
-    TRY_ASSIGN(const auto free, hold_other(AT_FDCWD, state, looked));
+    TRY_ASSIGN(const auto free, lock_other(AT_FDCWD, state, looked));
     if (!free) return in_use(path);
     path.resize(slash);
   }
@@ -171,8 +171,8 @@ envgen::Status check_path(std::string path) {
 
 }  // namespace
 
-envgen::Result<sys::Fd> take_lease(const Destination& destination, const Options& options) {
-  auto lease = open_lease(destination);
+envgen::Result<sys::Fd> lock_for_use(const Destination& destination, const Options& options) {
+  auto lease = open_lock(destination);
   if (!lease) return lease;
   const int error = lock_patiently(*lease, LOCK_SH);
   if (error == 0) return lease;
@@ -188,10 +188,10 @@ envgen::Result<sys::Fd> take_lease(const Destination& destination, const Options
   return lease;
 }
 
-envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& destination, const Keep& keep) {
+envgen::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination, const Keep& keep) {
   std::vector<sys::Fd> held;
   if (destination.exists) {
-    TRY_ASSIGN(auto lease, open_lease(destination));
+    TRY_ASSIGN(auto lease, open_lock(destination));
     const int error = lock_patiently(lease, LOCK_EX);
     if (error == EWOULDBLOCK) return in_use(destination.data());
     if (error != 0) return fail_on(destination.state, error);
@@ -199,7 +199,7 @@ envgen::Result<std::vector<sys::Fd>> hold_unused(const Destination& destination,
   }
   auto free = check_above(destination);
   if (free && destination.exists && destination.directory && !destination.mount_point) {
-    free = hold_below(destination, keep, held);
+    free = lock_below(destination, keep, held);
   }
   if (!free) return std::unexpected(free.error());
   return held;

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "init/copy/publish/lease.h"
+#include "init/copy/publish/use_lock.h"
 #include "init/sys/files.h"
 #include "tests/init/child.h"
 
@@ -32,14 +32,14 @@ class CopyLease : public child::Scratch {
 };
 
 TEST_F(CopyLease, UnusedIsHeldWithWhatLiesBelow) {
-  const auto held = copy::hold_unused(destination());
+  const auto held = copy::lock_unused(destination());
   ASSERT_TRUE(held) << to_line(held.error());
   EXPECT_EQ(held->size(), 2U);
 }
 
 TEST_F(CopyLease, CopyBelowThatIsInUseIsRefused) {
   const sys::Fd used = hold("place/.trainit-copy.below/lease");
-  const auto held = copy::hold_unused(destination());
+  const auto held = copy::lock_unused(destination());
   ASSERT_FALSE(held);
   EXPECT_THAT(held.error().found, HasSubstr("in use by another job"));
 }
@@ -53,11 +53,11 @@ TEST_F(CopyLease, WithoutDescriptorsNothingCountsAsFree) {
     for (rlim_t most = 0; most <= kMax; ++most) {
       const rlimit limit{.rlim_cur = most, .rlim_max = kMax};
       if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
-      const auto held = copy::hold_unused(at);
+      const auto held = copy::lock_unused(at);
       if (held && held->size() != 2) return 2;
       refused += held ? 0 : 1;
     }
-    return refused > 0 && copy::hold_unused(at) ? 0 : 3;
+    return refused > 0 && copy::lock_unused(at) ? 0 : 3;
   });
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
 }
@@ -68,18 +68,18 @@ TEST_F(CopyLease, OneThatIsNotGotIsToldOf) {
   options.warn = [&warned](const std::string& line) { warned = line; };
   {
     const sys::Fd replacing = hold(".trainit-copy.place/lease");
-    const auto lease = copy::take_lease(destination(), options);
+    const auto lease = copy::lock_for_use(destination(), options);
     EXPECT_TRUE(lease && !lease->valid());
     EXPECT_THAT(warned, HasSubstr("no lease on it"));
   }
   warned.clear();
-  const auto lease = copy::take_lease(destination(), options);
+  const auto lease = copy::lock_for_use(destination(), options);
   EXPECT_TRUE(lease && lease->valid());
   EXPECT_EQ(warned, "");
 }
 
 TEST_F(CopyLease, KeepEndsTheLookBelow) {
-  EXPECT_FALSE(copy::hold_unused(destination(), [] { return envgen::fail("", "", "lost", ""); }));
+  EXPECT_FALSE(copy::lock_unused(destination(), [] { return envgen::fail("", "", "lost", ""); }));
 }
 
 }  // namespace

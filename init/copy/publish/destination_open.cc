@@ -1,4 +1,5 @@
-// A destination in a directory that others may write to: reached once, and held by descriptors.
+// A destination in a directory that others may write to: reached once, and kept open by
+// descriptors.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -89,7 +90,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 }  // namespace
 
-std::string HeldDestination::with_named_paths(std::string text) const {
+std::string OpenDestination::with_named_paths(std::string text) const {
   if (destination.path == destination.real) return text;
   const std::string above = destination.mount_point ? destination.real : real_path_of(directory);
   replace_all(text, path_of(state), real_path_of(state));
@@ -97,7 +98,7 @@ std::string HeldDestination::with_named_paths(std::string text) const {
   return text;
 }
 
-envgen::Status refresh(HeldDestination& held) {
+envgen::Status refresh(OpenDestination& held) {
   Destination now = held.destination;
   const std::string state = held.destination.state;
   const bool mount_point = held.destination.mount_point;
@@ -112,13 +113,13 @@ envgen::Status refresh(HeldDestination& held) {
   return {};
 }
 
-envgen::Result<HeldDestination> hold_destination(const std::string& destination_path,
+envgen::Result<OpenDestination> open_destination(const std::string& destination_path,
                                                  const envgen::Identity* job_user) {
   TRY_ASSIGN(auto reached, reach_destination(destination_path, job_user));
-  HeldDestination held;
+  OpenDestination held;
   const std::string above = real_path_of(reached.directory);
   if (reached.name == "." && !above.empty() && above != destination_path) {
-    return hold_destination(above, job_user);
+    return open_destination(above, job_user);
   }
   if (reached.untrusted_directory.empty() || above.empty()) {
     TRY_ASSIGN(held.destination, find_destination(destination_path));
