@@ -39,7 +39,7 @@ struct Observation {
   int log_keep = 3;
   // Time-out for a reader of trainit's stdout or stderr that reads nothing. Until then the job's
   // writes block (backpressure); afterwards lines are dropped.
-  std::int64_t log_patience_ms = 30'000;
+  std::int64_t log_reader_timeout_ms = 30'000;
 
   // The performance watch compares hardware / e2e of each line in which `perf_pattern` finds the
   // two times. Parts per million, so that a plan has no rounding; 0 = no watch.
@@ -87,7 +87,7 @@ inline void fields(FieldVisitor& v, Observation& observe) {
   constexpr Rule kCount{.least = 0, .most = 1'000'000};
   v("log_max_bytes", observe.log_max_bytes);
   v("log_keep", observe.log_keep, kCount);
-  v("log_patience_ms", observe.log_patience_ms);
+  v("log_reader_timeout_ms", observe.log_reader_timeout_ms);
   v("perf_threshold_ppm", observe.perf_threshold_ppm);
   v("perf_pattern", observe.perf_pattern);
   v("perf_reschedules", observe.perf_reschedules);

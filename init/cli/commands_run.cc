@@ -31,8 +31,11 @@ std::vector<std::string> own_variables(const envgen::Environ& env) {
   for (const Option& option : option_table()) {
     // The run directory stays set, because `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;
-    std::string name = variable_name(option);
-    if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
+    std::vector<std::string> candidates = earlier_variables(option);
+    candidates.push_back(variable_name(option));
+    for (std::string& name : candidates) {
+      if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
+    }
   }
   return names;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "base/nearest.h"
 #include "base/text.h"
@@ -11,8 +12,31 @@ namespace {
 
 constexpr const char* kReading = "reading the options";
 
+constexpr std::string_view kVariablePrefix = "TRAINIT_";
+
+// The earlier names of options.
+struct Earlier {
+  std::string_view name;
+  std::string_view option;
+};
+constexpr Earlier kEarlier[] = {{"log-patience", "log-reader-timeout"}};
+
+bool is_earlier_name(std::string_view name, const Option& option) {
+  return std::ranges::any_of(
+      kEarlier, [&](const Earlier& one) { return one.name == name && one.option == option.name; });
+}
+
+std::string variable_of(std::string_view name) {
+  std::string variable(kVariablePrefix);
+  for (const char c : name) {
+    variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return variable;
+}
+
 bool is_named(const Option& option, std::string_view flag) {
-  const bool by_name = flag.starts_with("--") && flag.substr(2) == option.name;
+  const bool by_name = flag.starts_with("--") &&
+                       (flag.substr(2) == option.name || is_earlier_name(flag.substr(2), option));
   return by_name || (flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter);
 }
 
@@ -89,8 +113,24 @@ std::string with_word_guess(std::string fix, const Option& option, std::string_v
   return fix;
 }
 
+// Refuses two values of an option that was given by its name and by an earlier one. Neither is
+// clearly the later one, as a wrapper script or an image may have added either.
+envgen::Status check_earlier_name(const Option& option, const Options& options,
+                                  std::string_view value, const std::string& where) {
+  const auto other = std::ranges::find_if(options.given, [&](const Given& one) {
+    return one.name == option.name && one.layer == options.layers && one.where != where &&
+           one.value != value;
+  });
+  if (other == options.given.end()) return {};
+  return envgen::fail(
+      kReading, where,
+      concat({envgen::quoted(value), ", but ", other->where, " is ", envgen::quoted(other->value)}),
+      concat({"give one of them: both are names of --", option.name}));
+}
+
 envgen::Status apply_option(const Option& option, Options& options, std::string_view value,
                             const std::string& where) {
+  TRY(check_earlier_name(option, options, value, where));
   const bool again = std::ranges::any_of(options.given, [&](const Given& one) {
     return one.name == option.name && one.layer == options.layers;
   });
@@ -104,8 +144,6 @@ envgen::Status apply_option(const Option& option, Options& options, std::string_
   options.given.push_back({option.name, where, std::string(value), options.layers});
   return {};
 }
-
-constexpr std::string_view kVariablePrefix = "TRAINIT_";
 
 // Returns only trainit's variables, because each option searches them.
 envgen::Environ own_part(const envgen::Environ& env) {
@@ -122,10 +160,12 @@ envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
   if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & options.command) == 0) continue;
-    std::string name = variable_name(option);
-    std::string_view value = env.get_or(name, "");
-    if (value.empty()) continue;
-    TRY(apply_option(option, options, value, name));
+    std::vector<std::string> names = earlier_variables(option);
+    names.push_back(variable_name(option));
+    for (const std::string& name : names) {
+      const std::string_view value = env.get_or(name, "");
+      if (!value.empty()) TRY(apply_option(option, options, value, name));
+    }
   }
   return {};
 }
@@ -139,7 +179,8 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
   const std::optional<Option> option = find_option(name, options.command);
   if (!option) return std::unexpected(unknown_option(name, options));
   ++at;
-  const std::string where = "--" + std::string(option->name);
+  const bool is_letter = !name.starts_with("--");
+  const std::string where = is_letter ? "--" + std::string(option->name) : name;
   if (equals != std::string_view::npos) {
     return apply_option(*option, options, argument.substr(equals + 1), where);
   }
@@ -185,12 +226,14 @@ std::string Option::accepts() const {
   return text;
 }
 
-std::string variable_name(const Option& option) {
-  std::string name(kVariablePrefix);
-  for (char c : option.name) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+std::string variable_name(const Option& option) { return variable_of(option.name); }
+
+std::vector<std::string> earlier_variables(const Option& option) {
+  std::vector<std::string> names;
+  for (const Earlier& one : kEarlier) {
+    if (one.option == option.name && has_variable(option)) names.push_back(variable_of(one.name));
   }
-  return name;
+  return names;
 }
 
 bool has_variable(const Option& option) { return !option.flag_only; }
@@ -205,7 +248,9 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   if (own.entries().empty()) return warnings;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
-    if (has_variable(option)) names.push_back(variable_name(option));
+    if (!has_variable(option)) continue;
+    names.push_back(variable_name(option));
+    std::ranges::move(earlier_variables(option), std::back_inserter(names));
   }
   const WordList known(names.begin(), names.end());
   for (const std::string_view entry : own.entries()) {

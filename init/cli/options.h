@@ -185,6 +185,9 @@ std::span<const Topic> topics();  // only those with a name
 
 // Returns "TRAINIT_GRACE" for "grace".
 std::string variable_name(const Option& option);
+// Returns the variables of the option's earlier names, such as TRAINIT_LOG_PATIENCE. The flags and
+// variables of these names still work. Help, completion and the reference do not list them.
+std::vector<std::string> earlier_variables(const Option& option);
 // Returns true if the variable is read. A variable that is not read belongs to the image
 // (TRAINIT_VERSION, for example).
 bool has_variable(const Option& option);

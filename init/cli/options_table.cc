@@ -287,9 +287,9 @@ constexpr Option kFiles[] = {
         "log-max-size", "SIZE", "size at which a rank's log file begins anew", "none"),
     needs(kLogSizes, row<kNumber<0, 1000>, &Observation::log_keep>(
                          "log-keep", "N", "number of old log files of a rank that stay", "3")),
-    row<kDuration, &Observation::log_patience_ms>(
-        "log-patience", "DURATION",
-        "how long a reader of stdout that has stopped may hold the job up", "30s"),
+    row<kDuration, &Observation::log_reader_timeout_ms>(
+        "log-reader-timeout", "DURATION",
+        "how long a reader of stdout that reads nothing may block the job", "30s"),
     of(kJob | kInstance,
        row<kPath, &Options::run_dir>("run-dir", "DIR",
                                      "directory of trainit's state, control socket and logs",

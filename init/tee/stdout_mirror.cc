@@ -43,8 +43,9 @@ void StdoutMirror::set_at_line_start(bool at_line_start) {
 void StdoutMirror::note_gap() {
   front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
            " bytes of output ";
-  front_ += no_room_ ? "could not be written here\n"
-                     : "were dropped here: nobody read for " + envgen::seconds(patience_ms_) + "\n";
+  front_ +=
+      no_room_ ? "could not be written here\n"
+               : "were dropped here: nobody read for " + envgen::seconds(reader_timeout_ms_) + "\n";
   noted_ = std::exchange(unsaid_, 0);
   no_room_ = false;
 }
@@ -155,7 +156,7 @@ std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
     unread_then_ = pending() > 0 ? writer_.unread() : std::nullopt;
     return 0;
   }
-  if (patience_ms_ > 0 && now_ms >= patience_ends_ms()) {
+  if (reader_timeout_ms_ > 0 && now_ms >= reader_timeout_ends_ms()) {
     // A pipe takes more only if one of its pages is free, so a slow reader may have read less than
     // a page.
     const auto unread = writer_.unread();
@@ -167,7 +168,7 @@ std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
 }
 
 bool StdoutMirror::should_pause_input(std::int64_t now_ms) {
-  const bool patient = unread_ms(now_ms) < patience_ms_ || waits_;
+  const bool patient = unread_ms(now_ms) < reader_timeout_ms_ || waits_;
   given_up_ = given_up_ && !patient;
   holds_ = !given_up_ && pending() > (holds_ ? kCalm : kFull);
   if (!holds_ || patient) return holds_;

@@ -3,10 +3,10 @@
 // reader: bytes that are not taken at once are kept. If much is kept, should_pause_input() tells
 // the caller to read no more, which blocks the job as its own pipe would.
 //
-// Lines are lost only if the reader has read nothing for `patience_ms` (--log-patience). From then
-// on, and until it reads again, kMaxKept bytes are kept and the oldest lines are dropped and
-// counted. The stream says at the gap how many bytes are missing. missing() returns those that it
-// could not report.
+// Lines are lost only if the reader has read nothing for `reader_timeout_ms`
+// (--log-reader-timeout). From then on, and until it reads again, kMaxKept bytes are kept and the
+// oldest lines are dropped and counted. The stream says at the gap how many bytes are missing.
+// missing() returns those that it could not report.
 
 #include <atomic>
 #include <cstddef>
@@ -25,8 +25,8 @@ class StdoutMirror {
   static constexpr std::size_t kMaxKept = 1U << 20;
 
   // `lost` also counts what is dropped; it may be nullptr.
-  StdoutMirror(int standard_fd, std::int64_t patience_ms, LostCount* lost = nullptr)
-      : writer_(standard_fd), patience_ms_(patience_ms), lost_(lost) {}
+  StdoutMirror(int standard_fd, std::int64_t reader_timeout_ms, LostCount* lost = nullptr)
+      : writer_(standard_fd), reader_timeout_ms_(reader_timeout_ms), lost_(lost) {}
 
   // Keeps `inside` up to date: true if the last byte that was written does not end a line.
   void show_line_state(std::atomic<bool>* inside) { inside_ = inside; }
@@ -60,12 +60,16 @@ class StdoutMirror {
   // read since the last call.
   std::int64_t unread_ms(std::int64_t now_ms);
   // Returns when the time-out ends if nothing is read until then.
-  [[nodiscard]] std::int64_t patience_ends_ms() const { return unread_since_ms_ + patience_ms_; }
+  [[nodiscard]] std::int64_t reader_timeout_ends_ms() const {
+    return unread_since_ms_ + reader_timeout_ms_;
+  }
   // Returns true if nothing was read for the time-out. The ranks are then not blocked, and put()
   // drops lines above kMaxKept.
   [[nodiscard]] bool given_up() const { return given_up_; }
-  void set_patience(std::int64_t patience_ms) { patience_ms_ = patience_ms; }
-  [[nodiscard]] std::int64_t patience_ms() const { return patience_ms_; }
+  void set_reader_timeout(std::int64_t reader_timeout_ms) {
+    reader_timeout_ms_ = reader_timeout_ms;
+  }
+  [[nodiscard]] std::int64_t reader_timeout_ms() const { return reader_timeout_ms_; }
   // Writes nothing while another process still writes there.
   void wait_for_another(bool waits) { waits_ = waits; }
 
@@ -96,7 +100,7 @@ class StdoutMirror {
   bool no_room_ = false;  // the disk was full when bytes were dropped
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
-  std::int64_t patience_ms_;
+  std::int64_t reader_timeout_ms_;
   LostCount* lost_;
   std::atomic<bool>* inside_ = nullptr;
   std::int64_t unread_since_ms_ = 0;

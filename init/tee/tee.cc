@@ -76,7 +76,7 @@ class Tee {
   bool is_held(StdoutMirror& mirror, const char* name, bool& said) const;
   [[nodiscard]] int timeout_ms(bool out_held, bool err_held) const;
   void hear();
-  void set_patience(std::int64_t patience_ms);
+  void set_reader_timeout(std::int64_t reader_timeout_ms);
   // Begins to write when the previous tee has ended.
   void begin_echo();
   // Returns false if there is nothing to read now.
@@ -100,7 +100,7 @@ class Tee {
   std::vector<pollfd> polled_;
   int lifeline_;
   int before_;
-  std::int64_t patience_ms_;
+  std::int64_t reader_timeout_ms_;
   bool out_said_ = false;  // the time-out of stdout was logged
   bool err_said_ = false;
   bool ending_ = false;
@@ -111,12 +111,12 @@ class Tee {
 Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     : shared_(shared),
       scan_(scan),
-      out_(STDOUT_FILENO, work.patience_ms, work.lost ? &work.lost->out : nullptr),
-      life_(work.life),
+      out_(STDOUT_FILENO, work.reader_timeout_ms, work.lost ? &work.lost->out : nullptr),
+      lifeline_(work.lifeline),
       before_(work.before),
-      patience_ms_(work.patience_ms) {
+      reader_timeout_ms_(work.reader_timeout_ms) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
-    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.patience_ms,
+    err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.reader_timeout_ms,
                                           work.lost ? &work.lost->err : nullptr);
   }
   if (work.lost) (err_ ? *err_ : out_).show_line_state(&work.lost->inside_line);
@@ -186,8 +186,8 @@ int Tee::timeout_ms(bool out_held, bool err_held) const {
   for (const Input& input : inputs_) {
     if (input.partial_since_ms != 0 && !input.held) at(input.partial_until_ms());
   }
-  if (out_held && before_ < 0) at(out_.patience_ends_ms());
-  if (err_held && before_ < 0) at(err_->patience_ends_ms());
+  if (out_held && before_ < 0) at(out_.reader_timeout_ends_ms());
+  if (err_held && before_ < 0) at(err_->reader_timeout_ends_ms());
   if (!until) return -1;
   return static_cast<int>(std::max<std::int64_t>(*until - now_ms_, 0));
 }
@@ -196,15 +196,15 @@ bool Tee::is_held(StdoutMirror& mirror, const char* name, bool& said) const {
   const bool held = mirror.should_pause_input(now_ms_);
   if (mirror.given_up() && !std::exchange(said, true)) {
     sys::log::warning("nobody has read our " + std::string(name) + " for " +
-                      envgen::seconds(mirror.patience_ms()) +
+                      envgen::seconds(mirror.reader_timeout_ms()) +
                       ": the job goes on, and its oldest lines there are dropped");
   }
   return held;
 }
 
-void Tee::set_patience(std::int64_t patience_ms) {
-  out_.set_patience(patience_ms);
-  if (err_) err_->set_patience(patience_ms);
+void Tee::set_reader_timeout(std::int64_t reader_timeout_ms) {
+  out_.set_reader_timeout(reader_timeout_ms);
+  if (err_) err_->set_reader_timeout(reader_timeout_ms);
 }
 
 void Tee::hear() {
@@ -214,13 +214,13 @@ void Tee::hear() {
   const std::string_view words(told.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   for (const char word : words) {
     ending_ = ending_ || word == static_cast<char>(Told::kEnd);
-    set_patience(ending_ ? patience_ms_ : std::min(patience_ms_, kIdleEndMs));
+    set_reader_timeout(ending_ ? reader_timeout_ms_ : std::min(reader_timeout_ms_, kIdleEndMs));
   }
   if (!words.empty()) return;
   ending_ = true;
   lifeline_ = -1;
   end_by_ms_ = sys::monotonic_ms() + kLongestEndMs;
-  set_patience(std::min(patience_ms_, kIdleEndMs));
+  set_reader_timeout(std::min(reader_timeout_ms_, kIdleEndMs));
 }
 
 void Tee::begin_echo() {
@@ -351,9 +351,9 @@ void Tee::finish_echo() {
       if (mirror == nullptr) continue;
       mirror->flush();
       if (mirror->pending() == 0) continue;
-      const bool patient = mirror->unread_ms(now_ms_) < mirror->patience_ms();
+      const bool patient = mirror->unread_ms(now_ms_) < mirror->reader_timeout_ms();
       waits = waits || before_ >= 0 || patient;
-      const std::int64_t ends_ms = mirror->patience_ends_ms();
+      const std::int64_t ends_ms = mirror->reader_timeout_ends_ms();
       if (before_ < 0 && patient) until_ms = std::min(until_ms.value_or(ends_ms), ends_ms);
     }
     if (!waits || (end_by_ms_ && now_ms_ >= *end_by_ms_)) return;

@@ -1,7 +1,8 @@
 #pragma once
 // The tee: a separate process that reads what a node's processes print. The tee writes that to
 // their log files and to trainit's stdout and stderr. Its duties, by priority: no loss in a file,
-// no loss for a reader that reads, no block of a process beyond `patience_ms`, a readable copy.
+// no loss for a reader that reads, no block of a process beyond `reader_timeout_ms`, a readable
+// copy.
 //
 // The tee decides nothing. It ends when its streams end, or by an order through its pipe from PID 1
 // (Work::lifeline). All signals are blocked. If the tee is killed, another tee continues with the
@@ -38,7 +39,7 @@ struct Work {
   std::int64_t log_max_bytes = 0;
   int log_keep = 0;
   // How long a reader of trainit's output that reads nothing can block processes.
-  std::int64_t patience_ms = 0;
+  std::int64_t reader_timeout_ms = 0;
   // The job's user, if it is a different user than trainit's.
   std::optional<envgen::Identity> job_user = {};
   std::shared_ptr<Lost> lost = {};  // counts what is lost; may be nullptr

@@ -67,7 +67,7 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
-                    .patience_ms = plan.observe.log_patience_ms,
+                    .reader_timeout_ms = plan.observe.log_reader_timeout_ms,
                     .job_user = plan.sandbox.identity,
                     .lost = lost_};
   std::vector<Streams> all;

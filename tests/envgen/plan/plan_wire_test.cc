@@ -42,7 +42,7 @@ Policy example_policy() {
 Observation example_observation() {
   return {.log_max_bytes = 1LL << 40,
           .log_keep = 2,
-          .log_patience_ms = 7000,
+          .log_reader_timeout_ms = 7000,
           .perf_threshold_ppm = 700'000,
           .perf_pattern = "{hardware} of {e2e}",
           .perf_reschedules = true,

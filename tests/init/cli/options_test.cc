@@ -217,7 +217,7 @@ const Sample kSamples[] = {
     {"log-prefix", "1", "0", "x", [](const Options& o) { return text(o.request.log_prefix); }},
     {"log-max-size", "64k", "2g", "1k", observed<&Observation::log_max_bytes>},
     {"log-keep", "0", "1000", "1001", observed<&Observation::log_keep>},
-    {"log-patience", "0", "5m", "soon", observed<&Observation::log_patience_ms>},
+    {"log-reader-timeout", "0", "5m", "soon", observed<&Observation::log_reader_timeout_ms>},
     {"perf-threshold", "0.5", "1.25", "0", observed<&Observation::perf_threshold_ppm>},
     {"perf-policy", "reschedule", "alert", "x", observed<&Observation::perf_reschedules>},
     {"perf-pattern", "took {hardware} of {e2e}", "hw {hardware} all {e2e}", "none",
@@ -434,6 +434,63 @@ INSTANTIATE_TEST_SUITE_P(Options, EachOption, testing::ValuesIn(all_options()),
                            std::ranges::replace(name, ' ', '_');
                            return name;
                          });
+
+// --- Earlier names ---
+
+TEST(EarlierName, SetsTheOptionAsAFlagAndAsAVariable) {
+  for (const Words& flag :
+       {Words{"--log-patience", "5s", "train"}, Words{"--log-patience=5s", "train"},
+        Words{"--log-reader-timeout", "5s", "train"}}) {
+    auto options = parse(flag);
+    ASSERT_TRUE(options) << to_line(options.error());
+    EXPECT_EQ(options->request.observe.log_reader_timeout_ms, 5000);
+    EXPECT_THAT(options->request.command, ElementsAre("train"));
+  }
+  for (const char* name : {"TRAINIT_LOG_PATIENCE", "TRAINIT_LOG_READER_TIMEOUT"}) {
+    auto options = parse({"train"}, {std::string(name) + "=5s"});
+    ASSERT_TRUE(options) << to_line(options.error());
+    EXPECT_EQ(options->request.observe.log_reader_timeout_ms, 5000);
+    EXPECT_THAT(cli::variable_warnings(Environ({std::string(name) + "=5s"})), IsEmpty());
+  }
+}
+
+TEST(EarlierName, MayStandBesideThePresentOneWithTheSameValue) {
+  EXPECT_EQ(error_of({"--log-patience", "5s", "--log-reader-timeout", "5s", "train"}), "");
+  EXPECT_EQ(error_of({"train"}, {"TRAINIT_LOG_PATIENCE=5s", "TRAINIT_LOG_READER_TIMEOUT=5s"}), "");
+}
+
+TEST(EarlierName, IsRefusedBesideThePresentOneWithADifferentValue) {
+  EXPECT_EQ(
+      error_of({"--log-patience", "5s", "--log-reader-timeout=6s", "train"}),
+      "reading the options: --log-reader-timeout: found \"6s\", but --log-patience is \"5s\"; "
+      "give one of them: both are names of --log-reader-timeout");
+  EXPECT_EQ(
+      error_of({"--log-reader-timeout=6s", "--log-patience", "5s", "train"}),
+      "reading the options: --log-patience: found \"5s\", but --log-reader-timeout is \"6s\"; "
+      "give one of them: both are names of --log-reader-timeout");
+  EXPECT_EQ(
+      error_of({"train"}, {"TRAINIT_LOG_READER_TIMEOUT=6s", "TRAINIT_LOG_PATIENCE=5s"}),
+      "reading the options: TRAINIT_LOG_READER_TIMEOUT: found \"6s\", but TRAINIT_LOG_PATIENCE "
+      "is \"5s\"; give one of them: both are names of --log-reader-timeout");
+}
+
+TEST(EarlierName, AsAFlagBeatsThePresentVariableAndTheOtherWayRound) {
+  auto old = parse({"--log-patience", "5s", "train"}, {"TRAINIT_LOG_READER_TIMEOUT=6s"});
+  ASSERT_TRUE(old) << to_line(old.error());
+  EXPECT_EQ(old->request.observe.log_reader_timeout_ms, 5000);
+  auto present = parse({"--log-reader-timeout", "5s", "train"}, {"TRAINIT_LOG_PATIENCE=6s"});
+  ASSERT_TRUE(present) << to_line(present.error());
+  EXPECT_EQ(present->request.observe.log_reader_timeout_ms, 5000);
+}
+
+TEST(EarlierName, IsNamedWhereItsValueIsBadAndNotListed) {
+  EXPECT_THAT(error_of({"--log-patience", "soon", "train"}),
+              AllOf(HasSubstr("--log-patience"), HasSubstr("\"soon\"")));
+  EXPECT_THAT(error_of({"train"}, {"TRAINIT_LOG_PATIENCE=soon"}),
+              HasSubstr("TRAINIT_LOG_PATIENCE"));
+  for (const Option& option : cli::option_table()) EXPECT_NE(option.name, "log-patience");
+  EXPECT_THAT(cli::topic_help(cli::topics()[5]), Not(HasSubstr("patience")));
+}
 
 TEST(Options, AnEmptyVariableIsAnUnsetOne) {
   auto options = parse({"train"}, {"TRAINIT_GRACE=", "TRAINIT_STRICT=", "TRAINIT_LOG_DIR="});

@@ -325,7 +325,7 @@ TEST_F(TeeReader, ThatPausesHoldsTheJobUpAndGetsEveryByte) {
   std::int64_t now_ms = 1000;
   for (const std::int64_t pause_ms : {700L, 1500L, 10'000L, 29'999L}) {
     put_while_not_held(now_ms);
-    EXPECT_EQ(mirror_.patience_ends_ms(), now_ms + kPatienceMs);
+    EXPECT_EQ(mirror_.reader_timeout_ends_ms(), now_ms + kPatienceMs);
     now_ms += pause_ms;
     EXPECT_TRUE(mirror_.should_pause_input(now_ms)) << pause_ms;
     shown += drain(pipe_, mirror_);

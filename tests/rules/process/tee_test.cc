@@ -225,7 +225,7 @@ TEST_P(Tee, WhoseOutputIsAFullDeviceDoesNotSpin) {
 
 TEST_P(Tee, WhoseReaderNeverReadsLetsTheJobEndAndTellsTheNumberOfBytes) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "200ms"}, "seq 600000; exit 7"));
+  Spec flood = spec(single({"--log-reader-timeout", "200ms"}, "seq 600000; exit 7"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   EXPECT_EQ(instance.wait(), 7);
@@ -295,7 +295,7 @@ TEST_P(TeePause, OfAReaderCostsNoByteWhateverTheOutput) {
   constexpr int kLast = 2'000'000;
   for (const char* output : {"tee", "inherit"}) {
     child::Pipe slow = child::make_pipe();
-    Spec flood = spec(rules::joined({"--output", output, "--log-patience", "1m", "--"},
+    Spec flood = spec(rules::joined({"--output", output, "--log-reader-timeout", "1m", "--"},
                                     rules::shell("seq " + std::to_string(kLast))));
     flood.args.insert(flood.args.begin(), {"--stall-timeout", "1h"});
     flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
@@ -366,8 +366,8 @@ TEST_P(TeePause, BetweenLinesThatEndLaterTearsNone) {
 // The pause is longer than the time of a stall.
 TEST_P(TeePause, IsNoStallOfTheJob) {
   child::Pipe slow = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "1m", "--stall-timeout", "1s", "--stall-on", "output",
-                            "--stall-action", "end"},
+  Spec flood = spec(single({"--log-reader-timeout", "1m", "--stall-timeout", "1s", "--stall-on",
+                            "output", "--stall-action", "end"},
                            "seq 200000"));
   flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
@@ -396,7 +396,7 @@ TEST_P(TeePause, HoldsNoRankUpThatIsNotShown) {
 // What is told to stop may have something to say first, and the reader reads nothing.
 TEST_P(TeePause, IsNoneOfAStops) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({"--grace", "5m", "--log-patience", "10m"},
+  Spec flood = spec(single({"--grace", "5m", "--log-reader-timeout", "10m"},
                            "trap 'echo saving; echo > $HERE/saved; exit 0' TERM; "
                            "while :; do echo 0123456789012345678901234567890123456789; done"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
@@ -411,7 +411,7 @@ TEST_P(TeePause, IsNoneOfAStops) {
 // The job has ended, and its output waits for a reader: a stop ends that.
 TEST_P(TeePause, AtTheEndIsNoneOfAStops) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  Spec flood = spec(single({"--log-reader-timeout", "10m"}, "seq 80000; exit 5"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   EXPECT_TRUE(instance.await_err("first failure"));
@@ -422,7 +422,7 @@ TEST_P(TeePause, AtTheEndIsNoneOfAStops) {
 // Somebody reads, but too little: a stop has a deadline that is not the reader's.
 TEST_P(TeePause, AtTheEndOfASlowReaderIsCutShortByAStop) {
   child::Pipe slow = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; exit 5"));
+  Spec flood = spec(single({"--log-reader-timeout", "10m"}, "seq 80000; exit 5"));
   flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   slow.in.reset();
@@ -439,7 +439,7 @@ TEST_P(TeePause, AtTheEndOfASlowReaderIsCutShortByAStop) {
 // Whoever reads the state has the code before the output has its reader.
 TEST_P(TeePause, AtTheEndKeepsNoCodeBack) {
   child::Pipe unread = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "10m"}, "seq 80000; kill -USR1 $$"));
+  Spec flood = spec(single({"--log-reader-timeout", "10m"}, "seq 80000; kill -USR1 $$"));
   flood.before = [fd = unread.in.get()] { ::dup2(fd, STDOUT_FILENO); };
   Instance instance(flood);
   unread.in.reset();
@@ -466,8 +466,8 @@ TEST_P(TeePause, AtTheEndOfARestartCostsNoByteOfTheStartBefore) {
           starts ? "#!/bin/sh\n" : "#!/bin/sh\n[ $TRAINIT_RESTART_COUNT = 0 ] || exit 7\n");
     std::filesystem::permissions(hook, std::filesystem::perms::owner_all);
     child::Pipe slow = child::make_pipe();
-    Spec flood = spec(single({"--log-patience", "10m", "--max-restarts", "1", "--restart-delay",
-                              "0", "--hooks-dir", path("hooks")},
+    Spec flood = spec(single({"--log-reader-timeout", "10m", "--max-restarts", "1",
+                              "--restart-delay", "0", "--hooks-dir", path("hooks")},
                              "[ $TRAINIT_RESTART_COUNT = 0 ] || exit 7; seq 80000; exit 5"));
     flood.before = [fd = slow.in.get()] { ::dup2(fd, STDOUT_FILENO); };
     Instance instance(flood);
@@ -512,7 +512,7 @@ TEST_P(TeePause, OfAWriterShowsItsLineAfterAMomentAndWholeWhenItEnds) {
 
 TEST_P(Tee, SaysWhatALateReaderHasMissedWhereItIsMissing) {
   child::Pipe late = child::make_pipe();
-  Spec flood = spec(single({"--log-patience", "300ms"},
+  Spec flood = spec(single({"--log-reader-timeout", "300ms"},
                            "seq 600000; echo > $HERE/flooded; "
                            "until [ -e $HERE/go ]; do sleep 0.01; done; echo last"));
   flood.before = [fd = late.in.get()] { ::dup2(fd, STDOUT_FILENO); };
