@@ -743,11 +743,11 @@ NodeVerdict Coordinator::verdict_for(std::uint32_t node, TimeMs now) const {
 }
 
 Coordinator::Presence Coordinator::presence(std::uint32_t node) const {
-  if (node >= nodes_.size() || !nodes_[node].known) return Presence::kNever;
+  if (node >= nodes_.size() || !nodes_[node].known) return Presence::kNeverConnected;
   const Node& of = nodes_[node];
-  if (of.gone) return Presence::kGone;
+  if (of.gone) return Presence::kLeft;
   if (of.lost) return Presence::kLost;
-  return of.connected ? Presence::kHere : Presence::kAway;
+  return of.connected ? Presence::kConnected : Presence::kReconnecting;
 }
 
 const NodeReport& Coordinator::report_of(std::uint32_t node) const {

@@ -90,8 +90,9 @@ class Coordinator {
     return left_ == 0 && (known_ == nodes_.size() || (settings_.all_connected && !missed_));
   }
 
-  // kGone: the leave message has arrived.
-  enum class Presence : std::uint8_t { kNever, kHere, kAway, kLost, kGone };
+  // kReconnecting: the connection closed, and the node can still restore it. kLeft: the leave
+  // message has arrived.
+  enum class Presence : std::uint8_t { kNeverConnected, kConnected, kReconnecting, kLost, kLeft };
   [[nodiscard]] Presence presence(std::uint32_t node) const;
   // Returns the last report of the node, without the failure's detail.
   [[nodiscard]] const NodeReport& report_of(std::uint32_t node) const;

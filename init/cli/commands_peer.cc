@@ -39,8 +39,8 @@ sshd::LinkedHosts linked_hosts(const std::string& socket) {
   const auto rows = engine::ask_nodes(socket, kAnswerMs);
   if (!rows) return linked;
   for (const engine::NodeRow& row : *rows) {
-    if (row.presence == "here" || row.presence == "gone") linked.told.insert(row.name);
-    if (row.presence == "lost") linked.lost.insert(row.name);
+    if (engine::is_present(row)) linked.told.insert(row.name);
+    if (engine::is_lost(row)) linked.lost.insert(row.name);
   }
   return linked;
 }

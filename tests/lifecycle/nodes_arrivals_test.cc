@@ -471,7 +471,7 @@ TEST(Strangers, AreNotOfTheJob) {
   job.coordinator().heard(2, 0);
   job.coordinator().closed(2, 0);
   job.coordinator().differs(2, "x", job.now, false);
-  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kNever);
+  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kNeverConnected);
   EXPECT_EQ(job.verdict(2), NodeVerdict{});
   EXPECT_EQ(job.text_of_all(), "fine 0");
 }

@@ -376,7 +376,7 @@ TEST(LostNode, IsOneWhoseConnectionClosedAndWasNotMadeAgain) {
   Nodes job(3);
   job.running().close(2).pass(kReconnectMs - 1);
   EXPECT_EQ(job.text(0), "fine 0");
-  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kAway);
+  EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kReconnecting);
   job.pass(1);
   EXPECT_EQ(job.text(0), "failing 0");
   EXPECT_EQ(job.coordinator().presence(2), Coordinator::Presence::kLost);
@@ -412,7 +412,7 @@ TEST(LostNode, IsOneThatIsSilent) {
   EXPECT_EQ(job.verdict(0).failure->kind, Kind::kSilent);
   EXPECT_EQ(job.verdict(0).failure->age_ms, job.now) << "when it was last heard";
   job.pass(1000);
-  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kHere);
+  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kConnected);
 }
 
 TEST(LostNode, IsNotNode0) {
@@ -459,7 +459,7 @@ TEST(LostNode, IsNoneThatSaidFarewell) {
   Nodes job(2);
   job.running().says_farewell(1, 0).close(1).pass(60'000);
   EXPECT_EQ(job.text(0), "fine 0");
-  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kGone);
+  EXPECT_EQ(job.coordinator().presence(1), Coordinator::Presence::kLeft);
 }
 
 TEST(LostNode, IsOneWhosePlaceAnotherLifeTakes) {

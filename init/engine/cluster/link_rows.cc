@@ -14,6 +14,13 @@ namespace engine {
 namespace {
 
 std::string_view name_of(lifecycle::Coordinator::Presence presence) {
+  static constexpr auto kNames =
+      envgen::words("never-connected", "connected", "reconnecting", "lost", "left");
+  return kNames[static_cast<std::size_t>(presence)];
+}
+
+// Returns the word of NodeRow::presence.
+std::string_view earlier_name_of(lifecycle::Coordinator::Presence presence) {
   static constexpr auto kNames = envgen::words("never", "here", "away", "lost", "gone");
   return kNames[static_cast<std::size_t>(presence)];
 }
@@ -25,8 +32,9 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
   row.node = node;
   if (node < settings.names.size()) row.name = settings.names[node];
   const Presence presence = coordinator.presence(node);
-  row.presence = name_of(presence);
-  if (presence == Presence::kNever) return row;
+  row.connection = name_of(presence);
+  row.presence = earlier_name_of(presence);
+  if (presence == Presence::kNeverConnected) return row;
   const lifecycle::NodeReport& report = coordinator.report_of(node);
   row.phase = envgen::escaped_text(report.phase);
   row.ranks = report.ranks;

@@ -196,7 +196,8 @@ class LinkServer {
   [[nodiscard]] bool awaits_first() const {
     if (now_ms_ >= first_until_ms_) return false;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
-      if (coordinator_.presence(node) == lifecycle::Coordinator::Presence::kNever) return true;
+      if (coordinator_.presence(node) == lifecycle::Coordinator::Presence::kNeverConnected)
+        return true;
     }
     return false;
   }
@@ -244,7 +245,8 @@ class LinkServer {
     std::string names;
     std::uint32_t missing = 0;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
-      if (coordinator_.presence(node) != lifecycle::Coordinator::Presence::kNever) continue;
+      if (coordinator_.presence(node) != lifecycle::Coordinator::Presence::kNeverConnected)
+        continue;
       if (++missing <= kMaxMissing) {
         names += (missing == 1 ? "" : ", ") + lifecycle::node_text(node, settings_.names);
       }

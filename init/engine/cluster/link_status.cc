@@ -89,10 +89,15 @@ envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path, i
                       "node 0 may be busy, or may not answer: ask again");
 }
 
+bool is_present(const NodeRow& row) {
+  return row.connection == "connected" || row.connection == "left";
+}
+
+bool is_lost(const NodeRow& row) { return row.connection == "lost"; }
+
 bool all_well(const std::vector<NodeRow>& rows) {
-  return std::ranges::all_of(rows, [](const NodeRow& row) {
-    return row.failure.empty() && (row.presence == "here" || row.presence == "gone");
-  });
+  return std::ranges::all_of(
+      rows, [](const NodeRow& row) { return row.failure.empty() && is_present(row); });
 }
 
 std::string nodes_to_json(const std::vector<NodeRow>& rows) {
@@ -111,7 +116,7 @@ std::string nodes_to_text(const std::vector<NodeRow>& rows) {
   for (const NodeRow& row : rows) {
     table.push_back(
         {std::to_string(row.node), row.name.empty() ? "-" : envgen::escaped_text(row.name),
-         row.presence, age_text(row.heard_ms_ago), row.phase.empty() ? "-" : row.phase,
+         row.connection, age_text(row.heard_ms_ago), row.phase.empty() ? "-" : row.phase,
          std::to_string(row.ranks), age_text(row.silent_ms), std::to_string(row.restarts)});
     if (!row.failure.empty()) {
       failures += "node " + std::to_string(row.node) + ": " + row.failure + "\n";

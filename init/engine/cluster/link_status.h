@@ -19,7 +19,10 @@ namespace engine {
 struct NodeRow {
   std::uint32_t node = 0;
   std::string name;
-  std::string presence;  // never, here, away, lost, gone
+  // never-connected, connected, reconnecting, lost, left
+  std::string connection;
+  // The earlier words for `connection`, which scripts may read: never, here, away, lost, gone.
+  std::string presence;
   std::string phase;
   std::uint32_t ranks = 0;      // ranks that run
   std::int64_t silent_ms = -1;  // time since its ranks' last output; -1: unknown
@@ -32,6 +35,7 @@ struct NodeRow {
 inline void fields(envgen::FieldVisitor& v, NodeRow& row) {
   v("node", row.node);
   v("name", row.name, {.omit = true, .may_miss = true});
+  v("connection", row.connection);
   v("presence", row.presence);
   v("phase", row.phase, {.omit = true, .may_miss = true});
   v("ranks", row.ranks);
@@ -49,7 +53,10 @@ envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
 
 std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, then the failures
 std::string nodes_to_json(const std::vector<NodeRow>& rows);  // {"nodes": [...]}
-// True if no node has failed, and each is connected or has left ("here" or "gone").
+// True if the node is connected, or has sent its leave message.
+bool is_present(const NodeRow& row);
+bool is_lost(const NodeRow& row);
+// True if no node has failed, and each is_present().
 bool all_well(const std::vector<NodeRow>& rows);
 
 }  // namespace engine

@@ -615,6 +615,7 @@ TEST_F(Link, TellsEachNodesUserOfAllNodes) {
     ASSERT_EQ(rows->size(), 3U);
     const engine::NodeRow& row = rows->at(1);
     EXPECT_EQ(row.name, "b");
+    EXPECT_EQ(row.connection, "connected");
     EXPECT_EQ(row.presence, "here");
     EXPECT_EQ(row.phase, "preparing\\x1b[2J");  // for a terminal
     EXPECT_EQ(row.ranks, 8U);
@@ -632,19 +633,41 @@ TEST(NodesText, IsATableWithTheFailuresBelow) {
   const std::vector<engine::NodeRow> rows = {
       {.node = 0,
        .name = "worker-0",
-       .presence = "here",
+       .connection = "connected",
        .phase = "running",
        .ranks = 8,
        .silent_ms = 1500,
        .heard_ms_ago = 0},
-      {.node = 10, .presence = "never", .restarts = 12, .failure = "rank-8 was killed"},
-      {.node = 11, .name = "a\x1b", .presence = "never"}};
+      {.node = 10, .connection = "never-connected", .restarts = 12, .failure = "rank-8 was killed"},
+      {.node = 11, .name = "a\x1b", .connection = "never-connected"}};
   EXPECT_EQ(engine::nodes_to_text(rows),
-            "node  name      link   heard  phase    ranks  last output  restarts\n"
-            "0     worker-0  here   0s     running  8      1s           0\n"
-            "10    -         never  -      -        0      -            12\n"
-            "11    a\\x1b     never  -      -        0      -            0\n"
+            "node  name      link             heard  phase    ranks  last output  restarts\n"
+            "0     worker-0  connected        0s     running  8      1s           0\n"
+            "10    -         never-connected  -      -        0      -            12\n"
+            "11    a\\x1b     never-connected  -      -        0      -            0\n"
             "node 10: rank-8 was killed\n");
+}
+
+// Scripts may read the key of before.
+TEST(NodesJson, HasTheEarlierWordsBesideThePresentOnes) {
+  const std::string json =
+      engine::nodes_to_json({{.node = 0, .connection = "connected", .presence = "here"},
+                             {.node = 1, .connection = "reconnecting", .presence = "away"}});
+  EXPECT_THAT(json, HasSubstr("\"connection\": \"connected\""));
+  EXPECT_THAT(json, HasSubstr("\"presence\": \"here\""));
+  EXPECT_THAT(json, HasSubstr("\"connection\": \"reconnecting\""));
+  EXPECT_THAT(json, HasSubstr("\"presence\": \"away\""));
+}
+
+TEST(NodesJson, OfANodeThatIsPresentIsWellAndOfALostOneNot) {
+  const auto row = [](const char* connection) { return engine::NodeRow{.connection = connection}; };
+  for (const char* word : {"connected", "left"}) EXPECT_TRUE(engine::is_present(row(word)));
+  for (const char* word : {"reconnecting", "lost", "never-connected"}) {
+    EXPECT_FALSE(engine::is_present(row(word)));
+    EXPECT_FALSE(engine::all_well({row(word)}));
+  }
+  EXPECT_TRUE(engine::is_lost(row("lost")));
+  EXPECT_FALSE(engine::is_lost(row("left")));
 }
 
 TEST_F(Link, TellsOfManyNodes) {
@@ -659,6 +682,7 @@ TEST_F(Link, TellsOfManyNodes) {
     ASSERT_TRUE(rows) << to_line(rows.error());
     ASSERT_EQ(rows->size(), kNodes);
     EXPECT_EQ(rows->at(kNodes - 1).node, kNodes - 1);
+    EXPECT_EQ(rows->at(kNodes - 1).connection, "never-connected");
     EXPECT_EQ(rows->at(kNodes - 1).presence, "never");
     EXPECT_FALSE(engine::all_well(*rows));
   }
