@@ -118,6 +118,16 @@ std::string command_hint(Arguments arguments, const std::vector<std::string>& co
   return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
 }
 
+// Returns what to do without a command. An image whose entrypoint is ["trainit", "--"] has lost the
+// CMD of its base image.
+std::string missing_command_hint(Arguments arguments) {
+  if (arguments.size() != 1 || arguments[0] != "--") {
+    return "name the program to run: trainit -- python train.py";
+  }
+  return "give the training command: docker run IMAGE python3 train.py, or CMD in the Dockerfile "
+         "(ENTRYPOINT drops the base image's CMD)";
+}
+
 // Reports the error by the log, which never blocks on the reader of stderr.
 int refuse(const char* termination_log, const envgen::Error& error) {
   sys::log::error(to_line(error));
@@ -150,8 +160,8 @@ int refuse(const char* termination_log, const envgen::Error& error) {
   for (const std::string& warning : variable_warnings(env)) sys::log::warning(warning);
   if (options->request.command.empty()) {
     if (arguments.empty()) print_as_is(usage());
-    return refuse(setup.termination_log, {"reading the command line", "", "no command",
-                                          "name the program to run: trainit -- python train.py"});
+    return refuse(setup.termination_log,
+                  {"reading the command line", "", "no command", missing_command_hint(arguments)});
   }
   if (options->parent_death_signal) {
     setup.received =

@@ -38,6 +38,7 @@ struct Recipe {
 constexpr Recipe kRecipes[] = {
     {Image::kAscend, Image::kMpi, "Dockerfile.ascend"},
     {Image::kGpu, Image::kTorch, "Dockerfile.gpu"},
+    {Image::kKept, Image::kSettings, "Dockerfile.gpu"},
     {Image::kPytorch, Image::kGpu, "images/pytorch-gpu/Dockerfile", "torch_allreduce.py"},
     {Image::kHorovod, Image::kAscend, "images/horovod-mpi/Dockerfile", "mpi_allreduce.py"},
     {Image::kMindspore, Image::kAscend, "images/mindspore-ascend/Dockerfile", "mpi_allreduce.py"},
@@ -106,6 +107,10 @@ class Images : public testing::Environment {
       // what is buffered there comes out at the end only.
       argv.insert(argv.end(), {"--change", "ENV PET_REDIRECTS=1 PET_TEE=1 PYTHONUNBUFFERED=1"});
     }
+    if (image == Image::kSettings) {
+      argv.insert(argv.end(), {"--change", "WORKDIR /app", "--change", "USER 1234:100", "--change",
+                               "ENV HOME=/data MINE=1", "--change", R"(CMD ["pwd"])"});
+    }
     argv.insert(argv.end(), {tar_of(image), name});
     const Output imported = run_program(argv);
     EXPECT_EQ(imported.code, 0) << imported.text;
@@ -132,11 +137,12 @@ Output build_image(Image image, const std::string& name, const Words& docker) {
               {"build", "--network=none", "--tag", name, "--file", source_path(recipe.dockerfile)});
   if (recipe.base != image) argv.push_back("--build-arg=BASE_IMAGE=" + tag_of(recipe.base));
   if (recipe_of(recipe.base) == nullptr) {
-    const char* sshd = recipe.base == Image::kMpi ? "1" : "0";
+    const Image builder = recipe.base == Image::kMpi ? Image::kMpi : Image::kTorch;
     argv.insert(argv.end(),
-                {"--build-arg=BUILD_IMAGE=" + tag_of(recipe.base), "--build-arg=PREBUILT=1",
-                 std::string("--build-arg=WITH_SSHD=") + sshd});
+                {"--build-arg=BUILD_IMAGE=" + tag_of(builder), "--build-arg=PREBUILT=1"});
   }
+  if (image == Image::kAscend) argv.push_back("--build-arg=WITH_SSHD=1");
+  if (image == Image::kGpu) argv.push_back("--build-arg=MODELARTS=1");
   argv.push_back(context.path(""));
   return run_program(argv);
 }

@@ -21,10 +21,12 @@ using docker::Words;
 inline constexpr int kNodes = 2;
 
 enum class Image : unsigned char {
-  kMpi,     // Open MPI, MPICH and sshd; trainit is mounted
-  kTorch,   // PyTorch; trainit is mounted
-  kAscend,  // Dockerfile.ascend on kMpi, with sshd
-  kGpu,     // Dockerfile.gpu on kTorch
+  kMpi,       // Open MPI, MPICH and sshd; trainit is mounted
+  kTorch,     // PyTorch; trainit is mounted
+  kSettings,  // kTorch with WORKDIR, CMD, USER and HOME
+  kAscend,    // Dockerfile.ascend on kMpi, with sshd
+  kGpu,       // Dockerfile.gpu with ModelArts' layout on kTorch
+  kKept,      // Dockerfile.gpu on kSettings
   // images/*/Dockerfile with train.py of this folder, on stand-ins for the frameworks that are not
   // here.
   kPytorch,     // pytorch-gpu on kGpu

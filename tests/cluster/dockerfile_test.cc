@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class Dockerfile : public ClusterTest, public testing::WithParamInterface<Image> {
  protected:
@@ -122,6 +123,33 @@ TEST_P(Dockerfile, TurnsHealthyAndUnhealthy) {
   };
   becomes({"sleep", "1000"}, "healthy");
   becomes({"sh", "-c", "exit 3"}, "unhealthy");
+}
+
+// Without MODELARTS=1, and by both builders.
+TEST_F(ClusterTest, ADockerfileKeepsUserDirectoryAndHomeOfTheBase) {
+  const Container kept({}, {"sh", "-c", "echo $(id -u):$(id -g) $PWD $HOME $MINE; id -un"},
+                       {.image = tag_of(Image::kKept)});
+  kept.wait();
+  EXPECT_THAT(kept.logs(), HasSubstr("1234:100 /app /data 1\n"));
+  EXPECT_THAT(kept.logs(), Not(HasSubstr("ma-user")));
+  const std::string name = docker::unique_name();
+  const docker::Output built =
+      build_image(Image::kKept, name, {"env", "DOCKER_BUILDKIT=1", "PATH=/usr/bin:/bin", "docker"});
+  if (built.text.find("buildx") != std::string::npos) GTEST_SKIP() << built.text;
+  ASSERT_EQ(built.code, 0) << built.text;
+  const std::string format = "{{.Config.User}} {{.Config.WorkingDir}} {{.Config.Env}}";
+  EXPECT_THAT(run_program({"docker", "image", "inspect", "--format", format, name}).text,
+              AllOf(HasSubstr("1234:100 /app"), HasSubstr("HOME=/data MINE=1")));
+  run_program({"docker", "rmi", "-f", name});
+}
+
+// The base has a CMD, which an ENTRYPOINT drops.
+TEST_F(ClusterTest, AnImageWithoutACommandSaysHowToGiveIt) {
+  const Container without({}, {}, {.image = tag_of(Image::kKept)});
+  EXPECT_EQ(without.wait(), 125);
+  EXPECT_THAT(without.logs(),
+              AllOf(HasSubstr("give the training command: docker run IMAGE python3 train.py"),
+                    HasSubstr("CMD")));
 }
 
 // The tarball's folder in the place of the sources.

@@ -282,6 +282,14 @@ class PrepareImage(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('run it as root: USER root', done.stderr)
 
+    @over_bases()
+    def test_users_stay_where_asked(self, base):
+        done = base.run('--keep-users')
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        self.assertEqual(tree(base.root), base.before)
+        done = base.run('--keep-users', '--sshd', user='7:7')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('only root can install sshd, and USER of the base image is 7', done.stderr)
 
 
 # Package manager: what it is asked for.
