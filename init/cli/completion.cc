@@ -448,9 +448,12 @@ function __trainit_is
 end
 )";
 
+// The programs of the machine, except for an empty first word: there they would hide the commands.
 // fish runs the text in ( ) to complete the word.
 constexpr std::string_view kFishProgram =
-    "complete -c trainit -n '__trainit_is first run' -f -a "
+    "complete -c trainit -n '__trainit_is first run; and not begin; __trainit_is first; and test "
+    "-z "
+    "(commandline -ct); end' -f -a "
     R"('(string match -q "*(*" -- (commandline -ct); or __fish_complete_command)'
 )";
 

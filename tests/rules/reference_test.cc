@@ -16,8 +16,10 @@ namespace {
 
 using rules::Result;
 using rules::Words;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Reference : public rules::JobTest {
  protected:
@@ -136,6 +138,7 @@ TEST_F(Reference, FishCompletes) {
     EXPECT_EQ(result.err, "") << line;
     return result.out;
   };
+  EXPECT_THAT(complete("trainit "), AllOf(HasSubstr("status"), Not(HasSubstr("printf"))));
   EXPECT_EQ(complete("trainit doct"), "doctor\n");
   EXPECT_EQ(complete("trainit --rank-table-t"), "--rank-table-timeout\n");
   EXPECT_EQ(complete("trainit run --output te"), "tee\n");
@@ -149,6 +152,8 @@ TEST_F(Reference, FishCompletes) {
   EXPECT_EQ(complete("trainit help sand"), "sandbox\n");
   EXPECT_EQ(complete("trainit plan --grace 8s cat --rank-t"), "") << "the command's own";
   EXPECT_THAT(complete("trainit run pri"), HasSubstr("printf"));
+  EXPECT_THAT(complete("trainit run "), HasSubstr("printf"));
+  EXPECT_THAT(complete("trainit pri"), HasSubstr("printf"));
   const std::string made = file + ".made";
   EXPECT_EQ(complete("trainit run (touch " + made + ")"), "") << "what is typed is not run";
   EXPECT_EQ(complete("trainit \"$(touch " + made + ")"), "");
