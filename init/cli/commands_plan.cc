@@ -1,5 +1,6 @@
 // plan and snapshot: run, stopped before the first action.
 
+#include "base/constants/words.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/parsed_command.h"
@@ -124,8 +125,16 @@ std::string start_warning(const envgen::Plan& plan, const envgen::Process& proce
       {process.name, " would fail: its script ", path, " does not exist; correct the path"});
 }
 
+// Names that training scripts give their own options as well, often in a module or a dataclass, so
+// that the text of the script does not have them.
+constexpr auto kCommonNames = envgen::words(
+    "data", "data-root", "data-workers", "dataset", "device-id", "devices", "framework", "hosts",
+    "log-dir", "log-format", "log-level", "master-addr", "master-port", "nice", "node-rank",
+    "nodes", "output", "platform", "progress", "signal", "strict", "timeline", "timeout", "user",
+    "verify", "work-dir", "workers");
+
 // Returns a warning about options of trainit behind the script that the script's text does not
-// have. They do not reach trainit.
+// have. They do not reach trainit. An option with a common name is only noted on stderr.
 std::string misplaced_warning(const envgen::Process& process) {
   const std::string script = script_of(process);
   const auto at = std::ranges::find(process.argv, script);
@@ -141,6 +150,11 @@ std::string misplaced_warning(const envgen::Process& process) {
       return option.name == name && (option.commands & kRun) != 0;
     });
     if (!ours || file.content.contains(name) || file.content.contains(spelt)) continue;
+    if (std::ranges::find(kCommonNames, name) != std::end(kCommonNames)) {
+      remark(concat({"note: --", name, " goes to ", script, "; trainit's own --", name,
+                     " comes before the command"}));
+      continue;
+    }
     return concat({process.name, " gets --", name, ", which ", script,
                    " does not name; if trainit is meant, put it before the command"});
   }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/constants/words.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "envgen/resolve/hooks.h"
@@ -65,6 +66,7 @@ std::string dash_hint(const std::vector<std::string>& command) {
   const std::string_view name = typed.substr(0, typed.find('='));
   if (word == "--") return "leave out the second --";
   if (name == "help" || name == "h") return "for help: docker run --entrypoint trainit IMAGE help";
+  if (name == "version") return "for the version: docker run --entrypoint trainit IMAGE --version";
   WordList names;
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & kRun) == 0) continue;
@@ -76,8 +78,8 @@ std::string dash_hint(const std::vector<std::string>& command) {
     } else if (!option.value.empty() && command.size() > 1) {
       value = command[1];
     }
-    return concat({"--", name, " is an option of trainit: put it before --, or set ",
-                   variable_name(option), "=", value});
+    return concat({"--", name, " is an option of trainit: set ", variable_name(option), "=", value,
+                   " (docker run -e), or put it before --"});
   }
   const std::string_view guess = envgen::nearest(name, names);
   return concat({guess.empty() ? "" : concat({"did you mean --", guess, "? "}),
@@ -89,29 +91,43 @@ struct ForeignWord {
   std::string_view word;
   std::string_view hint;
 };
+constexpr std::string_view kMeansStatus = "did you mean `trainit status`?";
 constexpr ForeignWord kForeignWords[] = {
-    {"logs", "the job's output is trainit's own output; `trainit report` shows its end"},
-    {"ps", "did you mean `trainit status`?"},
-    {"top", "did you mean `trainit status`?"},
-    {"describe", "did you mean `trainit status`?"},
+    {"logs", "docker logs CONTAINER shows the job's output; `trainit report` shows its end"},
+    {"ps", kMeansStatus},
+    {"top", kMeansStatus},
+    {"describe", kMeansStatus},
     {"stop", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
     {"kill", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
     {"exec", "leave out exec: trainit starts the command without a shell"}};
+
+// Returns how to run trainit's own command `word` where the image's entrypoint takes each word for
+// the job's command. Some commands ask the trainit of a running job.
+std::string own_command_hint(std::string_view word) {
+  static constexpr auto kOfRunningJob =
+      envgen::words("checkpoint", "extend", "hold", "release", "report", "stacks", "status");
+  const bool asks = std::ranges::find(kOfRunningJob, word) != std::end(kOfRunningJob);
+  return concat({"for trainit's own command: docker ",
+                 asks ? "exec CONTAINER trainit " : "run --entrypoint trainit IMAGE ", word});
+}
 
 // Returns a hint for a command that is not found, or "".
 std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
   const std::string& word = command[0];
   if (word.find('/') != std::string::npos) return "";
   if (word.starts_with('-')) return dash_hint(command);
-  const auto* foreign = std::ranges::find(kForeignWords, word, &ForeignWord::word);
-  if (foreign != std::end(kForeignWords)) return std::string(foreign->hint);
-  WordList words = command_words();
   const std::size_t at = arguments.size() - command.size();
-  if (at > 0 && arguments[at - 1] == "--") {
+  const bool in_image = at > 0 && arguments[at - 1] == "--";
+  const auto* foreign = std::ranges::find(kForeignWords, word, &ForeignWord::word);
+  if (foreign != std::end(kForeignWords)) {
+    const bool shows_status = foreign->hint == kMeansStatus;
+    return in_image && shows_status ? own_command_hint("status") : std::string(foreign->hint);
+  }
+  WordList words = command_words();
+  if (in_image) {
     // A program was meant, unless trainit itself has the command.
-    if (std::ranges::find(words, word) == words.end()) return "";
-    return concat({"for trainit's own command: docker exec CONTAINER trainit ", word,
-                   ", or docker run --entrypoint trainit IMAGE ", word});
+    const bool own = word == "help" || std::ranges::find(words, word) != words.end();
+    return own ? own_command_hint(word) : "";
   }
   std::erase(words, "run");  // srun and prun are launchers
   const std::string_view guess = envgen::nearest(word, words);

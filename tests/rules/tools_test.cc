@@ -134,6 +134,10 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
               HasSubstr("main gets --fan-out, which " + path("train.py") + " does not name"));
   EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--output", "x"}).out,
               Not(HasSubstr("main gets")));
+  // As of HfArgumentParser, whose names are in other files.
+  const Result noted = tool({"plan", "python3", path("train.py"), "--log-level", "info"});
+  EXPECT_THAT(noted.out, Not(HasSubstr("warning")));
+  EXPECT_THAT(noted.err, HasSubstr("note: --log-level goes to " + path("train.py")));
   const std::string snapshot = write("s.json", tool({"snapshot", "--", "no-such-program"}).out);
   EXPECT_THAT(tool({"plan", "--snapshot", snapshot}).out, Not(HasSubstr("main would")))
       << "of another machine";
