@@ -61,7 +61,7 @@ help:
 	@echo 'make dist     build/dist/: tarballs and Debian packages for amd64 and arm64, and their sums'
 	@echo 'make release  build/release/: packages, images, SPDX documents and sums of the version of CMakeLists.txt'
 	@echo 'make clean    removes build/'
-	@echo 'As root on Debian 12, each installs the packages that it lacks.'
+	@echo 'As root on Debian 12 or 13, each installs the packages that it lacks.'
 
 deps-build:
 	@.ci/deps build
