@@ -87,6 +87,8 @@ class Docs : public ClusterTest {
       copy(entry.path(), clone / name);
     }
     fs::copy_file(getenv("TRAINIT_BINARY"), clone / "build/trainit");
+    // The stage of a Dockerfile that builds has no network, and gets the binary with the clone.
+    std::ofstream(clone / ".ci/deps") << "#!/bin/sh\nln -sf /bin/true /usr/local/bin/make\n";
     fs::remove_all(programs_.path("run"));
     const Words argv = {"env",
                         "-C",

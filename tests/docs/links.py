@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Each link of the project's Markdown leads to a file that is there, and to a heading of it, and each
-file or folder that docs/ names as code is there: links.py ROOT"""
+file or folder that docs/ names as code is there; README.zh.md has README.md's commands: links.py ROOT"""
 
 import os
 import re
@@ -36,9 +36,19 @@ def missing(page, root):
             yield f"{page}: {path} is not there"
 
 
+def untranslated(root):
+    """Commands of README.md that README.zh.md does not have."""
+    both = [os.path.join(root, name) for name in ("README.md", "README.zh.md")]
+    commands, translated = (
+        re.findall(r"^```sh$.*?^```$", open(path, encoding="utf-8").read(), flags=re.M | re.S) for path in both)
+    for block in commands:
+        if block not in translated:
+            yield f"{both[1]}: these commands of README.md are not there:\n{block}"
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
-    found = []
+    found = list(untranslated(root)) if os.path.exists(os.path.join(root, "README.zh.md")) else []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
         pages = [name for name in files if name.endswith(".md")]
