@@ -68,6 +68,8 @@ deps-build:
 
 release-tree: deps-build
 	@cmake --preset release --log-level=WARNING >/dev/null
+	@# ninja shows the last step only by its name.
+	@[ -e build/trainit ] || [ ! -t 1 ] || echo 'make: the last step of the first build, linking trainit, takes about a minute'
 
 cross-tree:
 	@.ci/deps build cross
