@@ -222,7 +222,7 @@ def check_ascend(document):
     leader = spec['replicaSpecs'].get('Master', {})
     if leader.get('replicas') != 1 or document['metadata']['labels'].get('framework') != 'pytorch':
         yield 'of PyTorch, with one master'
-    # MASTER_ADDR is a service of the master's ports alone. The link's: docs/lifecycle.md#several-nodes.
+    # MASTER_ADDR is a service of the master's ports alone. The link's: docs/several-nodes.md#the-link.
     ports = [port['containerPort'] for port in leader['template']['spec']['containers'][0]['ports']]
     if len(ports) != 2 or ports[1] != 3400 + ports[0] % 599:
         yield 'the service has no port for the link of the nodes'
