@@ -53,7 +53,7 @@ def main():
         folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
         pages = [name for name in files if name.endswith(".md")]
         found += [line for name in pages for line in broken(os.path.join(folder, name))]
-        if os.path.relpath(folder, root) == "docs":
+        if os.path.relpath(folder, root).split(os.sep)[0] == "docs":
             found += [line for name in pages for line in missing(os.path.join(folder, name), root)]
     sys.exit("\n".join(found) or 0)
 
