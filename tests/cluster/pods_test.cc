@@ -115,6 +115,10 @@ TEST_F(Pods, AnIndexedJobTrains) { train("job.yaml", Image::kMpi, "pods/report.p
 
 TEST_F(Pods, AJobSetTrains) { train("jobset.yaml", Image::kMpi, "pods/report.py"); }
 
+TEST_F(Pods, ALeaderWorkerSetTrains) {
+  train("leaderworkerset.yaml", Image::kMpi, "pods/report.py");
+}
+
 // With GPUs it is the same but for the launcher, which is PyTorchJob's.
 TEST_F(Pods, AVolcanoJobTrains) { train("volcano-mlu.yaml", Image::kMpi, "pods/report.py"); }
 

@@ -190,6 +190,8 @@ def check_kind(document):
     elif document['kind'] == 'JobSet':
         for job in spec['replicatedJobs']:
             yield from check_job(job['template']['spec'], job['name'])
+    elif document['kind'] == 'LeaderWorkerSet':
+        yield from check_group(document)
     elif document['kind'] == 'PyTorchJob':
         yield from check_named(document, 'pytorch')
         if spec['pytorchReplicaSpecs'].get('Master', {}).get('replicas') != 1:
@@ -205,6 +207,16 @@ def check_kind(document):
     elif document['kind'] == 'MPIJob':
         if spec['mpiReplicaSpecs']['Launcher'].get('replicas') != 1:
             yield 'one launcher'
+
+
+def check_group(document):
+    """A LeaderWorkerSet makes StatefulSets, whose pods start again after any end."""
+    for where, pod in manifests.templates_of(document):
+        if pod.get('restartPolicy', 'Always') != 'Always':
+            yield f'{where}: a StatefulSet restarts Always'
+    policy = document['spec']['leaderWorkerTemplate'].get('restartPolicy')
+    if policy not in (None, 'RecreateGroupOnPodRestart', 'RecreateGroupAfterStart'):
+        yield f'{policy}: one pod alone would start again beside ranks of the others'
 
 
 def check_named(document, name):

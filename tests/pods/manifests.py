@@ -3,9 +3,9 @@
 pods_of() says for each pod of a job what the controller adds to its template: variables, files, the
 host name. Sources: the "Job with Pod-to-Pod Communication" page of Kubernetes, Volcano's env and svc
 plugins, training-operator 1.9 pkg/controller.v1/pytorch/envvar.go and tensorflow/tensorflow.go,
-mpi-operator 0.6 pkg/controller/mpi_job_controller.go, JobSet's placement of pods, trainer 2.x
-pkg/runtime/framework/plugins/torch, MindCluster's ascend-operator pkg/controllers/v1/env.go and
-service.go, and its description of hccl.json.
+mpi-operator 0.6 pkg/controller/mpi_job_controller.go, JobSet's placement of pods, lws
+pkg/utils/pod/pod_utils.go, trainer 2.x pkg/runtime/framework/plugins/torch, MindCluster's
+ascend-operator pkg/controllers/v1/env.go and service.go, and its description of hccl.json.
 """
 
 import copy
@@ -85,6 +85,10 @@ def templates_of(document):
                 for job in spec['replicatedJobs']]
     if kind == 'TrainingRuntime':
         return templates_of({'kind': 'JobSet', 'spec': spec['template']['spec']})
+    if kind == 'LeaderWorkerSet':
+        return [(name, spec['leaderWorkerTemplate'][name]['spec'])
+                for name in ('leaderTemplate', 'workerTemplate')
+                if name in spec['leaderWorkerTemplate']]
     if kind in REPLICAS:
         specs = spec[REPLICAS[kind]]
         return [(role, replica['template']['spec']) for role, replica in specs.items()]
@@ -99,7 +103,8 @@ def pods_of(document):
         return volcano_pods(document)
     return {'Pod': lone_pod, 'Job': indexed_pods, 'JobSet': jobset_pods,
             'PyTorchJob': pytorch_pods, 'MPIJob': mpi_pods, 'TFJob': tensorflow_pods,
-            'AscendJob': ascend_pods, 'DaemonSet': node_pods, 'TrainingRuntime': trainer_pods}[kind](document)
+            'AscendJob': ascend_pods, 'DaemonSet': node_pods, 'TrainingRuntime': trainer_pods,
+            'LeaderWorkerSet': lws_pods}[kind](document)
 
 
 def lone_pod(document):
@@ -128,6 +133,24 @@ def jobset_pods(document):
             for job in document['spec']['replicatedJobs']
             for replica in range(job.get('replicas', 1))
             for index in range(job['template']['spec']['completions'])]
+
+
+def lws_pods(document):
+    """Of all groups: the leader has the index 0, and its name has no number of its own."""
+    name, spec = document['metadata']['name'], document['spec']
+    both = spec['leaderWorkerTemplate']
+    shared = spec.get('networkConfig', {}).get('subdomainPolicy') != 'UniquePerReplica'
+    pods = []
+    for group in range(spec.get('replicas', 1)):
+        leader = f'{name}-{group}'
+        domain = f'{name if shared else leader}.default'
+        for index in range(both.get('size', 1)):
+            template = both['workerTemplate'] if index else both.get('leaderTemplate',
+                                                                     both['workerTemplate'])
+            pods.append(Pod(template['spec'], f'{leader}-{index}' if index else leader, domain, {
+                'LWS_LEADER_ADDRESS': f'{leader}.{domain}',
+                'LWS_GROUP_SIZE': str(both.get('size', 1)), 'LWS_WORKER_INDEX': str(index)}))
+    return pods
 
 
 def volcano_pods(document):

@@ -6,9 +6,10 @@ no manifest here uses them; what is below an unused field is ANY.
 
 Sources: Kubernetes' API reference, v1 and batch/v1 of 1.31; volcano-sh/apis batch/v1alpha1/job.go and
 bus/v1alpha1; kubeflow/training-operator 1.9 kubeflow.org/v1; kubeflow/mpi-operator 0.6 v2beta1;
-kubernetes-sigs/jobset 0.8 v1alpha2; kubeflow/trainer 2.x v1alpha1; mindxdl.gitee.com/v1 of MindCluster's
-ascend-operator; kyverno.io/v1 of Kyverno. The definition of a custom resource asks for what the schema of
-a Job calls required, also where the API server would fill it in (the status of a pod's condition).
+kubernetes-sigs/jobset 0.8 v1alpha2; kubernetes-sigs/lws leaderworkerset.x-k8s.io/v1;
+kubeflow/trainer 2.x v1alpha1; mindxdl.gitee.com/v1 of MindCluster's ascend-operator; kyverno.io/v1
+of Kyverno. The definition of a custom resource asks for what the schema of a Job calls required, also
+where the API server would fill it in (the status of a pod's condition).
 """
 
 ANY = object()
@@ -150,6 +151,14 @@ JOBSET_SPEC = {
                    'onJobFailureMessagePatterns': [str], 'targetReplicatedJobs': [str]}]},
     **any_of('successPolicy startupPolicy suspend coordinator managedBy ttlSecondsAfterFinished '
              'volumeClaimPolicies')}
+LWS_SPEC = {
+    'replicas': int, 'startupPolicy': {'LeaderCreated', 'LeaderReady'},
+    'leaderWorkerTemplate!': {
+        'size': int, 'leaderTemplate': POD_TEMPLATE, 'workerTemplate!': POD_TEMPLATE,
+        'restartPolicy': {'RecreateGroupOnPodRestart', 'RecreateGroupAfterStart', 'Default', 'None'},
+        **any_of('subGroupPolicy volumeClaimTemplates persistentVolumeClaimRetentionPolicy')},
+    'networkConfig': {'subdomainPolicy!': {'Shared', 'UniquePerReplica'}},
+    **any_of('rolloutStrategy')}
 SERVICE_SPEC = {'clusterIP': str, 'publishNotReadyAddresses': bool, 'selector': Map(str),
                 **any_of('type ports ipFamilies ipFamilyPolicy sessionAffinity clusterIPs')}
 
@@ -194,6 +203,7 @@ KINDS = {
     ('trainer.kubeflow.org/v1alpha1', 'TrainingRuntime'): TRAINING_RUNTIME_SPEC,
     ('trainer.kubeflow.org/v1alpha1', 'TrainJob'): TRAINJOB_SPEC,
     ('jobset.x-k8s.io/v1alpha2', 'JobSet'): JOBSET_SPEC,
+    ('leaderworkerset.x-k8s.io/v1', 'LeaderWorkerSet'): LWS_SPEC,
 }
 
 

@@ -30,6 +30,7 @@ EXPECTED = {
     'pod.yaml': ('local', 'single', 1, 1, 1),
     'job.yaml': ('indexed', 'pytorch', 2, 16, 8),
     'jobset.yaml': ('indexed', 'pytorch', 2, 16, 8),
+    'leaderworkerset.yaml': ('lws', 'pytorch', 2, 16, 8),
     'pytorchjob.yaml': ('kubeflow', 'pytorch', 2, 16, 8),
     'volcano-gpu.yaml': ('vk', 'pytorch', 2, 16, 1),
     'volcano-mlu.yaml': ('vk', 'pytorch', 2, 16, 8),
@@ -274,6 +275,13 @@ class Checker(unittest.TestCase):
         volcano = manifests.workload('volcano-gpu.yaml')
         volcano['spec']['policies'].reverse()
         self.assertIn('hides exit codes', '\n'.join(check.check(volcano)))
+        group = manifests.workload('leaderworkerset.yaml')
+        both = group['spec']['leaderWorkerTemplate']
+        both['workerTemplate']['spec']['restartPolicy'] = 'Never'
+        self.assertIn('a StatefulSet restarts Always', '\n'.join(check.check(group)))
+        both['workerTemplate']['spec'].pop('restartPolicy')
+        both['restartPolicy'] = 'None'
+        self.assertIn('one pod alone', '\n'.join(check.check(group)))
         pytorch = manifests.workload('pytorchjob.yaml')
         pytorch['spec']['pytorchReplicaSpecs']['Worker']['template']['spec']['containers'][0][
             'name'] = 'train'
