@@ -70,6 +70,18 @@ TEST_F(NodeSideTest, SaysWhereItsNodeIs) {
   EXPECT_EQ(report().stage, Stage::kStopping);
 }
 
+// A new process of this node joins a job that has restarted before.
+TEST_F(NodeSideTest, ReportsTheRendezvousOfALaterStart) {
+  restarts(1, 1000);
+  give(event::Begin{});
+  resolve();
+  EXPECT_EQ(report().stage, Stage::kArrived);
+  for (const Event& event : apply_verdict({.restarts = 3, .go = 1, .meeting = 5})) give(event);
+  give(event::TaskStarted{{1, 1}});
+  EXPECT_EQ(report().restarts, 3U);
+  EXPECT_EQ(report().meeting, 5U);
+}
+
 TEST_F(NodeSideTest, TakesPartInAGrantedStartWhileItsHooksRun) {
   restarts(1, 1000);
   give(event::Begin{});
