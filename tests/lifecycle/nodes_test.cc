@@ -229,6 +229,22 @@ TEST(FirstFailure, IsALossThatIsNoticedSoonAfterFailuresOfUnknownRole) {
   EXPECT_EQ(other.text(0).substr(0, 20), "failed 0 by 1 failed");
 }
 
+// A platform that stops a job may kill one container before another one reports its stop.
+TEST(FirstFailure, IsTheStopThatIsReportedAfterALoss) {
+  Nodes job(3);
+  job.running();
+  job.now = 1000;
+  job.close(2).pass(kReconnectMs);
+  EXPECT_EQ(job.text(0), "failing 0");
+  job.reports[1].failure = NodeFailure{.kind = Kind::kStopped,
+                                       .node = 1,
+                                       .age_ms = kReconnectMs + kGatherMs - 100,
+                                       .message = {},
+                                       .detail = {}};
+  job.stage(1, Nodes::Stage::kStopping).pass(kGatherMs);
+  EXPECT_EQ(job.text(0).substr(0, 21), "failed 0 by 1 stopped");
+}
+
 TEST(FirstFailure, WaitsForANodeWhoseConnectionIsBeingMadeAgain) {
   Nodes job(3);
   job.running();
