@@ -174,6 +174,17 @@ TEST(RestartReset, OfSeveralNodesIsOneForAll) {
   }
 }
 
+TEST(RestartReset, OfSeveralNodesIsOffUnlessAskedFor) {
+  Coordinator::Settings settings = of_two();
+  settings.restart_reset_ms = 0;
+  Nodes nodes(settings);
+  nodes.running();
+  nodes.reports[0].may_restart = false;
+  nodes.say(0);
+  nodes.fails(1).ran(1, 10 * kHourMs).pass(400);
+  EXPECT_FALSE(nodes.verdict(0).again);
+}
+
 TEST(RestartReset, OfANodeThatIsLostIsByWhatItHadSaid) {
   for (const TimeMs ran_ms : {TimeMs{10'000}, kHourMs}) {
     Nodes nodes(of_two());
