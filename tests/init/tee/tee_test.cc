@@ -56,6 +56,16 @@ TEST(TeeShared, CountsBothStreamsAndKeepsTheLastBytesOfEach) {
   EXPECT_EQ(shared->seen(2).bytes, 0U) << "there is no such process";
 }
 
+// A stream that ends while its output is held must not delay the end of the job.
+TEST(TeeShared, HoldsNoStreamThatHasEnded) {
+  auto shared = Shared::make(1);
+  ASSERT_TRUE(shared);
+  shared->hold(0, Stream::kOut, true);
+  EXPECT_TRUE(shared->held());
+  shared->end(0, Stream::kOut);
+  EXPECT_FALSE(shared->held());
+}
+
 TEST(TeeShared, PutsWhatStderrSaidLongBeforeTheEndOfStdoutFirst) {
   auto shared = Shared::make(1);
   ASSERT_TRUE(shared);
