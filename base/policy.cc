@@ -77,6 +77,13 @@ Budget make_budget(const Policy& policy, StopHooks hooks, std::int64_t start) {
   return budget;
 }
 
+Budget kill_sooner(Budget budget, std::int64_t kill_at) {
+  const std::int64_t sooner = std::max<std::int64_t>(budget.kill_at - kill_at, 0);
+  budget.kill_at -= sooner;
+  budget.sweep_kill_at -= sooner;
+  return budget;
+}
+
 std::int64_t post_stop_share_ms(std::int64_t run_ms) {
   const std::int64_t run = bounded_ms(run_ms);
   return run + (run + 2) / 3;

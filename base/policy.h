@@ -110,6 +110,8 @@ struct Policy {
   std::int64_t pre_stop_ms = 0;         // part of grace_ms for pre-stop hooks, if there are any
   std::int64_t post_stop_ms = 0;        // part of grace_ms for post-stop hooks and processes
   std::int64_t post_stop_alone_ms = 0;  // used without a stop request if longer than post_stop_ms
+  std::int64_t failure_grace_ms = 0;  // after a failure: time from TERM to KILL for the other main
+                                      // tasks, unless one of them writes; 0 = as in a stop
   StopScope stop_scope = StopScope::kMain;
   std::vector<EscalationStep> escalation = {};  // sorted by time
   std::vector<SignalRule> signals = {};
@@ -147,6 +149,7 @@ inline void fields(FieldVisitor& v, Policy& policy) {
   v("pre_stop_ms", policy.pre_stop_ms);
   v("post_stop_ms", policy.post_stop_ms);
   v("post_stop_alone_ms", policy.post_stop_alone_ms);
+  v("failure_grace_ms", policy.failure_grace_ms);
   v("stop_scope", policy.stop_scope, StopScope::kTree);
   v("escalation", policy.escalation);
   v("signals", policy.signals, {.most_items = 64});
@@ -203,6 +206,9 @@ struct StopHooks {
   bool post_stop = false;
 };
 Budget make_budget(const Policy& policy, StopHooks hooks, std::int64_t start);
+// Returns the budget with the KILL at `kill_at` if that is earlier. What follows the KILL moves
+// with it; post-stop tasks and the exit keep their times.
+Budget kill_sooner(Budget budget, std::int64_t kill_at);
 
 // Returns the post_stop_ms of a policy that gives post-stop tasks `run_ms` before their TERM.
 std::int64_t post_stop_share_ms(std::int64_t run_ms);

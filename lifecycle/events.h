@@ -99,6 +99,11 @@ struct TaskStalled {
   TaskRef task;
   TimeMs silent_ms = 0;  // time without progress
 };
+// A main task has just written to files. After a failure, it may be saving
+// (Policy::failure_grace_ms).
+struct TaskWrites {
+  bool unknown = false;  // trainit cannot see what the tasks write, until they end
+};
 // The connection to the job's other nodes (coordinator.h) changed. While the connection is up, the
 // coordinator decides which failure was the first.
 struct Linked {
@@ -143,8 +148,8 @@ using Event =
                  event::ResolveFailed, event::StopRequested, event::SignalReceived,
                  event::TimerFired, event::NothingLeft, event::NothingAdopted, event::Release,
                  event::HoldFor, event::CheckpointRequested, event::NobodySaves, event::SaveKnown,
-                 event::ExpireIn, event::MembershipChanged, event::TaskStalled, event::Linked,
-                 event::JobFailed, event::Unfit, event::Diagnosed, event::NodesReady,
+                 event::ExpireIn, event::MembershipChanged, event::TaskStalled, event::TaskWrites,
+                 event::Linked, event::JobFailed, event::Unfit, event::Diagnosed, event::NodesReady,
                  event::Unreachable>;
 
 namespace action {

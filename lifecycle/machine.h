@@ -115,6 +115,9 @@ class Machine {
   [[nodiscard]] bool uses_diagnosis() const;
   // True while the diagnosis looks for the first failure among several failed tasks.
   [[nodiscard]] bool seeks_first() const;
+  // True while main tasks end after a failure, in Policy::failure_grace_ms instead of the grace. A
+  // task that writes gets more time (event::TaskWrites).
+  [[nodiscard]] bool cuts_grace() const;
   // Returns when the next start begins, or 0 if no restart is pending.
   [[nodiscard]] TimeMs restart_at() const { return restart_at_; }
 
@@ -145,6 +148,7 @@ class Machine {
   void on(const event::ExpireIn& event, TimeMs now);
   void on(const event::MembershipChanged& event, TimeMs now);
   void on(const event::TaskStalled& event, TimeMs now);
+  void on(const event::TaskWrites& event, TimeMs now);
   void on(const event::Linked& event, TimeMs now);
   void on(const event::JobFailed& event, TimeMs now);
   void on(const event::Unfit& event, TimeMs now);

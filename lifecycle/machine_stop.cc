@@ -135,6 +135,10 @@ void Machine::enter_stopping(TimeMs now) {
   const bool done = start_.outcome == Outcome::kSucceeded || start_.outcome == Outcome::kFailed;
   phase_ = Phase::kStopping;
   stop_ = {.stage = Stage::kPreStop, .budget = make_budget(policy_, hooks(), now)};
+  // The peers of these main tasks are gone, so most of them cannot save any more.
+  stop_.grace_cut = start_.outcome == Outcome::kFailed && policy_.failure_grace_ms > 0 &&
+                    waits_for(TaskKind::kMain);
+  if (stop_.grace_cut) stop_.budget = kill_sooner(stop_.budget, now + policy_.failure_grace_ms);
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
@@ -176,6 +180,19 @@ void Machine::notify_tasks(TimeMs now) {
   if (!patient) return kill_tasks(now);
   set_timer(Timer::kKill, std::max(now, stop_.budget.kill_at));
   await_escalation(now);
+}
+
+bool Machine::cuts_grace() const {
+  return phase_ == Phase::kStopping && stop_.stage == Stage::kTerm && stop_.grace_cut &&
+         waits_for(TaskKind::kMain);
+}
+
+// Moves the KILL away from a task that writes, at most to the end of the grace.
+void Machine::on(const event::TaskWrites& event, TimeMs now) {
+  if (!cuts_grace()) return;
+  stop_.budget = make_budget(policy_, hooks(), stop_.notified_at);
+  if (!event.unknown) stop_.budget = kill_sooner(stop_.budget, now + policy_.failure_grace_ms);
+  set_timer(Timer::kKill, std::max(now, stop_.budget.kill_at));
 }
 
 // Sends a main task each stop signal that it has not received, whatever caused the stop before.

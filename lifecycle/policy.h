@@ -13,6 +13,7 @@ using envgen::Budget;
 using envgen::CodeRange;
 using envgen::EscalationStep;
 using envgen::in_time;
+using envgen::kill_sooner;
 using envgen::kReapMs;
 using envgen::make_budget;
 using envgen::Policy;

@@ -47,6 +47,7 @@ void write_stop(json::Writer& out, const Policy& policy) {
   if (policy.drain_ms > 0) out.key("drain_ms").integer(policy.drain_ms);
   if (policy.pre_stop_ms > 0) out.key("pre_stop_ms").integer(policy.pre_stop_ms);
   if (policy.post_stop_ms > 0) out.key("post_stop_ms").integer(policy.post_stop_ms);
+  if (policy.failure_grace_ms > 0) out.key("failure_grace_ms").integer(policy.failure_grace_ms);
   if (policy.stop_scope != StopScope::kMain) {
     out.key("stop_scope").string(word_of(kStopScopes, policy.stop_scope));
   }
@@ -128,6 +129,9 @@ std::string stop_text(const Policy& policy, const Budget& stop) {
   if (policy.stop_scope == StopScope::kTree) text += ", telling all processes";
   for (const EscalationStep& step : policy.escalation) {
     text += ", " + signal_name(step.signal) + " after " + seconds(step.after_ms);
+  }
+  if (policy.failure_grace_ms > 0) {
+    text += ", after a failure within " + seconds(policy.failure_grace_ms) + " unless it writes";
   }
   if (policy.second_term_kills) text += ", at once on a second SIGTERM";
   if (policy.hold_ms > 0) text += ", holds " + seconds(policy.hold_ms) + " on failure";

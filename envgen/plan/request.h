@@ -103,6 +103,7 @@ struct Request {
   // envgen/resolve/restart_policy.h).
   Policy policy;
   std::optional<std::int64_t> grace_ms;
+  std::optional<std::int64_t> failure_grace_ms;
   std::optional<std::int64_t> hold_ms;   // unset: 4 h with a terminal, 0 without
   std::optional<int> checkpoint_signal;  // 0 = none; unset = USR1 if no hook saves
   std::optional<int> max_restarts;

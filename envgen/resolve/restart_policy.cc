@@ -187,6 +187,7 @@ Policy policy_of(const Environ& env, const Request& request) {
   const bool kubernetes = !env.get_or("KUBERNETES_SERVICE_HOST", "").empty();
   Policy policy = request.policy;
   policy.grace_ms = request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : Policy().grace_ms);
+  policy.failure_grace_ms = request.failure_grace_ms.value_or(0);
   policy.hold_ms = request.hold_ms.value_or(has_terminal(request) ? kTerminalHoldMs : 0);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(SIGUSR1);
   policy.max_restarts = request.max_restarts.value_or(0);
@@ -251,7 +252,22 @@ void add_membership_watch(const Request& request, const std::set<std::string>& f
                           " tells its nodes by variables, which do not change while the job runs");
 }
 
+// After a failure, a rank that communicates has lost its peers. A launcher ends its own ranks in
+// its own time, and a server or a job with an escalation has its times chosen.
+void plan_failure_grace(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
+  constexpr std::int64_t kLostPeersMs = 3000;
+  if (request.failure_grace_ms) return;
+  const bool ranks =
+      !plan.processes.empty() &&
+      std::ranges::all_of(plan.processes, [](int rank) { return rank >= 0; }, &Process::rank);
+  const bool peers = plan.processes.size() > 1 || resolved.cluster.nodes.size() > 1;
+  const bool chosen =
+      plan.policy.success == SuccessPolicy::kServe || !plan.policy.escalation.empty();
+  plan.policy.failure_grace_ms = ranks && peers && !chosen ? kLostPeersMs : 0;
+}
+
 void plan_restart_policy(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+  plan_failure_grace(inputs.request(), resolved, plan);
   plan_checkpoint(inputs.request(), resolved, plan);
   plan_restart(inputs.request(), resolved, plan);
   set_of_processes(plan, "TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.policy.max_restarts));

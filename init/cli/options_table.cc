@@ -311,6 +311,11 @@ constexpr Option kStop[] = {
     common(row<kDuration, &Request::grace_ms>(
         "grace", "DURATION", "time that a job has from a stop request to its end, to save",
         "8s; 25s in Kubernetes")),
+    row<kDuration, &Request::failure_grace_ms>(
+        "failure-grace", "DURATION",
+        "time from TERM to KILL for the other ranks after a failure; a rank that writes gets more, "
+        "up to the grace",
+        "3s for ranks with peers; otherwise the grace"),
     word_row<envgen::kStopScopes, &Policy::stop_scope>(
         "stop-scope", "WHOM",
         "who gets a stop signal: the ranks (main), their process groups, all below them (tree)",

@@ -20,6 +20,7 @@
 #include "init/engine/tasks/job_files.h"
 #include "init/engine/tasks/save.h"
 #include "init/engine/tasks/signal_rules.h"
+#include "init/engine/tasks/write_watch.h"
 #include "init/proc/reap.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/facts.h"
@@ -94,6 +95,7 @@ Supervisor::Supervisor(Setup& setup)
   }
   workers_.add<MembershipWatch>(context_, setup_.planner);
   workers_.add<JobFiles>(context_);
+  workers_.add<WriteWatch>(context_);
   workers_.add<Monitor>(context_, tees_, workers_.add<HangTask>(context_));
 }
 
@@ -525,6 +527,7 @@ void Supervisor::drain() {
         gives_up ? orphan_reaper_.outlived(machine_) : std::vector<pid_t>();
     stopper_.begin_step();
     const PhaseState before{machine_.phase(), machine_.expired()};
+    const bool after_failure = machine_.cuts_grace();
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
     const std::string text =
         report_transition(before, next, job_, machine_, now_ms(), termination_log());
@@ -545,7 +548,7 @@ void Supervisor::drain() {
     const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
     if (!sends_on && !nothing) state_writer_.note_change();
     if (std::holds_alternative<event::ClusterReady>(next)) name_records(job_, machine_);
-    report_kills(job_, next, actions);
+    report_kills(job_, next, after_failure, actions);
     look_who_exits(actions);
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();

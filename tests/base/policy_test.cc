@@ -26,6 +26,17 @@ TEST(Budget, KeepsTheReserveForKillAndWhatFollowsIt) {
   EXPECT_EQ(budget.reap_ms, 250);
 }
 
+TEST(Budget, WithAnEarlierKillKeepsTheEndOfTheGrace) {
+  Policy policy;
+  policy.grace_ms = 8000;
+  const Budget whole = make_budget(policy, kNone, kStart);
+  const Budget sooner = kill_sooner(whole, kStart + 3000);
+  EXPECT_EQ(sooner.kill_at, kStart + 3000);
+  EXPECT_EQ(sooner.sweep_kill_at - sooner.kill_at, whole.sweep_kill_at - whole.kill_at);
+  EXPECT_EQ(sooner.exit_at, whole.exit_at);
+  EXPECT_EQ(kill_sooner(whole, kStart + 7001), whole);
+}
+
 TEST(Budget, KeepsTimeForPostStopTasksWhereThereAreAny) {
   Policy policy;
   policy.grace_ms = 8000;

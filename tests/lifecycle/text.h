@@ -91,6 +91,9 @@ struct EventText {
     return e.elsewhere ? "MembershipChanged elsewhere" : "MembershipChanged";
   }
   std::string operator()(const event::TaskStalled& e) const { return "Stalled " + text(e.task); }
+  std::string operator()(const event::TaskWrites& e) const {
+    return e.unknown ? "Writes unknown" : "Writes";
+  }
   std::string operator()(const event::Linked& e) const { return e.up ? "Linked" : "Linked not"; }
   std::string operator()(const event::JobFailed& e) const {
     std::string out = "JobFailed";

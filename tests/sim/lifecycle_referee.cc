@@ -105,6 +105,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
 
 void Referee::begin_down(TimeMs now) {
   down_at_ = now;
+  kill_by_.reset();
   reaps_ = 0;
   waited_ = 0;
 }
@@ -173,6 +174,9 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     if (ends) count_anew(ran_ms());
     if (ends) end_as(Verdict::kReplanned);
     if (resolves_again_) ready_ = false;
+  } else if (const auto* writes = std::get_if<event::TaskWrites>(&event)) {
+    quiet_ = !kill_by_ || !live(TaskKind::kMain, true);
+    if (!quiet_) kill_by_ = now + (writes->unknown ? policy_.grace_ms : policy_.failure_grace_ms);
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
     believe_stall(*stalled);
   } else if (const auto* diagnosed = std::get_if<event::Diagnosed>(&event)) {
@@ -714,6 +718,10 @@ void Referee::check_notify(const Run& run, int signal, TimeMs now) {
     const bool has_time = in_its_time && gets_ready();
     require(!has_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
   }
+  if (run.kind == TaskKind::kMain && verdict_ == Verdict::kFailed && now == down_at_ &&
+      policy_.failure_grace_ms > 0) {
+    kill_by_ = now + policy_.failure_grace_ms;
+  }
   if (run.kind != TaskKind::kMain || !gets_ready()) return;
   require(now >= down_at_ + shares().drain - kRoundingMs, "a main task was told before the drain");
   const bool hooks = live(TaskKind::kPreStop, true) || left(TaskKind::kPreStop);
@@ -812,12 +820,14 @@ Referee::Shares Referee::shares() const {
   const TimeMs after = policy_.kill_reserve_ms + post_stop;
   const TimeMs most = grace - grace / 4;
   TimeMs reserve = policy_.kill_reserve_ms;
-  if (before + after <= most) {
-    return {policy_.drain_ms, before, grace - after, grace - after + reserve / 2};
+  TimeMs notify = before;
+  TimeMs kill = grace - after;
+  if (before + after > most) {
+    notify = before * most / (before + after);
+    reserve = reserve * most / (before + after);
+    kill = notify + grace / 4;
   }
-  const TimeMs notify = before * most / (before + after);
-  reserve = reserve * most / (before + after);
-  const TimeMs kill = notify + grace / 4;
+  if (kill_by_) kill = std::min(kill, *kill_by_ - down_at_);
   return {std::min(policy_.drain_ms, notify), notify, kill, kill + reserve / 2};
 }
 

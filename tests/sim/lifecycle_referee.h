@@ -218,8 +218,9 @@ class Referee {
   int interrupts_ = 0;
   int terms_ = 0;
   TimeMs stopped_at_ = 0;
-  TimeMs down_at_ = 0;  // when the way down began that is under way
-  int reaps_ = 0;       // waits for killed processes since then
+  TimeMs down_at_ = 0;             // when the way down began that is under way
+  std::optional<TimeMs> kill_by_;  // the KILL after a failure, if it comes before the grace's end
+  int reaps_ = 0;                  // waits for killed processes since then
 
   bool saving_ = false;  // a checkpoint that ends the job
   TimeMs saving_until_ = 0;

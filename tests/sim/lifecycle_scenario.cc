@@ -90,6 +90,7 @@ Input make_input(Random& random, TimeMs span) {
   if (input.what == What::kExpireIn) input.value = random.pick({-5, 0, 10, 5000});
   if (input.what == What::kSignal) input.value = random.pick({SIGUSR1, SIGHUP, SIGCONT});
   if (input.what == What::kHoldFor) input.value = random.pick({-5, 0, 10, 5000});
+  if (input.what == What::kTaskWrites) input.value = random.pick({0, 0, 0, 1});
   if (input.what == What::kLinked) input.value = random.pick({0, 1, 1});
   if (input.what == What::kJobFailed) input.value = static_cast<TimeMs>(random.below(32));
   if (input.what == What::kNodesReady) input.value = random.pick({0, 1, 2, 40});
@@ -113,6 +114,7 @@ Policy make_policy(Random& random) {
   policy.grace_ms = random.pick({8000, 8000, 25000, 1000, 100, 0});
   policy.kill_reserve_ms = random.pick({1000, 1000, 5000, 10, 0});
   policy.drain_ms = random.pick({0, 0, 0, 300, 12000});
+  policy.failure_grace_ms = random.pick({0, 0, 3000, 50});
   policy.pre_stop_ms = random.pick({0, 200, 2000, 20000});
   policy.post_stop_ms = random.pick({0, 0, 500, 3000, 20000});
   policy.resolve_timeout_ms = random.pick({0, 50, 1000, 60000});
@@ -251,6 +253,7 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   zero(&Policy::max_restarts);
   zero(&Policy::resolve_timeout_ms);
   zero(&Policy::drain_ms);
+  zero(&Policy::failure_grace_ms);
   zero(&Policy::pre_stop_ms);
   zero(&Policy::post_stop_ms);
   zero(&Policy::max_duration_ms);

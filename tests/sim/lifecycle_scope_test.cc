@@ -370,6 +370,7 @@ WalkedJob random_job(std::mt19937_64& random) {
   job.policy.max_restarts = static_cast<std::uint32_t>(pick({0, 0, 1, 3}));
   job.policy.restart_delay_ms = pick({0, 1000, 90000});
   job.policy.drain_ms = pick({0, 0, 300, 9000});
+  job.policy.failure_grace_ms = pick({0, 3000, 40});
   job.policy.pre_stop_ms = pick({0, 300, 9000});
   job.policy.max_duration_ms = pick({0, 0, 500, 20000});
   job.policy.checkpoint_ms = pick({0, 700, 300'000});

@@ -131,6 +131,10 @@ std::vector<Event> Walker::moves() const {
       out.emplace_back(event::Diagnosed{.restarts = machine_.restarts(), .first = end.task});
     }
   }
+  if (machine_.cuts_grace()) {
+    out.emplace_back(event::TaskWrites{});
+    out.emplace_back(event::TaskWrites{.unknown = true});
+  }
   if (fails &&
       (machine_.seeks_first() || job_->policy.restart_verdict != envgen::RestartVerdict::kOff)) {
     out.emplace_back(event::Diagnosed{machine_.restarts(), false});
@@ -186,6 +190,7 @@ std::vector<Event> Walker::noise() const {
   const bool runs =
       phase == Phase::kStarting || phase == Phase::kRunning || machine_.start_granted();
   add_noise_of_nodes(&out);
+  if (!machine_.cuts_grace()) out.emplace_back(event::TaskWrites{});
   if (!runs) out.emplace_back(event::CheckpointRequested{true});
   if (!runs && !machine_.awaits_nodes()) out.emplace_back(event::MembershipChanged{});
   if (!runs && phase != Phase::kStopping) out.emplace_back(event::MembershipChanged{true});

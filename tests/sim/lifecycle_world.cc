@@ -441,6 +441,8 @@ void World::give_input(const Input& input) {
       return deliver(event::Linked{input.value != 0});
     case What::kJobFailed:
       return deliver(job_failed(input.value));
+    case What::kTaskWrites:
+      return deliver(event::TaskWrites{.unknown = (input.value & 1) != 0});
     case What::kSaveKnown:
       return deliver(event::SaveKnown{});
     case What::kUnfit:

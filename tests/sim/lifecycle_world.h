@@ -38,6 +38,7 @@ struct Input {
     kJobFailed,    // value: what the other nodes say
     kUnfit,
     kSaveKnown,
+    kTaskWrites,  // value: whether it is unknown
     kNodesReady,  // value: the restarts that they count; also when nobody asked
     kDiagnosed,   // value: of which start, doubled, + 1: hopeless; also when nobody asked
   };

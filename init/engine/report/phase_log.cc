@@ -144,7 +144,7 @@ std::string report_transition(PhaseState before, const lifecycle::Event& why, co
   return "";
 }
 
-void report_kills(const Job& job, const lifecycle::Event& why,
+void report_kills(const Job& job, const lifecycle::Event& why, bool after_failure,
                   const std::vector<lifecycle::Action>& actions) {
   std::vector<std::string> names;
   for (const lifecycle::Action& one : actions) {
@@ -157,7 +157,8 @@ void report_kills(const Job& job, const lifecycle::Event& why,
   const auto* stop = std::get_if<lifecycle::event::StopRequested>(&why);
   const std::string reason =
       stop != nullptr ? "a second " + std::string(proc::signal_name(stop->signal)) + " came"
-                      : "has not ended in its time";
+                      : std::string("has not ended in its time") +
+                            (after_failure ? " after the failure (--failure-grace)" : "");
   sys::log::warning(reason + ", so it gets SIGKILL: " + names_list(names));
 }
 

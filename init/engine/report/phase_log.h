@@ -26,8 +26,8 @@ std::string report_transition(PhaseState before, const lifecycle::Event& why, co
                               const char* termination_log);
 
 // Logs the main processes that get SIGKILL, so that their end is not mistaken for the OOM killer's
-// work. `why`: the event that led to the actions.
-void report_kills(const Job& job, const lifecycle::Event& why,
+// work. `why`: the event that led to the actions. `after_failure`: Machine::cuts_grace() before it.
+void report_kills(const Job& job, const lifecycle::Event& why, bool after_failure,
                   const std::vector<lifecycle::Action>& actions);
 
 }  // namespace engine

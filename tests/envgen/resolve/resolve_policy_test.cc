@@ -115,6 +115,37 @@ TEST(Policy, EndsBeforeKubernetesKills) {
   EXPECT_EQ(policy_of(kubernetes, request).grace_ms, 0);
 }
 
+// --- The time of the other ranks after a failure ---
+
+std::int64_t failure_grace_of(
+    const std::vector<std::string>& command, int slots,
+    void (*change)(Request& request) = [](Request&) {}) {
+  Request request = train();
+  request.command = command;
+  request.slots = slots;
+  request.fan_out = true;
+  request.framework = "pytorch";
+  change(request);
+  return plan_of({}, request).policy.failure_grace_ms;
+}
+
+TEST(FailureGrace, IsShortForRanksWithPeersOnly) {
+  EXPECT_EQ(failure_grace_of({"python3", "train.py"}, 2), 3000);
+  EXPECT_EQ(failure_grace_of({"python3", "train.py"}, 1), 0) << "no peer is left to wait for";
+  EXPECT_EQ(plan_of({}, train()).policy.failure_grace_ms, 0);
+}
+
+TEST(FailureGrace, IsTheGraceWhereTheJobHasChosenItsTimes) {
+  const std::vector<std::string> command = {"python3", "serve.py"};
+  EXPECT_EQ(
+      failure_grace_of(command, 2, [](Request& r) { r.policy.success = SuccessPolicy::kServe; }),
+      0);
+  EXPECT_EQ(
+      failure_grace_of(command, 2, [](Request& r) { r.policy.escalation = {{SIGINT, 1000}}; }), 0);
+  EXPECT_EQ(failure_grace_of(command, 2, [](Request& r) { r.failure_grace_ms = 500; }), 500);
+  EXPECT_EQ(failure_grace_of(command, 1, [](Request& r) { r.failure_grace_ms = 500; }), 500);
+}
+
 // Each wait by itself, with a tenth of the waits and from 2 s to a minute of work besides.
 TEST(Policy, LeavesTheResolverTheTimeOfAllThatItWaitsFor) {
   Request request = train();

@@ -1,0 +1,56 @@
+// The time of the other ranks after a failure (--failure-grace).
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/rules/lifecycle/lifecycle.h"
+
+namespace {
+
+using rules::Instance;
+using rules::shell;
+using testing::HasSubstr;
+using testing::Not;
+
+class FailureGrace : public rules::LifecycleTest {};
+RULES_EITHER_WAY(FailureGrace);
+
+// Rank 1 fails as soon as rank 0 handles TERM. `at_term`: what rank 0 does then.
+rules::Words ranks(const std::string& at_term) {
+  return shell(
+      "if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.01; done; exit 3; fi\n"
+      "trap '" +
+      at_term + "' TERM; : > ready; while :; do sleep 0.05; done");
+}
+
+TEST_P(FailureGrace, EndsARankThatSavesNothingBeforeTheGraceIsOver) {
+  Instance instance(two_ranks({"--grace", "1h"}, ranks(":")));
+  EXPECT_EQ(instance.wait(), 3);
+  EXPECT_THAT(instance.err(), HasSubstr("after the failure (--failure-grace), so it gets SIGKILL: "
+                                        "rank-0"));
+}
+
+TEST_P(FailureGrace, LeavesARankThatWritesItsTime) {
+  const std::string save =
+      "end=$(($(date +%s) + 7)); while [ $(date +%s) -lt $end ]; do "
+      "head -c 262144 /dev/zero > part; sleep 0.1; done; mv part saved; exit 0";
+  Instance instance(two_ranks({"--grace", "1h", "--failure-grace", "5s"}, ranks(save)));
+  EXPECT_EQ(instance.wait(), 3);
+  EXPECT_EQ(read(path("home/saved")).size(), 262144U);
+  EXPECT_THAT(instance.err(), Not(HasSubstr("SIGKILL")));
+}
+
+TEST_P(FailureGrace, IsNotForAStop) {
+  Instance instance(two_ranks({"--grace", "1h", "--failure-grace", "1ms"},
+                              shell("trap 'sleep 0.5; echo saved $RANK; exit 0' TERM; echo up; "
+                                    "while :; do sleep 0.05; done")));
+  instance.await_out("up");
+  await_file("run", "logs/rank-1.log");
+  while (read(path("run/logs/rank-1.log")).empty()) ::sched_yield();
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 0);
+  EXPECT_THAT(read(path("run/logs/rank-1.log")), HasSubstr("saved 1"));
+}
+
+}  // namespace
