@@ -97,6 +97,14 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
     case ControlAnswer::kNoCheckpoint:
       return {"", "", "a job that nothing can ask for a checkpoint",
               "start it with --checkpoint-signal, or put hooks into checkpoint.d"};
+    case ControlAnswer::kNothingSaved:
+      return {
+          "", "",
+          request.keep_running
+              ? "no process that can save: nothing was saved, and the job goes on"
+              : "no process that can save: nothing was saved, and the job ends with exit code 75",
+          "handle the checkpoint signal in the script (--checkpoint-signal), or put hooks into "
+          "checkpoint.d"};
     default:
       return {"", "", "another version of trainit",
               "use the binary that the container was started with"};

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "init/engine/cluster/link_task.h"
@@ -25,6 +27,7 @@
 #include "init/engine/tasks/env_files.h"
 #include "init/engine/tasks/job.h"
 #include "init/engine/tasks/orphan_reaper.h"
+#include "init/engine/tasks/save.h"
 #include "init/engine/tasks/start.h"
 #include "init/engine/tasks/stop.h"
 #include "init/engine/tasks/timers.h"
@@ -68,6 +71,7 @@ class Supervisor {
   void replace_late();
   void let_output_go(const TaskRecord& record);
   void read_control(int client);
+  void answer_save();
   // Events and actions.
   void post(lifecycle::Event next) { events_.push_back(std::move(next)); }
   void drain();
@@ -123,6 +127,7 @@ class Supervisor {
   std::vector<DataTask*> data_;  // same order as job_.data
   Tees& tees_;
   ChildWorker& trigger_;  // creates a trigger file
+  SaveRequest& save_;
   EnvFiles& env_files_;
   LinkTask& link_;
   NodeClaim claim_;
@@ -141,6 +146,8 @@ class Supervisor {
   std::string oom_group_warning_;  // "" = no warning
   proc::JobControl job_control_;
   StateWriter state_writer_;
+  // Client that asked for a checkpoint, and its answer, until the request has reached the job.
+  std::optional<std::pair<int, ControlReply>> save_answer_;
   const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
   std::int64_t state_due_ms_ = 0;               // earliest time of the next write of the state
   // Signals forwarded to this start of the job, see lifecycle::signal_bit.

@@ -47,7 +47,7 @@ void Supervisor::perform(const lifecycle::Action& next) {
     timers_.cancel(cancelled->timer);
     if (cancelled->timer == lifecycle::Timer::kKill) stacks_.expect_kill(0, now_ms());
   } else if (std::holds_alternative<action::AskToSave>(next)) {
-    if (!ask_to_save(job_)) post(event::NobodySaves{});
+    save_.begin();
   } else if (std::holds_alternative<action::Report>(next)) {
     diagnosis_.begin(job_, machine_, setup_.saved, tees_.seen(), termination_log());
   } else if (const auto* exit = std::get_if<action::Exit>(&next)) {

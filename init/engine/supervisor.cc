@@ -81,6 +81,7 @@ Supervisor::Supervisor(Setup& setup)
       trigger_(workers_.add<ChildWorker>()),
       env_files_(workers_.add<EnvFiles>(context_)),
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNotifier>(context_),
+      save_(workers_.add<SaveRequest>(context_)),
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
       warm_(workers_.add<WarmRanks>(context_, workers_)),
@@ -167,6 +168,7 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   link_.turned();
   if (!pass_through_) wait_view_.show(job_, machine_);
   // After the end finish() writes the state, with the exit code.
+  answer_save();
   if (!done_ && sys::monotonic_ms() >= state_due_ms_) write_state();
   if (!std::exchange(child_changed_, false)) return;
   // Stopping with the job comes last in a turn: earlier events are handled before the shell gets
@@ -499,18 +501,24 @@ void Supervisor::read_control(int client) {
   if (!request) return;
   drain();  // each request is decided after the effects of the previous one
   if (request->op == ControlOp::kStacks) {
+  if (save_answer_ && save_answer_->first == client) save_answer_.reset();  // it hangs up
     const auto number = stacks_.ask();
     const ControlAnswer answer = number ? ControlAnswer::kDone : ControlAnswer::kNotNow;
     return state_writer_.control().answer(client, answer, number.value_or(0));
   }
   const bool hooks = has_hooks(job_.plan, envgen::HookEvent::kCheckpoint);
-  ControlDecision decision = decide(*request, view_of(machine_, job_.plan.policy, hooks, now_ms()));
+  ControlView view = view_of(machine_, job_.plan.policy, hooks, now_ms());
+  view.checkpointing = view.checkpointing || save_.looks();
+  ControlDecision decision = decide(*request, view);
   if (decision.event) {
     post(std::move(*decision.event));
     drain();
     if (!done_) write_state();  // the client that gets the answer may read the state next
-    if (request->op == ControlOp::kCheckpoint && machine_.checkpoint_until() == 0) {
-      decision.reply.value_ms = 0;  // no process saves, so it is over already
+    const bool ran =
+        view.phase == lifecycle::Phase::kStarting || view.phase == lifecycle::Phase::kRunning;
+    if (request->op == ControlOp::kCheckpoint && ran) {
+      save_answer_ = {client, decision.reply};
+      return answer_save();
     }
   }
   state_writer_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
@@ -520,6 +528,15 @@ void Supervisor::drain() {
   while (!events_.empty()) {
     // The event stays in the queue until it is handled, so that fall_back() does not lose it.
     const lifecycle::Event& next = events_.front();
+// Answers the client that has asked for a checkpoint, as soon as it is known who saves.
+void Supervisor::answer_save() {
+  if (!save_answer_ || save_.looks()) return;
+  auto [client, reply] = *std::exchange(save_answer_, std::nullopt);
+  const bool hooks_save = machine_.checkpointing();
+  if (save_.reached_nobody() && !hooks_save) reply = {.answer = ControlAnswer::kNothingSaved};
+  state_writer_.control().answer(client, reply.answer, reply.value_ms);
+}
+
     if (setup_.before_step) setup_.before_step(next);
     const auto* timer = std::get_if<event::TimerFired>(&next);
     const bool gives_up = timer != nullptr && timer->timer == lifecycle::Timer::kGiveUp;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <map>
@@ -205,19 +206,25 @@ bool has_cap_kill() {
          (data[0].effective & (1U << CAP_KILL)) != 0;
 }
 
-bool awaits_signal(pid_t pid, int signal) {
+SignalUse signal_use(pid_t pid, int signal) {
+  // sigfillset() has about 60 of the 64 signals; a signalfd or sigwait has a few.
+  constexpr int kMost = 32;
   const std::string status = read_small("/proc/" + std::to_string(pid) + "/status");
-  const auto has = [&](std::string_view name) {
+  const auto mask_of = [&status](std::string_view name) {
+    std::uint64_t mask = 0;
     const std::size_t at = status.find(name);
-    if (at == std::string::npos) return false;
+    if (at == std::string::npos) return mask;
     const std::size_t begin = at + name.size();
     const std::string_view digits =
         std::string_view(status).substr(begin, status.find('\n', begin) - begin);
-    std::uint64_t mask = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), mask, 16);
-    return ((mask >> (signal - 1)) & 1) != 0;
+    return mask;
   };
-  return has("\nSigBlk:\t") || has("\nSigCgt:\t");
+  const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
+  if ((mask_of("\nSigCgt:\t") & bit) != 0) return SignalUse::kAwaits;
+  const std::uint64_t blocked = mask_of("\nSigBlk:\t");
+  if ((blocked & bit) == 0) return SignalUse::kNone;
+  return std::popcount(blocked) < kMost ? SignalUse::kAwaits : SignalUse::kBlocksMost;
 }
 
 std::string state_text(pid_t pid) {

@@ -61,9 +61,16 @@ struct Refused {
 };
 Refused refused_text(const std::string& name, pid_t pid);
 
-// Returns whether the process catches or blocks the signal. Returns false if it would die of it,
-// ignores it or has exited. A signal that a thread just waits for in sigwait shows as neither.
-bool awaits_signal(pid_t pid, int signal);
+// The use that a process has for a signal, as its status in /proc shows it.
+enum class SignalUse : unsigned char {
+  kNone,        // it would die of the signal, ignores it or has exited
+  kAwaits,      // it catches the signal, or blocks it among a few (sigwait, signalfd)
+  kBlocksMost,  // it blocks nearly all signals and does not catch this one
+};
+// Returns the use of a process for the signal. Shells and C libraries block all signals for a
+// moment around a fork, so kBlocksMost does not show whether the process would die of it. A signal
+// that a thread just waits for in sigwait shows as kNone.
+SignalUse signal_use(pid_t pid, int signal);
 
 // Describes a process, as far as /proc reports it: "pid 12 (python), state D in
 // nfs_wait_on_request". If it has several threads, describes the one that hangs. Returns "" for a

@@ -64,7 +64,7 @@ Record record_of(const ControlRequest& request) {
 // Returns kUnknown for an answer that only a later version of trainit defines.
 ControlReply reply_of(const Record& record) {
   const bool known = record.magic == kMagic &&
-                     record.op <= static_cast<std::uint32_t>(ControlAnswer::kNoCheckpoint);
+                     record.op <= static_cast<std::uint32_t>(ControlAnswer::kNothingSaved);
   if (!known) return {.answer = ControlAnswer::kUnknown};
   return {.answer = static_cast<ControlAnswer>(record.op), .value_ms = record.argument};
 }

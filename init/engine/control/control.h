@@ -43,6 +43,7 @@ enum class ControlAnswer : std::uint32_t {
   kRestarts = 5,      // the job restarts on failure: trainit does not end it for a checkpoint
   kNoLimit = 6,       // the job has no time limit
   kNoCheckpoint = 7,  // the job has neither a checkpoint signal nor checkpoint hooks
+  kNothingSaved = 8,  // kCheckpoint: it was requested, but no process and no hook saves one
 };
 
 struct ControlReply {

@@ -48,7 +48,7 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
     return "the time for the checkpoint is over (--checkpoint-timeout)";
   }
   if (std::holds_alternative<event::NobodySaves>(why)) {
-    return "no checkpoint: nobody in the job answers its signal";
+    return "no checkpoint: no process of the job handles its signal";
   }
   if (std::holds_alternative<event::StopRequested>(why)) {
     return "a stop request came before the end of the checkpoint";

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "init/proc/spawn.h"
-#include "init/proc/tree.h"
+#include "init/sys/clock.h"
 #include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
@@ -31,49 +31,99 @@ int touch(const std::string& path, const std::optional<envgen::Identity>& job_us
 
 }  // namespace
 
-Asked ask_to_save(const std::vector<pid_t>& mains, int signal) {
-  Asked asked;
-  const auto count = [&asked](pid_t pid, bool allowed) {
+void ask_to_save(const std::vector<pid_t>& mains, int signal, bool last, Asked& asked) {
+  asked.unsure = false;
+  const auto note = [&asked](const proc::Member& member, bool allowed) {
     if (allowed) {
-      ++asked.count;
+      asked.reached.push_back(member);
     } else if (!asked.refused) {
-      asked.refused = pid;
+      asked.refused = member.pid;
     }
+  };
+  const auto was_reached = [&asked](const proc::Member& member) {
+    return std::ranges::any_of(asked.reached, [&member](const proc::Member& one) {
+      return one.pid == member.pid && one.start == member.start;
+    });
   };
   const auto below = proc::descendants({});
   if (!below) {
-    for (const pid_t pid : mains) count(pid, ::kill(pid, signal) == 0 || errno != EPERM);
-    return asked;
+    for (const pid_t pid : mains) note({.pid = pid}, ::kill(pid, signal) == 0 || errno != EPERM);
+    return;
   }
   std::vector<pid_t> unasked;  // processes whose children are still to be checked
   // The nearest come first, so that a parent is checked before its children.
   for (const proc::Member& member : *below) {
     const bool main = std::ranges::find(mains, member.pid) != mains.end();
     if (!main && std::ranges::find(unasked, member.parent) == unasked.end()) continue;
-    if (proc::awaits_signal(member.pid, signal)) {
-      count(member.pid, proc::signal_member(member, signal));
+    if (was_reached(member)) continue;
+    const proc::SignalUse use = proc::signal_use(member.pid, signal);
+    if (use == proc::SignalUse::kAwaits) {
+      note(member, proc::signal_member(member, signal));
+    } else if (use == proc::SignalUse::kBlocksMost && !last) {
+      asked.unsure = true;
     } else {
       unasked.push_back(member.pid);
     }
   }
-  return asked;
 }
 
-bool ask_to_save(const Job& job) {
-  const int signal = job.plan.policy.checkpoint_signal;
-  const Asked asked = ask_to_save(main_pids(job), signal);
-  if (asked.refused) {
-    const proc::Refused refused = proc::refused_text("a process of the job", *asked.refused);
+// --- The request ---
+
+namespace {
+
+// A process is in a fork for far less time than all looks take.
+constexpr int kMaxLooks = 10;
+constexpr std::int64_t kPauseMs = 20;
+
+}  // namespace
+
+void SaveRequest::begin() {
+  asked_ = {};
+  left_ = kMaxLooks;
+  look();
+}
+
+std::optional<std::int64_t> SaveRequest::deadline_ms() const {
+  return left_ > 0 ? std::optional(next_ms_) : std::nullopt;
+}
+
+void SaveRequest::tend(std::int64_t now_ms) {
+  if (left_ > 0 && now_ms >= next_ms_) look();
+}
+
+// Ends the looks with the job, whose processes have another signal to handle then.
+void SaveRequest::stepped() {
+  using lifecycle::Phase;
+  const Phase phase = context_.machine.phase();
+  const bool lives =
+      phase == Phase::kStarting || phase == Phase::kRunning || phase == Phase::kCheckpointing;
+  if (!lives) left_ = 0;
+}
+
+void SaveRequest::look() {
+  const Job& job = context_.job;
+  --left_;
+  ask_to_save(main_pids(job), job.plan.policy.checkpoint_signal, left_ == 0, asked_);
+  if (!asked_.unsure) left_ = 0;
+  if (left_ == 0) return finish();
+  next_ms_ = sys::monotonic_ms() + kPauseMs;
+}
+
+void SaveRequest::finish() {
+  const std::string signal(proc::signal_name(context_.job.plan.policy.checkpoint_signal));
+  const std::size_t count = asked_.reached.size();
+  if (asked_.refused) {
+    const proc::Refused refused = proc::refused_text("a process of the job", *asked_.refused);
     sys::log::warning(refused.what + ", so it is not asked for a checkpoint; " + refused.fix);
   }
-  if (asked.count > 0) {
-    sys::log::info("asked for a checkpoint by " + proc::signal_name(signal) + ": " +
-                   std::to_string(asked.count) + (asked.count == 1 ? " process" : " processes"));
-  } else if (!asked.refused) {
-    sys::log::warning("no process of the job catches " + proc::signal_name(signal) +
+  if (count > 0) {
+    sys::log::info("asked for a checkpoint by " + signal + ": " + std::to_string(count) +
+                   (count == 1 ? " process" : " processes"));
+  } else if (!asked_.refused) {
+    sys::log::warning("no process of the job catches " + signal +
                       ", which asks for a checkpoint (--checkpoint-signal): none is saved for it");
   }
-  return asked.count > 0;
+  if (count == 0) context_.post(lifecycle::event::NobodySaves{});
 }
 
 pid_t touch_trigger(const std::string& path, const std::optional<envgen::Identity>& job_user,

@@ -10,25 +10,51 @@
 
 #include "envgen/plan/sandbox.h"
 #include "init/engine/tasks/job.h"
+#include "init/engine/tasks/worker_context.h"
+#include "init/engine/workers/child_worker.h"
 #include "init/proc/signals.h"
+#include "init/proc/tree.h"
 
 namespace engine {
 
 // The processes that a request for a checkpoint reached.
 struct Asked {
-  std::size_t count = 0;
+  std::vector<proc::Member> reached;
   std::optional<pid_t> refused;  // first process that trainit may not signal
+  bool unsure = false;           // a process blocks nearly all signals at the moment
 };
-// Sends the checkpoint signal to each of `mains` that catches or blocks it. For any other main
-// process (torchrun, DeepSpeed's runner, a shell) it goes to the nearest descendants that do. A
-// process that does not know the signal would die of it and save nothing. Processes below one that
-// got the signal (data loaders) do not get it. Without /proc only `mains` get it, unchecked.
+// Sends the checkpoint signal to each of `mains` that catches it or waits for it. For any other
+// main process (torchrun, DeepSpeed's runner, a shell) it goes to the nearest descendants that do.
+// A process that does not know the signal would die of it and save nothing. Processes below one
+// that got the signal (data loaders) do not get it. Without /proc only `mains` get it, unchecked.
+// Adds to `asked`, and leaves out the processes that it has reached before. If `last` is false, a
+// process that blocks nearly all signals makes the result unsure, and nothing below it is asked.
 // Requires that `mains` are children of trainit.
-Asked ask_to_save(const std::vector<pid_t>& mains, int signal);
+void ask_to_save(const std::vector<pid_t>& mains, int signal, bool last, Asked& asked);
 
-// Sends the plan's checkpoint signal to the main processes and logs how many got it. Returns false
-// if no process will save.
-bool ask_to_save(const Job& job);
+// Sends the plan's checkpoint signal to the main processes and logs how many got it. While a
+// process blocks nearly all signals, it looks again, a bounded number of times, without blocking.
+class SaveRequest : public ChildWorker {
+ public:
+  explicit SaveRequest(const WorkerContext& context) : context_(context) {}
+
+  void begin();
+  [[nodiscard]] bool looks() const { return left_ > 0; }  // the result is not known yet
+  [[nodiscard]] bool reached_nobody() const { return asked_.reached.empty(); }
+
+  [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
+  void tend(std::int64_t now_ms) override;
+  void stepped() override;
+
+ private:
+  void look();
+  void finish();
+
+  const WorkerContext& context_;
+  Asked asked_;
+  int left_ = 0;  // looks to come
+  std::int64_t next_ms_ = 0;
+};
 
 // Creates the file, or updates its time if it exists, in a child, because it may be on a mount that
 // hangs. Does not follow a symlink: with --user the job may have created it. Returns the child's

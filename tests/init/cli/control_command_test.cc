@@ -24,10 +24,10 @@ using testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-constexpr ControlAnswer kAnswers[] = {ControlAnswer::kDone,     ControlAnswer::kNotNow,
-                                      ControlAnswer::kRefused,  ControlAnswer::kBusy,
-                                      ControlAnswer::kRestarts, ControlAnswer::kNoLimit,
-                                      ControlAnswer::kUnknown,  ControlAnswer::kNoCheckpoint};
+constexpr ControlAnswer kAnswers[] = {
+    ControlAnswer::kDone,    ControlAnswer::kNotNow,       ControlAnswer::kRefused,
+    ControlAnswer::kBusy,    ControlAnswer::kRestarts,     ControlAnswer::kNoLimit,
+    ControlAnswer::kUnknown, ControlAnswer::kNoCheckpoint, ControlAnswer::kNothingSaved};
 
 // --- The command line ---
 
@@ -140,6 +140,8 @@ TEST(ControlReplyText, SaysWhyNot) {
               AllOf(HasSubstr("--max-restarts"), HasSubstr("--keep-running")));
   EXPECT_THAT(said(kRequests[3], {ControlAnswer::kNoCheckpoint}),
               AllOf(HasSubstr("--checkpoint-signal"), HasSubstr("checkpoint.d")));
+  EXPECT_THAT(said(kRequests[3], {ControlAnswer::kNothingSaved}),
+              AllOf(HasSubstr("nothing was saved"), HasSubstr("--checkpoint-signal")));
   EXPECT_THAT(said(kRequests[3], {ControlAnswer::kRefused}), HasSubstr("another user"));
   EXPECT_THAT(said(kRequests[3], {ControlAnswer::kUnknown}), HasSubstr("another version"));
 }

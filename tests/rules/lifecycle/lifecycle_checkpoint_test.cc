@@ -119,10 +119,12 @@ TEST_P(Checkpoint, ThatNoProcessCatchesEndsTheJobAtOnceAndIsSaid) {
       spec({"--checkpoint-timeout", "1h", "--", rules::payload(), "term-after", "0", "4"}));
   await_told("ready-0");
   await_state(kRunning);
-  EXPECT_EQ(tool({"checkpoint"}).code, 0);
+  const Result asked = tool({"checkpoint"});
+  EXPECT_EQ(asked.code, 1);
+  EXPECT_THAT(asked.err, HasSubstr("nothing was saved"));
   EXPECT_EQ(instance.wait(), 75);
   EXPECT_THAT(instance.err(), AllOf(HasSubstr("no process of the job catches SIGUSR1"),
-                                    HasSubstr("no checkpoint: nobody in the job answers")));
+                                    HasSubstr("no checkpoint: no process of the job handles")));
   EXPECT_TRUE(has_told("saved-0")) << "the signal that it would have died of was not sent";
 }
 

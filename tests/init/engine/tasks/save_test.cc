@@ -60,7 +60,9 @@ std::string asked_of(std::size_t up, const std::function<std::vector<pid_t>(Fami
            Family family;
            const std::vector<pid_t> mains = job(family);
            family.hear(up);
-           const std::size_t count = ask_to_save(mains, SIGUSR1).count;
+           Asked asked;
+           ask_to_save(mains, SIGUSR1, true, asked);
+           const std::size_t count = asked.reached.size();
            child::say(STDOUT_FILENO, family.hear(count) + std::to_string(count));
            // Nobody has died of it.
            for (const pid_t main : mains) {
@@ -110,6 +112,53 @@ TEST(AskToSave, LeavesOtherProcessesAlone) {
                        return std::vector{family.member('a', true)};
                      }),
             "a1");
+}
+
+// A main process with this mask, which has no handler, and says "+" when it is up.
+pid_t masked(const child::Pipe& up, const std::function<void(sigset_t&)>& fill) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGUSR1, SIG_DFL);
+  sigset_t set;
+  ::sigemptyset(&set);
+  fill(set);
+  ::sigprocmask(SIG_SETMASK, &set, nullptr);
+  child::say(up.in.get(), "+");
+  while (true) ::pause();
+}
+
+// The numbers of processes that a first look and the last one reach: "0? 0" is an unsure first one.
+std::string looks_at(const std::function<void(sigset_t&)>& fill) {
+  return child::run([&] {
+           const child::Pipe up = child::make_pipe();
+           const pid_t main = masked(up, fill);
+           char byte = 0;
+           if (::read(up.out.get(), &byte, 1) != 1) return 1;
+           Asked asked;
+           ask_to_save({main}, SIGUSR1, false, asked);
+           std::string text = std::to_string(asked.reached.size()) + (asked.unsure ? "? " : " ");
+           ask_to_save({main}, SIGUSR1, true, asked);
+           child::say(STDOUT_FILENO, text + std::to_string(asked.reached.size()));
+           const bool lives = ::waitpid(main, nullptr, WNOHANG) == 0;
+           ::kill(main, SIGKILL);
+           return lives ? 0 : 1;
+         })
+      .out;
+}
+
+// A shell and a C library block all signals around a fork.
+TEST(AskToSave, SparesAProcessThatBlocksAllSignals) {
+  EXPECT_EQ(looks_at([](sigset_t& set) { ::sigfillset(&set); }), "0? 0");
+}
+
+TEST(AskToSave, AsksAProcessThatBlocksAFewToWaitForThemOnce) {
+  EXPECT_EQ(looks_at([](sigset_t& set) { ::sigaddset(&set, SIGUSR1); }), "1 1");
+  EXPECT_EQ(looks_at([](sigset_t& set) {
+              for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT})
+                ::sigaddset(&set, signal);
+            }),
+            "1 1");
 }
 
 class TouchTrigger : public child::Scratch {};
