@@ -97,9 +97,22 @@ engine::TextStyle style_of(const envgen::Environ& env) {
   return style;
 }
 
-// Returns the text to draw over the previous one. The text clears the rest of each line, and
-// everything below.
-std::string redrawn(const std::string& text) {
+// Returns the last `rows` lines, whose end says what matters most. 0 = all.
+std::string_view last_rows(std::string_view text, std::size_t rows) {
+  if (rows == 0) return text;
+  std::size_t at = text.size();
+  for (std::size_t row = 0; row < rows && at > 0; ++row) {
+    at = at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
+  }
+  return text.substr(at);
+}
+
+// Returns the text to draw over the previous one, as far as the screen has room. The text clears
+// the rest of each line, and everything below.
+std::string redrawn(std::string_view text) {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+  text = last_rows(text, known ? size.ws_row - 1U : 0);
   std::string screen = "\033[H";
   for (const char c : text) {
     if (c == '\n') screen += "\033[K";

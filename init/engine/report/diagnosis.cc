@@ -350,9 +350,8 @@ void Diagnosis::say(const Line& line) {
   constexpr const char* kAdvice =
       "; its output was not kept, so no cause is known: run it with --output tee";
   if (line.is_failure) {
-    sys::log::error(
-        "first failure: " + failure_line(line.message, line.detail) + (line.unread ? kAdvice : ""),
-        line.detail.rank);
+    sys::log::error(failure_line(line.message, line.detail) + (line.unread ? kAdvice : ""),
+                    line.detail.rank);
     if (!line.no_restart.empty()) sys::log::warning(line.no_restart);
   } else {
     sys::log::info(line.message);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/exit_codes.h"
 #include "base/text.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
@@ -44,11 +45,27 @@ bool was_interrupted(const TaskRecord& record) {
   return is_main(record) && record.stop_sent && !record.unasked;
 }
 
+// Returns the meaning that shells give to an exit code; "" if they give it none. A process that
+// ends with its shell's code does not show the signal otherwise.
+std::string shells_meaning(int code) {
+  if (code == exit_code::kCannotRun) {
+    return " (the code of shells for a command that they cannot execute)";
+  }
+  if (code == exit_code::kNotFound) {
+    return " (the code of shells for a command that they do not find)";
+  }
+  const int signal = code - exit_code::kSignalBase;
+  if (signal <= 0 || signal > SIGSYS) return "";
+  return " (the code of shells for a command that " + std::string(proc::signal_name(signal)) +
+         " has killed)";
+}
+
 std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
   if (exit_status.how == ExitStatus::How::kStalled) return "made no progress: " + record.stall;
   std::string text = exit_status.how == ExitStatus::How::kSignaled
                          ? "was killed by " + std::string(proc::signal_name(exit_status.value))
-                         : "exited with code " + std::to_string(exit_status.value);
+                         : "exited with code " + std::to_string(exit_status.value) +
+                               shells_meaning(exit_status.value);
   if (record.core) text += " (core dumped)";
   if (was_interrupted(record)) text += " (it was failing when it was asked to stop)";
   if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
@@ -94,8 +111,6 @@ std::string describe_end(const Job& job, const lifecycle::event::TaskEnd& end, T
   }
   if (record.failure) return text + " could not start: " + start_text(*record.failure);
   text += " " + how(record, end.exit_status);
-  const bool ended = end.exit_status.how != ExitStatus::How::kStalled;
-  if (ended && record.ended_ms > 0) text += ", at " + sys::utc_text(record.ended_ms);
   text += oom_text(job, end.exit_status, oom_kills_now);
   const envgen::Process* process = process_of(job, end.task.index);
   if (process != nullptr && !process->log.empty()) {

@@ -83,6 +83,22 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   return lines;
 }
 
+std::vector<std::string> lines_beside_traceback(const FailureDetail& detail) {
+  std::vector<std::string> lines = detail.last_lines;
+  if (!detail.cause || detail.cause->traceback.empty()) return lines;
+  const std::vector<std::string>& traceback = detail.cause->traceback;
+  auto repeated = std::ranges::search(lines, traceback);
+  // The last lines may begin within the traceback.
+  for (std::size_t tail = traceback.size(); repeated.empty() && --tail > 0;) {
+    const auto end = traceback.end() - static_cast<std::ptrdiff_t>(tail);
+    if (tail > lines.size() || !std::equal(end, traceback.end(), lines.begin())) continue;
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(tail));
+    return lines;
+  }
+  lines.erase(repeated.begin(), repeated.end());
+  return lines;
+}
+
 namespace {
 
 std::string cause_by(const FailureCause& cause, const std::string& victim) {
@@ -107,10 +123,10 @@ std::string absent_text(const FailureDetail& detail) {
 }  // namespace
 
 std::string failure_line(std::string_view message, const FailureDetail& detail) {
-  std::string text(message);
+  const std::string cause = detail.cause ? cause_by(*detail.cause, detail.task) : "";
+  std::string text = (cause.empty() ? "" : cause + "; ") + "first failure: " + std::string(message);
   if (const std::string absent = absent_text(detail); !absent.empty()) text += "; " + absent;
-  if (detail.cause && !detail.cause->line.empty()) {
-    text += "; " + cause_text(*detail.cause);
+  if (!cause.empty()) {
     if (!detail.cause->advice.empty()) text += "; what to do: " + detail.cause->advice;
     return text;
   }
@@ -173,7 +189,7 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
     text += envgen::cut_text(names, most_bytes - text.size() - 1);
     text += '\n';
   }
-  add_newest("its last lines:\n", detail.last_lines, most_bytes, text);
+  add_newest("its last lines:\n", lines_beside_traceback(detail), most_bytes, text);
   return text;
 }
 

@@ -137,8 +137,11 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 // prefix that launchers put before a line.
 std::string cause_text(const FailureCause& cause);
 
-// Returns one line for the log: the message, the cause and the advice. Without a cause it has the
-// last three lines.
+// Returns the last lines without the traceback, which is shown before them.
+std::vector<std::string> lines_beside_traceback(const FailureDetail& detail);
+
+// Returns one line for the log: the cause, "first failure: " with the message, and the advice.
+// Without a cause it has the last three lines.
 std::string failure_line(std::string_view message, const FailureDetail& detail);
 
 // Returns the termination message, at most `most_bytes`. The first line has the cause and the

@@ -249,11 +249,6 @@ std::string list_text(const std::vector<std::string>& items) {
 std::string detail_text(const FailureDetail& detail) {
   std::string text;
   if (detail.cause) {
-    const std::string cause = cause_text(*detail.cause);
-    if (!cause.empty()) text += "  " + envgen::escaped_text(cause) + "\n";
-    if (!detail.cause->advice.empty()) {
-      text += "  what to do: " + envgen::escaped_text(detail.cause->advice) + "\n";
-    }
     if (!detail.cause->traceback.empty()) text += "  its traceback:\n";
     for (const std::string& line : detail.cause->traceback) {
       text += "    " + envgen::escaped_text(line) + "\n";
@@ -262,10 +257,20 @@ std::string detail_text(const FailureDetail& detail) {
   if (!detail.torn_down.empty()) {
     text += "  torn down because of it: " + list_text(detail.torn_down) + "\n";
   }
-  if (detail.last_lines.empty()) return text;
-  text += "  its last lines:\n";
-  for (const std::string& line : detail.last_lines)
-    text += "    " + envgen::escaped_text(line) + "\n";
+  const std::vector<std::string> last_lines = lines_beside_traceback(detail);
+  if (!last_lines.empty()) text += "  its last lines:\n";
+  for (const std::string& line : last_lines) text += "    " + envgen::escaped_text(line) + "\n";
+  return text.empty() ? "" : envgen::escaped_text(detail.task) + " failed first\n" + text;
+}
+
+std::string cause_lines(const FailureDetail& detail) {
+  if (!detail.cause) return "";
+  std::string text;
+  const std::string cause = cause_text(*detail.cause);
+  if (!cause.empty()) text += "  " + envgen::escaped_text(cause) + "\n";
+  if (!detail.cause->advice.empty()) {
+    text += "  what to do: " + envgen::escaped_text(detail.cause->advice) + "\n";
+  }
   return text;
 }
 
@@ -297,7 +302,9 @@ std::string failure_text(const JobReport& report) {
   if (!report.first_failure.empty()) {
     const bool again = report.restarts > 0 && report.state == "running";
     text += again ? "before the restart: " : "first failure: ";
-    text += envgen::escaped_text(report.first_failure) + "\n" + detail_text(report.failure);
+    text += envgen::escaped_text(report.first_failure);
+    if (report.failure.at_ms > 0) text += " (" + sys::utc_text(report.failure.at_ms) + ")";
+    text += "\n" + cause_lines(report.failure);
   }
   return text;
 }
@@ -366,29 +373,39 @@ std::string until_text(std::int64_t ms) {
   return ms < 1000 ? " in " + std::to_string(ms) + " ms" : " in " + span_text(ms);
 }
 
-std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
+namespace {
+
+std::string state_lines(const JobReport& report, TextStyle style) {
   std::string text = "state ";
   text += style.colour ? colour_of(report.state) : "";
   text += envgen::escaped_text(report.state);
   text += style.colour ? kPlain : "";
   text += ", phase " + envgen::escaped_text(report.phase);
   if (!report.platform.empty()) {
-    text += "; " + report.platform + "/" + report.framework + ", node " +
-            std::to_string(report.node_rank) + " of " + std::to_string(report.node_count) +
-            ", world size " + std::to_string(report.world_size);
+    text += "; " + envgen::escaped_text(report.platform) + "/" +
+            envgen::escaped_text(report.framework) + ", node " + std::to_string(report.node_rank) +
+            " of " + std::to_string(report.node_count) + ", world size " +
+            std::to_string(report.world_size);
   }
-  text += "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
-          sys::utc_text(report.updated_ms) + "\n";
-  text += phase_lines(report, now_ms) + failure_text(report) + exit_text(report) +
-          task_table(report.tasks, now_ms, style);
+  return text + "\nstarted " + sys::utc_text(report.started_ms) + ", updated " +
+         sys::utc_text(report.updated_ms) + "\n";
+}
+
+}  // namespace
+
+// The table of a job with many ranks is longer than a terminal, so what matters most is at the end.
+std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
+  std::string text = task_table(report.tasks, now_ms, style);
   const std::string steps = steps_text(report.tasks);
   if (!steps.empty()) text += "progress: " + steps + "\n";
   if (!report.health.empty()) text += "health: " + envgen::escaped_text(report.health) + "\n";
   for (const std::string& warning : report.warnings) {
     text += "warning: " + envgen::escaped_text(warning) + "\n";
   }
+  text += detail_text(report.failure);
   if (report.hold_until_ms != 0) text += hold_text(report, now_ms, style.timeline);
-  return text;
+  return text + state_lines(report, style) + phase_lines(report, now_ms) + exit_text(report) +
+         failure_text(report);
 }
 
 }  // namespace engine

@@ -31,6 +31,7 @@ using rules::Spec;
 using rules::Words;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 namespace fs = std::filesystem;
 
 class Early : public rules::EitherWay {
@@ -68,6 +69,27 @@ TEST_P(Early, GivesTheCommandsCode) {
 TEST_P(Early, SaysWhyACommandFailed) {
   EXPECT_THAT(rules::run(plain(rules::shell("exit 3"))).err,
               HasSubstr("first failure: main exited with code 3"));
+  EXPECT_THAT(rules::run(plain(rules::shell("exit 3"))).err, Not(HasSubstr("code of shells")));
+}
+
+TEST_P(Early, ExplainsTheCodesWithWhichShellsReportSignals) {
+  for (const auto& [code, why] :
+       {std::pair(139, "SIGSEGV has killed"), std::pair(137, "SIGKILL has killed"),
+        std::pair(143, "SIGTERM has killed"), std::pair(126, "cannot execute"),
+        std::pair(127, "do not find")}) {
+    EXPECT_THAT(rules::run(plain(rules::shell("exit " + std::to_string(code)))).err,
+                HasSubstr(why));
+  }
+  EXPECT_THAT(rules::run(plain(rules::shell("exit 200"))).err, Not(HasSubstr("code of shells")));
+}
+
+TEST_P(Early, SaysByWhatItWasStopped) {
+  Instance instance(
+      plain(rules::shell("trap 'exit 7' TERM; echo up; while :; do sleep 0.1; done")));
+  instance.await_out("up");
+  instance.signal(SIGTERM);
+  EXPECT_EQ(instance.wait(), 7);
+  EXPECT_THAT(instance.err(), HasSubstr("stopped by SIGTERM, exit code 7"));
 }
 
 TEST_P(Early, SearchesThePathAsExecvpDoes) {

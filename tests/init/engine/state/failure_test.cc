@@ -52,7 +52,8 @@ FailureDetail with_cause() {
 
 TEST(FailureTexts, SayTheCauseFirst) {
   EXPECT_EQ(engine::failure_line("rank-9 died", with_cause()),
-            "rank-9 died; the cause (rank-5): ValueError: batch 7; what to do: mend it");
+            "the cause (rank-5): ValueError: batch 7; first failure: rank-9 died; what to do: mend "
+            "it");
   EXPECT_EQ(engine::termination_text("rank-9 died", with_cause(), 4096),
             "trainit: the cause (rank-5): ValueError: batch 7; rank-9 died\n"
             "what to do: mend it\n"
@@ -174,22 +175,23 @@ TEST(LastLines, ShowNoCredentials) {
 
 TEST(FailureText, InTheLogIsOneLineWithTheLastThree) {
   EXPECT_EQ(engine::failure_line("rank-9 died", example()),
-            "rank-9 died; its last lines: step 2 | Traceback | MemoryError");
-  EXPECT_EQ(engine::failure_line("rank-9 died", {}), "rank-9 died");
+            "first failure: rank-9 died; its last lines: step 2 | Traceback | MemoryError");
+  EXPECT_EQ(engine::failure_line("rank-9 died", {}), "first failure: rank-9 died");
 }
 
 TEST(FailureText, NamesTheNodesThatNeverConnected) {
   FailureDetail detail = example();
   detail.never_connected = "node 1 (b)";
   constexpr const char* kAbsent = "never connected: node 1 (b) (see whether it was started)";
-  EXPECT_THAT(engine::failure_line("rank-9 died", detail),
-              StartsWith("rank-9 died; " + std::string(kAbsent) + "; its last lines"));
+  EXPECT_THAT(
+      engine::failure_line("rank-9 died", detail),
+      StartsWith("first failure: rank-9 died; " + std::string(kAbsent) + "; its last lines"));
   EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096),
               StartsWith("trainit: rank-9 died\n" + std::string(kAbsent) + "\ntorn down"));
   detail.cause = {.line = "Connection timed out", .role = "victim", .advice = "look around"};
   EXPECT_EQ(engine::failure_line("rank-9 died", detail),
-            "rank-9 died; " + std::string(kAbsent) +
-                "; it only says: Connection timed out; what to do: look around");
+            "rank-9 only says: Connection timed out; first failure: rank-9 died; " +
+                std::string(kAbsent) + "; what to do: look around");
   detail.cause = with_cause().cause;
   EXPECT_THAT(engine::failure_line("rank-9 died", detail), Not(HasSubstr("connected")));
   EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096), Not(HasSubstr("connected")));
@@ -202,6 +204,21 @@ TEST(FailureText, InTheTerminationMessageHasTheDiagnosisFirst) {
             "its last lines:\n"
             "  step 1\n  step 2\n  Traceback\n  MemoryError\n");
   EXPECT_EQ(engine::termination_text("rank-9 died", {}, 4096), "trainit: rank-9 died\n");
+}
+
+TEST(FailureText, ShowsATracebackOnce) {
+  FailureDetail detail = with_cause();
+  const std::vector<std::string> traceback = detail.cause->traceback;
+  detail.last_lines = {"step 1"};
+  detail.last_lines.insert(detail.last_lines.end(), traceback.begin(), traceback.end());
+  detail.last_lines.emplace_back("bye");
+  EXPECT_THAT(engine::lines_beside_traceback(detail), ElementsAre("step 1", "bye"));
+  EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096),
+              EndsWith("its last lines:\n  step 1\n  bye\n"));
+  detail.last_lines.erase(detail.last_lines.begin(), detail.last_lines.begin() + 2);
+  EXPECT_THAT(engine::lines_beside_traceback(detail), ElementsAre("bye"));
+  detail.last_lines.pop_back();
+  EXPECT_THAT(engine::termination_text("rank-9 died", detail, 4096), Not(HasSubstr("last lines")));
 }
 
 TEST(FailureText, LosesTheOldestLinesFirst) {
