@@ -3,10 +3,26 @@
 
 #include "init/cli/commands.h"
 #include "init/cli/control.h"
+#include "init/engine/state/state.h"
 #include "init/sys/facts.h"
 #include "init/sys/fd.h"
+#include "init/sys/files.h"
 
 namespace cli {
+namespace {
+
+// Returns the error for a job that has ended; nullopt if it has not, or nothing is known about it.
+std::optional<envgen::Error> has_ended(const std::string& run_dir) {
+  const std::string path = run_dir + "/" + engine::kStateFile;
+  const auto state = engine::state_from_json(sys::inspect(path, true).content, path);
+  if (!state || state->exit_code < 0 || sys::run_dir_in_use(run_dir)) return std::nullopt;
+  return envgen::Error{"asking the instance", run_dir,
+                       "a job that has ended with exit code " + std::to_string(state->exit_code),
+                       "see: trainit status"};
+}
+
+}  // namespace
+
 int control_command(Call& call) {
   const auto request = request_of(call.options);
   if (!request) return complain(request.error());
@@ -20,7 +36,7 @@ int control_command(Call& call) {
   // Keep the connection open until this process exits, because the instance waits for that.
   std::ignore = connection.release();
   if (!reply) {
-    complain(reply.error());
+    complain(has_ended(run_dir).value_or(reply.error()));
     return kNoInstance;
   }
   auto line = describe_reply(*request, *reply, run_dir);

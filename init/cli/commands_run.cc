@@ -165,14 +165,15 @@ int refuse(const char* termination_log, const envgen::Error& error) {
   setup.callers_fds = sys::open_descriptors(3);
   const Options defaults;
   const Options& shown = options ? *options : defaults;
-  sys::log::open(shown.log_level, shown.log_format, true);
+  const envgen::Status checked = options ? check_options(*options, env) : envgen::Status();
+  // A usage error is for the person who has typed the command, who needs no time.
+  const bool usable = options && checked && !options->request.command.empty();
+  sys::log::open(shown.log_level, shown.log_format, usable);
   // An untrusted image could make the file a symlink.
   if (trust.untrusted && ::geteuid() == 0) setup.termination_log = nullptr;
   if (!options) return refuse(setup.termination_log, options.error());
   for (const std::string& line : trust.lines) sys::log::warning(line);
-  if (auto status = check_options(*options, env); !status) {
-    return refuse(setup.termination_log, status.error());
-  }
+  if (!checked) return refuse(setup.termination_log, checked.error());
   for (const std::string& warning : variable_warnings(env)) sys::log::warning(warning);
   if (options->request.command.empty()) {
     if (arguments.empty()) print_as_is(usage());

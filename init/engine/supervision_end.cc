@@ -87,6 +87,9 @@ void Supervisor::finish() {
     sys::log::info("exit code " + std::to_string(exit_code_));
   }
   // If trainit is PID 1, the kernel ends all.
+  } else if (pass_through_ && machine_.stop_signal() != 0) {
+    sys::log::info("stopped by " + std::string(proc::signal_name(machine_.stop_signal())) +
+                   ", exit code " + std::to_string(exit_code_));
   if (!pid1_ && post_stop_killed_) orphan_reaper_.kill_rest();
 }
 

@@ -78,6 +78,7 @@ TEST_P(Input, ThatNeverComesEndsWith69) {
   EXPECT_EQ(instance.wait(), 69);
   EXPECT_EQ(instance.lines_with("error"), 1);
   EXPECT_EQ(instance.lines_with("--rank-table-timeout"), 1);
+  EXPECT_EQ(instance.lines_with("found after 0.2 s still"), 1);
 }
 
 TEST_P(Input, ThatComesLaterStartsTheJob) {

@@ -32,7 +32,10 @@ void HangTask::looked(const MonitorMessage& message) {
   const bool again = std::exchange(text_, message.text) == message.text;
   logged_ = logged_ && again;
   looked(message.places);
-  if (!again && !context_.job.hang_agent.is_linked()) log_places();
+  // The verdict follows the line about the rank that has stalled.
+  const bool known = std::ranges::any_of(
+      context_.job.watches, [](const RankWatch& watch) { return watch.stalled_since_ms > 0; });
+  if (!again && known && !context_.job.hang_agent.is_linked()) log_places();
 }
 
 // Marks the stalled ranks in the places for node 0.
@@ -53,7 +56,10 @@ void HangTask::stalled(const MonitorMessage& message) {
   job.watches[message.process].stalled_since_ms = sys::wall_ms() - message.value;
   sys::log::warning(record->name + " makes no progress: " + message.text);
   Stalled stalled{.process = message.process, .silent_ms = message.value, .text = message.text};
-  if (!job.hang_agent.is_linked()) return fail(stalled);
+  if (!job.hang_agent.is_linked()) {
+    if (!text_.empty() && !logged_) log_places();
+    return fail(stalled);
+  }
   stalled_.push_back(std::move(stalled));
   if (!places_.empty()) looked(std::exchange(places_, {}));
   job.hang_agent.stalled(message.value, sys::monotonic_ms());

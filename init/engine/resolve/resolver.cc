@@ -77,7 +77,7 @@ ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms
   const bool is_file = pending.path.starts_with('/');
   envgen::Error error{
       is_file ? "waiting for the rank table" : "waiting for the job's nodes", pending.path,
-      "after " + std::to_string(timeout_ms / 1000) + " s still: " + pending.why,
+      "after " + envgen::seconds(timeout_ms) + " still: " + pending.why,
       is_file ? "see why the platform did not complete it, or raise --rank-table-timeout"
               : "see why the others did not come, lower --min-nodes, or raise "
                 "--rank-table-timeout"};

@@ -75,6 +75,7 @@ TEST_P(Stacks, AHangIsTheFailureOfTheRankThatTheOthersWaitFor) {
                     HasSubstr("first failure: rank-1"), HasSubstr("train.py:5 in load"),
                     HasSubstr("rank-0: waits in all_reduce, train.py:7")));
   EXPECT_THAT(read(path("run/stacks/stall.json")), HasSubstr("\"suspects\": [\n    \"rank-1\""));
+  EXPECT_LT(instance.err().find("makes no progress"), instance.err().find("where the ranks are"));
 }
 
 // Ranks of one node each, or of two, over the link; the job's hang is told by `train`.
