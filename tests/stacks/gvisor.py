@@ -29,7 +29,7 @@ SCENES = (
 import os, time
 if os.environ["RANK"] == "2": raise ValueError("planted")
 time.sleep(1000)'""",
-        ["first failure: rank-2", "the cause: ValueError: planted"],
+        ["the cause: ValueError: planted", "first failure: rank-2"],
         1,
     ),
     (

@@ -226,8 +226,8 @@ def a_rank_fails(slurm):
     # srun has the greatest of its tasks' codes: 76 of the node whose ranks were stopped.
     check(code == 76, said)
     named = re.findall(
-        r"trainit\[(node \d)\]: error: first failure: rank-3 \(node 1 node-1\).*"
-        "ValueError: planted",
+        r"trainit\[(node \d)\]: error: the cause: ValueError: planted; "
+        r"first failure: rank-3 \(node 1 node-1\)",
         said,
     )
     check(sorted(named) == ["node 0", "node 1"], said)

@@ -106,8 +106,10 @@ TEST_F(Diagnosis, SaysTheCauseAndWhatToDoBeforeTheLastLines) {
         exit 3)"),
                            "the cause");
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("; the cause: RuntimeError: CUDA out of memory. Tried to "
-                                     "allocate 2 GiB; what to do: use less device memory"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("error: the cause: RuntimeError: CUDA out of memory. Tried "
+                        "to allocate 2 GiB; first failure: rank-3 (node 0, device 3) "));
+  EXPECT_THAT(outcome.err, HasSubstr("; what to do: use less device memory"));
   EXPECT_THAT(termination(), StartsWith("trainit: the cause: RuntimeError: CUDA out of memory. "
                                         "Tried to allocate 2 GiB; rank-3 (node 0, device 3) "));
   EXPECT_THAT(termination(), HasSubstr("\nwhat to do: use less"));
@@ -192,8 +194,8 @@ TEST_F(Diagnosis, RestartsWhereItIsInDoubt) {
 TEST_F(Diagnosis, OfAVictimAloneSaysSo) {
   const auto outcome =
       run(eight("echo 'RuntimeError: NCCL communicator was aborted on rank 3.' >&2; exit 3"),
-          "it only says");
-  EXPECT_THAT(outcome.err, HasSubstr("it only says: RuntimeError: NCCL communicator"));
+          "only says");
+  EXPECT_THAT(outcome.err, HasSubstr("rank-3 only says: RuntimeError: NCCL communicator"));
   EXPECT_THAT(outcome.err, HasSubstr("look at the ranks without this message"));
   EXPECT_THAT(termination(), StartsWith("trainit: rank-3 only says: RuntimeError: NCCL "
                                         "communicator was aborted on rank 3.; rank-3 (node 0"));
