@@ -184,6 +184,7 @@ int refuse(const char* termination_log, const envgen::Error& error) {
     setup.received =
         die_with_parent(*options->parent_death_signal, early.blocked ? early.parent : ::getppid());
   }
+  setup.version = TRAINIT_VERSION;
   setup.command_hint = command_hint(arguments, options->request.command);
   setup.base.argv.assign(arguments.begin(), arguments.end());
   setup.base.env = env;

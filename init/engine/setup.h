@@ -32,6 +32,7 @@ struct Setup {
   pid_t started = 0;
   bool ended_well = false;                 // the command exited with code 0 and was reaped
   std::optional<proc::Received> received;  // signal read before those that the kernel queues
+  std::string version;                     // of trainit, for the state
   // Hint for the case that the job's command is not a program: "did you mean `trainit status`?"
   std::string command_hint;
   const char* termination_log = "/dev/termination-log";

@@ -164,6 +164,7 @@ class Supervisor {
   int exit_code_ = 0;
   int resolve_code_ = 0;  // exit code of a resolver that failed
   std::int64_t started_ms_ = sys::wall_ms();
+  std::string job_name_;
 };
 
 }  // namespace engine

@@ -13,6 +13,7 @@
 #include "init/engine/fallback/fallback.h"
 #include "init/engine/fallback/fallback_job.h"
 #include "init/engine/monitor/saved_step.h"
+#include "init/engine/monitor/step_record.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/supervision.h"
@@ -68,6 +69,7 @@ void Supervisor::finish() {
   link_.farewell(exit_code_);
   env_files_.finish(kFilesMs);
   finish_logs();
+  record_steps(job_, timeline_, true);
   if (counted() != before) {
     state_writer_.note_change();
     write_state();
@@ -85,11 +87,11 @@ void Supervisor::finish() {
                    std::to_string(given) + " (--exit-codes)");
   } else if (!pass_through_ && says_exit_code(job_, exit_code_)) {
     sys::log::info("exit code " + std::to_string(exit_code_));
-  }
-  // If trainit is PID 1, the kernel ends all.
   } else if (pass_through_ && machine_.stop_signal() != 0) {
     sys::log::info("stopped by " + std::string(proc::signal_name(machine_.stop_signal())) +
                    ", exit code " + std::to_string(exit_code_));
+  }
+  // If trainit is PID 1, the kernel ends all.
   if (!pid1_ && post_stop_killed_) orphan_reaper_.kill_rest();
 }
 

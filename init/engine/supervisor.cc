@@ -14,8 +14,10 @@
 #include "init/engine/control/control_answers.h"
 #include "init/engine/monitor/membership_watch.h"
 #include "init/engine/monitor/monitor.h"
+#include "init/engine/monitor/step_record.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
+#include "init/engine/state/job_name.h"
 #include "init/engine/supervision.h"
 #include "init/engine/tasks/job_files.h"
 #include "init/engine/tasks/save.h"
@@ -79,9 +81,9 @@ Supervisor::Supervisor(Setup& setup)
           [this](ResolverMessage message) { take_message(std::move(message)); })),
       tees_(workers_.add<Tees>([this] { return !main_pids(job_).empty(); })),
       trigger_(workers_.add<ChildWorker>()),
+      save_(workers_.add<SaveRequest>(context_)),
       env_files_(workers_.add<EnvFiles>(context_)),
       link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNotifier>(context_),
-      save_(workers_.add<SaveRequest>(context_)),
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
       warm_(workers_.add<WarmRanks>(context_, workers_)),
@@ -89,6 +91,7 @@ Supervisor::Supervisor(Setup& setup)
       diagnosis_(workers_, timeline_),
       torn_down_(workers_),
       orphan_reaper_(job_, stopper_, tees_) {
+  job_name_ = job_name(setup_.base.env);
   name_records(job_, machine_);
   job_.records[0].name = "resolver";
   for (std::uint32_t i = 0; i < job_.data.size(); ++i) {
@@ -165,10 +168,10 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
     post(*verdict);
     drain();  // before the other nodes hear that the search for the cause has ended
   }
+  answer_save();
   link_.turned();
   if (!pass_through_) wait_view_.show(job_, machine_);
   // After the end finish() writes the state, with the exit code.
-  answer_save();
   if (!done_ && sys::monotonic_ms() >= state_due_ms_) write_state();
   if (!std::exchange(child_changed_, false)) return;
   // Stopping with the job comes last in a turn: earlier events are handled before the shell gets
@@ -419,6 +422,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
         is_plain(job_.plan) && !copies ? sys::log::Level::kDebug : sys::log::Level::kInfo,
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
+  record_steps(job_, timeline_, true);  // the last ones of the start before
   prepare_watches(job_);
   delay_state();
   post(cluster_ready(job_.plan));
@@ -497,11 +501,11 @@ void Supervisor::replace_late() {
 }
 
 void Supervisor::read_control(int client) {
+  if (save_answer_ && save_answer_->first == client) save_answer_.reset();  // it hangs up
   auto request = state_writer_.control().read_request(client);
   if (!request) return;
   drain();  // each request is decided after the effects of the previous one
   if (request->op == ControlOp::kStacks) {
-  if (save_answer_ && save_answer_->first == client) save_answer_.reset();  // it hangs up
     const auto number = stacks_.ask();
     const ControlAnswer answer = number ? ControlAnswer::kDone : ControlAnswer::kNotNow;
     return state_writer_.control().answer(client, answer, number.value_or(0));
@@ -524,10 +528,6 @@ void Supervisor::read_control(int client) {
   state_writer_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
 }
 
-void Supervisor::drain() {
-  while (!events_.empty()) {
-    // The event stays in the queue until it is handled, so that fall_back() does not lose it.
-    const lifecycle::Event& next = events_.front();
 // Answers the client that has asked for a checkpoint, as soon as it is known who saves.
 void Supervisor::answer_save() {
   if (!save_answer_ || save_.looks()) return;
@@ -537,6 +537,10 @@ void Supervisor::answer_save() {
   state_writer_.control().answer(client, reply.answer, reply.value_ms);
 }
 
+void Supervisor::drain() {
+  while (!events_.empty()) {
+    // The event stays in the queue until it is handled, so that fall_back() does not lose it.
+    const lifecycle::Event& next = events_.front();
     if (setup_.before_step) setup_.before_step(next);
     const auto* timer = std::get_if<event::TimerFired>(&next);
     const bool gives_up = timer != nullptr && timer->timer == lifecycle::Timer::kGiveUp;
@@ -595,6 +599,8 @@ void Supervisor::write_state() {
   if (!state_writer_.due() && !metrics) return;
   JobReport report = report_of(job_, machine_, now_ms());
   report.started_ms = started_ms_;
+  report.trainit = setup_.version;
+  report.job = job_name_;
   add_output(report);
   add_lines(job_, report);
   if (done_) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printed_text.h"
 #include "init/report/markup.h"
 
 namespace report {
@@ -118,12 +119,12 @@ void Picture::draw_axis() {
 
 void Picture::label(std::string_view text, std::int64_t top, const char* kind) {
   const bool is_cut = text.size() > kLongestLabel;
-  body_ +=
-      "<text class=\"" + std::string(kind) + "\" x=\"" +
-      (kind == std::string_view("lane") ? "12" : "0") + "\" y=\"" + std::to_string(top + kBar - 2) +
-      "\">" +
-      escaped(is_cut ? std::string(text.substr(0, kLongestLabel - 1)) + "…" : std::string(text)) +
-      "</text>\n";
+  body_ += "<text class=\"" + std::string(kind) + "\" x=\"" +
+           (kind == std::string_view("lane") ? "12" : "0") + "\" y=\"" +
+           std::to_string(top + kBar - 2) + "\">" +
+           escaped(is_cut ? std::string(envgen::cut_text(text, kLongestLabel - 1)) + "…"
+                          : std::string(text)) +
+           "</text>\n";
 }
 
 std::string class_of(const Failures& failures, const Span& span) {

@@ -1,11 +1,14 @@
 #include "init/report/html.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "init/report/chart_svg.h"
 #include "init/report/markup.h"
+#include "init/report/steps_svg.h"
 
 namespace report {
 namespace {
@@ -22,9 +25,13 @@ body { margin: 2em auto; max-width: 1200px; padding: 0 1em; background: var(--pa
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 2em 0 .6em; }
 h1 .failed, h1 .ran { color: var(--bad); } h1 .ended { color: var(--run); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2em 1.5em; }
-dt { color: var(--soft); } dd { margin: 0; }
+dt { color: var(--soft); } dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; } .wide > svg { min-width: 640px; } .failure-box { overflow-wrap: anywhere; }
+@media (max-width: 40em) { dl { grid-template-columns: 1fr; gap: 0; }
+  dd { margin-bottom: .5em; } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .25em .6em; border-bottom: 1px solid var(--line); }
+th, td { white-space: nowrap; } table.words td { white-space: normal; }
 th { color: var(--soft); font-weight: normal; }
 th:first-child, td:first-child, table.words td, table.words th { text-align: left; }
 td.at { white-space: nowrap; color: var(--soft); }
@@ -44,6 +51,14 @@ svg .hook, .share-2 { fill: var(--hook); } svg .wait, .share-3 { fill: var(--wai
 svg .data, .share-4 { fill: var(--data); } svg .stage { fill: var(--paper); opacity: .55; }
 svg .phase-stopping, svg .phase-post-stop, svg .phase-on-failure, svg .phase-hold,
 .share-6 { fill: var(--ended); }
+svg .steps { fill: none; stroke: var(--run); stroke-width: 1.6; stroke-linecap: round;
+  stroke-linejoin: round; opacity: .8; } svg text.step { fill: var(--soft); text-anchor: end; }
+svg .hue-1 { stroke: var(--good); } svg .hue-2 { stroke: var(--hook); }
+svg .hue-3 { stroke: var(--wait); } svg .hue-4 { stroke: var(--data); }
+svg .hue-5 { stroke: var(--ended); }
+svg .lost, .key.lost { fill: var(--bad); background: var(--bad); opacity: .18; }
+svg .saved { fill: var(--paper); stroke: var(--ink); stroke-width: 1.2; }
+.key.dot { border: 1.5px solid var(--ink); border-radius: 50%; width: .5em; height: .5em; }
 svg .moment path { stroke: var(--soft); stroke-width: 1; }
 svg .failure path { stroke: var(--bad); stroke-width: 2.5; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .4em; }
@@ -72,19 +87,29 @@ std::string head_of(const Summary& summary) {
   return html + "</dl>\n";
 }
 
+std::string lines_block(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text.empty() ? "" : block(text);
+}
+
 std::string failures_of(const Summary& summary) {
   std::string html;
   for (std::size_t i = 0; i < summary.failures.size(); ++i) {
     const Failure& failure = summary.failures[i];
     html += i == 0 ? "<h2>First failure</h2>\n" : i == 1 ? "<h2>Failures after it</h2>\n" : "";
-    html += "<div class=\"failure-box\">" + element("p", failure.message);
-    html += "<span class=\"note\">" + utc_text(failure.at_ms) + ", told by " +
+    html += "<div class=\"failure-box\">";
+    const std::size_t cause_end = std::min(failure.cause.find('\n'), failure.cause.size());
+    const std::string_view cause = failure.cause;
+    if (!cause.empty()) html += element("p", cause.substr(0, cause_end));
+    if (cause_end < cause.size()) html += element("div", cause.substr(cause_end + 1));
+    html += (failure.cause.empty() ? "<p>" : "<div>") + escaped(failure.message) +
+            (failure.cause.empty() ? "</p>" : "</div>");
+    html += "<span class=\"note\">" + utc_text(failure.at_ms) + ", reported by " +
             escaped(failure.nodes) + "</span>\n";
-    if (!failure.cause.empty()) html += element("p", failure.cause);
-    std::string lines;
-    for (const std::string& line : failure.lines) lines += line + "\n";
-    if (!lines.empty()) html += block(lines);
-    html += "</div>\n";
+    html += lines_block(failure.lines);
+    if (!failure.last_lines.empty()) html += "<span class=\"note\">Its other last lines</span>\n";
+    html += lines_block(failure.last_lines) + "</div>\n";
   }
   return html;
 }
@@ -124,7 +149,7 @@ std::string shares_bar(const TimeShares& shares) {
 
 std::string shares_of(const Summary& summary) {
   std::string html = "<h2>Where the time went</h2>\n" + shares_bar(summary.shares);
-  html += "<table><tr><th></th><th>all</th>";
+  html += "<div class=\"wide\"><table><tr><th></th><th>all</th>";
   for (std::size_t i = 0; i < kTimeShares; ++i) {
     html += "<th>" + key_of(i) + escaped(share_name(static_cast<TimeShare>(i))) + "</th>";
   }
@@ -132,17 +157,17 @@ std::string shares_of(const Summary& summary) {
   for (const NodeSummary& node : summary.nodes)
     html += shares_row(node_text(node.chart), node.shares);
   if (summary.nodes.size() > 1) html += shares_row("all nodes", summary.shares);
-  return html + "</table>\n";
+  return html + "</table></div>\n";
 }
 
 std::string findings_of(const Summary& summary) {
   if (summary.findings.empty()) return "";
-  std::string html = "<h2>Findings</h2>\n<table class=\"words\">";
+  std::string html = "<h2>Findings</h2>\n<div class=\"wide\"><table class=\"words\">";
   for (const ReportNote& finding : summary.findings) {
     html += "<tr><td class=\"at\">" + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms)) +
             "</td>" + element("td", finding.node) + element("td", finding.text) + "</tr>\n";
   }
-  return html + "</table>\n";
+  return html + "</table></div>\n";
 }
 
 std::string ending_of(const engine::TaskReport& task) {
@@ -153,7 +178,8 @@ std::string ending_of(const engine::TaskReport& task) {
 
 std::string tasks_of(const engine::JobReport& state) {
   std::string html =
-      "<table class=\"words\"><tr><th>task</th><th>kind</th><th>starts</th><th>step</th>"
+      "<div class=\"wide\"><table "
+      "class=\"words\"><tr><th>task</th><th>kind</th><th>starts</th><th>step</th>"
       "<th>ended with</th><th>began</th><th>output</th></tr>\n";
   for (const engine::TaskReport& task : state.tasks) {
     html += "<tr>" + element("td", task.name) + element("td", task.kind) +
@@ -163,12 +189,13 @@ std::string tasks_of(const engine::JobReport& state) {
             element("td", task.started_ms == 0 ? "" : utc_text(task.started_ms)) +
             element("td", task.log.empty() ? "stdout" : task.log) + "</tr>\n";
   }
-  return html + "</table>\n";
+  return html + "</table></div>\n";
 }
 
 std::string node_of(const NodeSummary& node) {
   std::string html;
   for (const NamedText& output : node.run->outputs) {
+    if (is_shown_with_failure(node, output.name)) continue;
     html += details("Last lines of " + output.name, block(output.text));
   }
   for (const NamedText& stack : node.run->stacks) {
@@ -177,6 +204,23 @@ std::string node_of(const NodeSummary& node) {
   if (node.run->state) html += details("Tasks", tasks_of(*node.run->state));
   if (!node.run->plan.empty()) html += details("Plan", block(node.run->plan));
   return "<h2>" + escaped(node_text(node.chart)) + "</h2>\n" + element("p", node.ended) + html;
+}
+
+// Returns a picture or a table that scrolls sideways on a narrow screen.
+std::string wide(const std::string& content) {
+  return "<div class=\"wide\">" + content + "</div>\n";
+}
+
+std::string steps_of(const Summary& summary) {
+  const std::string picture = steps_svg_of(summary);
+  if (picture.empty()) return "";
+  std::string html = "<h2>Steps</h2>\n" + wide(picture) + "<p class=\"note\">";
+  if (!summary.progress.saves.empty()) html += "<span class=\"key dot\"></span>saved step &nbsp; ";
+  if (!summary.failures.empty()) {
+    html += "<span class=\"key\" style=\"background: var(--bad)\"></span>failure &nbsp; ";
+  }
+  if (!summary.progress.lost.empty()) html += "<span class=\"key lost\"></span>lost steps &nbsp; ";
+  return html + "One line for each rank and start.</p>\n";
 }
 
 std::string legend() {
@@ -208,7 +252,8 @@ std::string html_of(const Summary& summary) {
       escaped(summary.outcome) + "</title>\n<style>" + std::string(kStyle) +
       "</style></head>\n<body>\n";
   html += head_of(summary) + failures_of(summary) + shares_of(summary);
-  html += "<h2>Time line</h2>\n" + svg_of(summary);
+  html += steps_of(summary);
+  html += "<h2>Time line</h2>\n" + wide(svg_of(summary));
   html += legend();
   html += findings_of(summary);
   for (const NodeSummary& node : summary.nodes) html += node_of(node);

@@ -59,6 +59,28 @@ std::string outcome_of(const std::vector<NodeRun>& runs) {
   return std::string(outcome_of(""));
 }
 
+std::string tenths_of_percent(std::int64_t part, std::int64_t whole) {
+  const auto tenths = static_cast<std::int64_t>(
+      1000.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1)) +
+      0.5);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
+
+// Adds the steps that count, and the share of the time that went into them.
+void add_goodput(Summary& summary) {
+  const Progress& progress = summary.progress;
+  if (progress.done <= 0) return;
+  const std::int64_t lost = progress.done - progress.kept;
+  summary.facts.emplace_back(
+      "steps done", std::to_string(progress.done) +
+                        (lost == 0 ? ", none lost"
+                                   : ", of which " + std::to_string(lost) + " were lost (" +
+                                         tenths_of_percent(lost, progress.done) + ")"));
+  const std::int64_t running_ms = summary.shares[static_cast<std::size_t>(TimeShare::kRunning)];
+  summary.facts.emplace_back("goodput", tenths_of_percent(running_ms, whole_of(summary.shares)) +
+                                            " of the time went into steps that count");
+}
+
 void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   auto fact = [&summary](std::string name, std::string value) {
     summary.facts.emplace_back(std::move(name), std::move(value));
@@ -73,6 +95,9 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
     restarts = std::max(restarts, run.state->restarts);
   }
   if (state != nullptr) {
+    if (!state->command.empty()) fact("command", state->command);
+    if (!state->job.empty()) fact("job", state->job);
+    if (!state->trainit.empty()) fact("trainit", state->trainit);
     fact("platform and framework", state->platform + "/" + state->framework);
     fact("nodes", std::to_string(state->node_count) +
                       (runs.size() == static_cast<std::size_t>(state->node_count)
@@ -83,6 +108,7 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   }
   const std::string steps = engine::steps_text(tasks);
   if (!steps.empty()) fact("progress", steps);
+  add_goodput(summary);
   fact("began", utc_text(summary.begin_ms));
   fact("lasted", duration_text(summary.end_ms - summary.begin_ms));
 }
@@ -95,11 +121,22 @@ void add_failure(Summary& summary, Failure failure) {
     }
     known.at_ms = std::min(known.at_ms, failure.at_ms);
     known.nodes += ", " + failure.nodes;
+    if (known.last_lines.empty()) known.last_lines = std::move(failure.last_lines);
     if (known.lines.empty()) known.lines = std::move(failure.lines);
     if (known.cause.empty()) known.cause = std::move(failure.cause);
     return;
   }
   summary.failures.push_back(std::move(failure));
+}
+
+// Adds the last lines to the last failure, if its traceback has taken their place.
+void add_last_lines(const NodeSummary& node, std::vector<Failure>& found) {
+  if (found.empty() || !node.run->state) return;
+  const engine::FailureDetail& detail = node.run->state->failure;
+  const bool traced = detail.cause && !detail.cause->traceback.empty();
+  if (traced && detail.task == found.back().task) {
+    found.back().last_lines = engine::lines_beside_traceback(detail);
+  }
 }
 
 void add_failures(Summary& summary, const NodeSummary& node) {
@@ -114,7 +151,8 @@ void add_failures(Summary& summary, const NodeSummary& node) {
                        .nodes = node_text(node.chart),
                        .message = event.text,
                        .cause = {},
-                       .lines = {}});
+                       .lines = {},
+                       .task = event.task});
     } else if (event.event == "failure_cause" && !found.empty()) {
       found.back().cause = event.text;
     } else if (event.event == "failure_output" && !found.empty()) {
@@ -124,6 +162,7 @@ void add_failures(Summary& summary, const NodeSummary& node) {
       }
     }
   }
+  add_last_lines(node, found);
   const std::size_t from = found.size() - std::min(found.size(), kMaxFailures - 1);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i == 0 || i >= from) add_failure(summary, std::move(found[i]));
@@ -163,9 +202,10 @@ void add_findings(Summary& summary, const NodeSummary& node) {
 Summary summary_of(const std::vector<NodeRun>& runs) {
   Summary summary;
   summary.outcome = outcome_of(runs);
+  summary.progress = progress_of(runs, summary.outcome == outcome_of("error"));
   for (const NodeRun& run : runs) {
     NodeSummary node{.chart = chart_of(run), .ended = ending_of(run), .run = &run};
-    node.shares = time_shares_of(node.chart);
+    node.shares = time_shares_of(node.chart, summary.progress.lost);
     for (std::size_t i = 0; i < kTimeShares; ++i) summary.shares[i] += node.shares[i];
     summary.nodes.push_back(std::move(node));
   }
@@ -207,6 +247,12 @@ std::string duration_text(std::int64_t ms) {
 
 std::int64_t whole_of(const TimeShares& shares) {
   return std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+}
+
+bool is_shown_with_failure(const NodeSummary& node, std::string_view task) {
+  if (!node.run->state) return false;
+  const engine::FailureDetail& failure = node.run->state->failure;
+  return failure.node == node.chart.node && failure.task == task && !failure.last_lines.empty();
 }
 
 std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "init/report/chart.h"
+#include "init/report/progress.h"
 #include "init/report/run.h"
 #include "init/report/time_shares.h"
 
@@ -21,6 +22,9 @@ struct Failure {
   std::string message;
   std::string cause;               // line with the cause, and the advice; "" = unknown
   std::vector<std::string> lines;  // traceback, or the last printed lines
+  // Last lines beside a traceback in `lines`, of this task. Only known of the last failure.
+  std::vector<std::string> last_lines = {};
+  std::string task = {};
 };
 
 // A line of the report's chapter "Findings": the result of a watch or a check, or a warning.
@@ -46,6 +50,7 @@ struct Summary {
   std::vector<Failure> failures;
   // Results of watches and checks, and warnings
   std::vector<ReportNote> findings;
+  Progress progress;
   TimeShares shares{};  // shares of all nodes together
   std::int64_t begin_ms = 0;
   std::int64_t end_ms = 0;
@@ -59,5 +64,7 @@ std::string duration_text(std::int64_t ms);  // returns "1.2 s", "4m 10s"
 // Returns each share as "12.5 %". The percentages add up to 100.
 std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares);
 std::int64_t whole_of(const TimeShares& shares);
+// Returns whether the last lines of this task are shown with its failure.
+bool is_shown_with_failure(const NodeSummary& node, std::string_view task);
 
 }  // namespace report

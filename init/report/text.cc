@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/printed_text.h"
+#include "base/text.h"
 
 namespace report {
 namespace {
@@ -41,11 +42,15 @@ std::string failures_text(const Summary& summary) {
   for (std::size_t i = 0; i < summary.failures.size(); ++i) {
     const Failure& failure = summary.failures[i];
     text += i == 0 ? "\nFirst failure\n" : "\nThen\n";
-    text +=
-        "  " + utc_text(failure.at_ms) + ", told by " + envgen::escaped_text(failure.nodes) + "\n";
+    text += "  " + utc_text(failure.at_ms) + ", reported by " +
+            envgen::escaped_text(failure.nodes) + "\n";
+    for (const std::string_view line : envgen::split(failure.cause, '\n')) {
+      if (!line.empty()) text += "  " + envgen::escaped_text(line) + "\n";
+    }
     text += "  " + envgen::escaped_text(failure.message) + "\n";
-    if (!failure.cause.empty()) text += "  " + envgen::escaped_text(failure.cause) + "\n";
     add_lines(text, failure.lines);
+    if (!failure.last_lines.empty()) text += "  its other last lines\n";
+    add_lines(text, failure.last_lines);
   }
   return text;
 }
@@ -87,9 +92,11 @@ std::string step_list(const std::vector<engine::TaskReport>& tasks) {
 }
 
 std::string node_details(const NodeSummary& node) {
-  std::string text = "\n" + envgen::escaped_text(node_text(node.chart)) + ": " + node.ended + "\n";
+  std::string text = "\n" + envgen::escaped_text(node_text(node.chart)) + ": " +
+                     envgen::escaped_text(node.ended) + "\n";
   if (node.run->state) text += step_list(node.run->state->tasks);
   for (const NamedText& output : node.run->outputs) {
+    if (is_shown_with_failure(node, output.name)) continue;
     text += "  last lines of " + envgen::escaped_text(output.name) + "\n";
     std::string_view rest = output.text;
     while (!rest.empty()) {

@@ -87,7 +87,7 @@ std::string_view share_name(TimeShare share) {
   return kNames[static_cast<std::size_t>(share)];
 }
 
-TimeShares time_shares_of(const Chart& chart) {
+TimeShares time_shares_of(const Chart& chart, const std::vector<Interval>& lost) {
   std::vector<Edge> edges;
   for (const Span& span : chart.spans) {
     // A span may begin before the events if the clock was set. Count it from the first event.
@@ -95,6 +95,10 @@ TimeShares time_shares_of(const Chart& chart) {
     if (const auto share = share_of(span)) add(edges, *share, from_ms, span.end_ms);
   }
   add_losses(edges, chart);
+  for (const Interval& one : lost) {
+    add(edges, TimeShare::kLost, std::max(one.from_ms, chart.begin_ms),
+        std::min(one.to_ms, chart.end_ms));
+  }
   envgen::stable_sort(edges, std::less(), &Edge::at_ms);
   TimeShares shares{};
   Covers covers{};

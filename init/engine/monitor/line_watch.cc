@@ -55,7 +55,8 @@ struct LineReader::Told {
         above(slot.above),
         crossings(slot.crossings),
         steps(slot.steps),
-        step(slot.step) {}
+        step(slot.step),
+        first_step(slot.first_step) {}
 
   std::uint64_t perf_lines;
   envgen::PerfTimes times;
@@ -64,6 +65,7 @@ struct LineReader::Told {
   std::uint32_t crossings;
   std::uint64_t steps;
   std::int64_t step;
+  std::int64_t first_step;
   std::optional<std::int64_t> saved;
 };
 
@@ -78,6 +80,7 @@ void LineReader::add(std::size_t process, std::size_t stream, std::string_view b
     if (progress.saved) {
       told.saved = step;
     } else if (told.steps == 0 || told.step != step) {
+      if (told.steps == 0) told.first_step = step;
       told.step = step;
       ++told.steps;
     }
@@ -107,6 +110,8 @@ void LineReader::tell(LineSlot& slot, const Told& told) {
   }
   if (told.steps != slot.steps) {
     slot.step = told.step;
+    slot.first_step = told.first_step;
+    slot.step_ms = sys::monotonic_ms();
     slot.steps = told.steps;
   }
   if (told.saved) {

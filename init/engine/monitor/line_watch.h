@@ -27,10 +27,12 @@ struct LineSlot {
   std::atomic<std::uint32_t> above;      // lines in succession above the threshold
   std::atomic<std::uint32_t> crossings;  // how often `above` reached Observation::perf_count
 
-  std::atomic<std::uint64_t> steps;    // how often the printed step changed; 0: no step yet
-  std::atomic<std::int64_t> step;      // the last step, which may be smaller than an earlier one
-  std::atomic<std::int64_t> saved;     // the last step reported as saved
-  std::atomic<std::int64_t> saved_ms;  // time of that report, sys::monotonic_ms(); 0: none
+  std::atomic<std::uint64_t> steps;      // how often the printed step changed; 0: no step yet
+  std::atomic<std::int64_t> step;        // the last step, which may be smaller than an earlier one
+  std::atomic<std::int64_t> first_step;  // the first step of this start
+  std::atomic<std::int64_t> step_ms;     // time of the last step, sys::monotonic_ms()
+  std::atomic<std::int64_t> saved;       // the last step reported as saved
+  std::atomic<std::int64_t> saved_ms;    // time of that report, sys::monotonic_ms(); 0: none
 
   std::atomic<bool> blind;  // the tee that would write here only copies
 };

@@ -6,6 +6,7 @@
 #include "envgen/plan/observation.h"
 #include "init/doctor/doctor.h"
 #include "init/engine/monitor/stack_job.h"
+#include "init/engine/monitor/step_record.h"
 #include "init/engine/report/timeline.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
@@ -223,6 +224,9 @@ ChildWorker::Heard Monitor::on_message(std::uint32_t kind, std::string_view byte
   const auto message = decode_message(kind, bytes);
   if (!message) return Heard::kDamaged;
   take(context_, hang_, *message);
+  if (message->kind == MonitorMessage::Kind::kSample) {
+    record_steps(context_.job, context_.timeline, false);
+  }
   note(context_, *message);
   context_.note_change();
   return Heard::kMore;

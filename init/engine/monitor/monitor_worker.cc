@@ -35,6 +35,9 @@ constexpr std::int64_t kFirstStepStalls = 3;
 constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
+// A job that is tried out ends within a minute, and its report needs more than a few points.
+constexpr std::int64_t kEarlyMs = 60'000;
+constexpr std::int64_t kEarlySampleMs = 1000;
 constexpr std::int64_t kAlertMs = 60'000;
 constexpr std::uint32_t kMaxCheckBytes = 4096;
 constexpr std::size_t kMaxStates = 8;  // processes in a report
@@ -139,9 +142,8 @@ class Worker {
   }
 
   int run() {
-    const std::int64_t begun_ms = sys::monotonic_ms();
-    next_health_ms_ = begun_ms;  // a node may be unfit from the beginning
-    next_look_ms_ = begun_ms;
+    next_health_ms_ = begun_ms_;  // a node may be unfit from the beginning
+    next_look_ms_ = begun_ms_;
     while (!gone_) {
       const std::int64_t now_ms = sys::monotonic_ms();
       if (look_ms_ > 0 && now_ms >= next_look_ms_) look(now_ms);
@@ -182,6 +184,8 @@ class Worker {
   std::int64_t next_look_ms_ = 0;
   std::int64_t looked_ms_ = 0;
   std::int64_t sampled_ms_ = 0;
+  std::int64_t begun_ms_ = sys::monotonic_ms();
+  std::int64_t shown_ms_ = 0;  // of the last sample, as PID 1 has it
   StackJob stacks_;
   bool stacks_wanted_ = false;
   bool suspect_known_ = false;  // no second look: it may find ranks that the first look woke
@@ -210,6 +214,7 @@ std::uint64_t marks_of(const LineSlot& slot) {
 
 void Worker::look_at_lines(std::int64_t now_ms) {
   const bool due = now_ms - sampled_ms_ >= kSampleMs;
+  const bool early = now_ms - begun_ms_ < kEarlyMs && now_ms - shown_ms_ >= kEarlySampleMs;
   bool fresh = false;
   for (Rank& rank : ranks_) {
     const std::uint32_t process = rank.watched->process;
@@ -218,11 +223,12 @@ void Worker::look_at_lines(std::int64_t now_ms) {
                            [&] { reader_->forget(process, 0); }});
     }
     const std::uint64_t marks = marks_of(order_.board->slot(process));
-    fresh = fresh || (marks != rank.marks_sent && (due || rank.marks_sent == 0));
+    fresh = fresh || (marks != rank.marks_sent && (due || early || rank.marks_sent == 0));
     look_at_performance(rank, due, now_ms);
   }
   if (due) sampled_ms_ = now_ms;
   if (!fresh) return;
+  shown_ms_ = now_ms;
   for (Rank& rank : ranks_) {
     rank.marks_sent = marks_of(order_.board->slot(rank.watched->process));
   }

@@ -209,7 +209,7 @@ void Timeline::failure_output(const FailureDetail& failure) {
   const bool caused = failure.cause && !failure.cause->line.empty();
   if (caused) {
     event.text = envgen::without_rank(failure.cause->line);
-    if (!failure.cause->advice.empty()) event.text += "; " + failure.cause->advice;
+    if (!failure.cause->advice.empty()) event.text += "\nwhat to do: " + failure.cause->advice;
     record(event);
   }
   const bool traced = caused && !failure.cause->traceback.empty();

@@ -116,6 +116,9 @@ struct JobReport {
   std::string phase;
   // Outcome in the platforms' words: running, success, error, stopped, expired.
   std::string state;
+  std::string trainit;  // version
+  std::string job;      // the job's name; "" = the platform gives none
+  std::string command;  // of the first main process, as a shell reads it
   std::string platform;
   std::string framework;
   int node_rank = 0;
@@ -154,6 +157,9 @@ inline void fields(envgen::FieldVisitor& v, JobReport& report) {
   v("pid", report.pid);
   v("phase", report.phase);
   v("state", report.state);
+  v("trainit", report.trainit);
+  v("job", report.job, kMasked);
+  v("command", report.command, kMasked);
   v("platform", report.platform);
   v("framework", report.framework);
   v("node_rank", report.node_rank);

@@ -11,6 +11,7 @@
 
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
+#include "base/text.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
 #include "init/sys/log.h"
@@ -240,10 +241,31 @@ void note_waiting(Job& job, std::string what) {
   job.waiting_for = std::move(what);
 }
 
+namespace {
+
+// Returns the command of the first main process, at most `kMax` bytes.
+std::string command_text(const envgen::Plan& plan) {
+  constexpr std::size_t kMax = 4096;
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "-_./=:,+@%";
+  std::string text;
+  if (plan.processes.empty()) return text;
+  for (const std::string& word : plan.processes[0].argv) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    text += (text.empty() ? "" : " ") + (plain ? word : envgen::shell_quoted(word));
+    if (text.size() > kMax) break;
+  }
+  return std::string(envgen::cut_text(text, kMax));
+}
+
+}  // namespace
+
 JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms) {
   JobReport report;
   report.pid = ::getpid();
   report.phase = lifecycle::phase_name(machine.phase());
+  report.command = command_text(job.plan);
   report.platform = job.plan.platform;
   report.framework = job.plan.framework;
   report.node_rank = job.plan.local_node ? job.plan.local_node->node_rank : 0;

@@ -71,6 +71,17 @@ struct HealthWatch {
   std::string message;  // message of the last failed round
 };
 
+// The part of the ranks' steps that the timeline has (monitor/step_record.h).
+struct StepLog {
+  struct Rank {
+    std::uint64_t steps = 0;  // LineSlot::steps of the last record in this start
+    std::int64_t saved_ms = 0;
+  };
+  std::vector<Rank> ranks;   // by index in plan.processes
+  std::size_t bytes = 0;     // size of all records
+  std::int64_t next_ms = 0;  // earliest time of the next record, sys::monotonic_ms()
+};
+
 // The first failure of the job, if it is known to be on another node.
 struct RemoteFailure {
   bool is_failure = true;  // false: a stop
@@ -109,6 +120,7 @@ struct Job {
   std::vector<RankWatch> watches;
   // Facts read from the ranks' lines; nullptr if no lines are watched.
   std::shared_ptr<LineBoard> lines;
+  StepLog step_log;
   // Whether a process reported steps in an earlier start, by index in plan.processes.
   std::vector<bool> told_steps;
   HealthWatch health;

@@ -1,0 +1,50 @@
+#include "init/engine/monitor/step_record.h"
+
+#include <algorithm>
+#include <string>
+
+#include "init/engine/monitor/line_watch.h"
+#include "init/sys/clock.h"
+
+namespace engine {
+namespace {
+
+// The timeline ends at 4 MiB and must keep room for its other events.
+constexpr std::size_t kMaxBytes = 1U << 20;
+constexpr std::size_t kBytesOfPace = 96U << 10;  // after these bytes the pace is halved
+constexpr std::int64_t kPaceMs = 1000;
+
+// Returns "rank-0 40 120", the step and the milliseconds since it was reported. " first 16" follows
+// in the first record of a start, " saved 30" after a checkpoint.
+std::string entry(const std::string& name, const LineSlot& slot, StepLog::Rank& known) {
+  std::string text = name + " " + std::to_string(slot.steps > 0 ? slot.step.load() : -1) + " ";
+  const std::int64_t age_ms = sys::monotonic_ms() - slot.step_ms;
+  text += std::to_string(slot.steps > 0 ? std::max<std::int64_t>(age_ms, 0) : 0);
+  if (known.steps == 0 && slot.steps > 0) text += " first " + std::to_string(slot.first_step);
+  if (known.saved_ms != slot.saved_ms) text += " saved " + std::to_string(slot.saved);
+  known = {.steps = slot.steps, .saved_ms = slot.saved_ms};
+  return text;
+}
+
+}  // namespace
+
+void record_steps(Job& job, Timeline& timeline, bool last) {
+  StepLog& log = job.step_log;
+  const std::int64_t now_ms = sys::monotonic_ms();
+  if (!job.lines || (!last && (now_ms < log.next_ms || log.bytes > kMaxBytes))) return;
+  log.ranks.resize(job.lines->size());
+  std::string text;
+  for (std::size_t i = 0; i < job.lines->size() && i < job.plan.processes.size(); ++i) {
+    const LineSlot& slot = job.lines->slot(i);
+    StepLog::Rank& known = log.ranks[i];
+    if (slot.steps == known.steps && slot.saved_ms == known.saved_ms) continue;
+    text += (text.empty() ? "" : ", ") + entry(job.plan.processes[i].name, slot, known);
+  }
+  if (last) log.ranks.clear();
+  if (text.empty()) return;
+  timeline.note("steps", text);
+  log.bytes += text.size();
+  log.next_ms = now_ms + (kPaceMs << (log.bytes / kBytesOfPace));
+}
+
+}  // namespace engine

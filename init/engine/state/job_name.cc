@@ -1,0 +1,19 @@
+#include "init/engine/state/job_name.h"
+
+#include "base/constants/words.h"
+
+namespace engine {
+
+std::string job_name(const envgen::Environ& env) {
+  // Names come before ids, which people do not know by heart.
+  static constexpr auto kVariables = envgen::words(
+      "TRAINING_JOB_NAME", "PAI_JOB_NAME", "REPLICATED_JOB_NAME", "JOBSET_NAME", "SLURM_JOB_NAME",
+      "DLC_JOB_ID", "CLOUD_ML_JOB_ID", "SLURM_JOB_ID", "PADDLE_JOB_ID");
+  for (const std::string_view variable : kVariables) {
+    const std::string name(env.get_or(std::string(variable), ""));
+    if (!name.empty()) return name;
+  }
+  return "";
+}
+
+}  // namespace engine

@@ -1,0 +1,175 @@
+#include "init/report/progress.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/stable_sort.h"
+#include "base/text.h"
+
+namespace report {
+namespace {
+
+// Sums of steps must not overflow, whatever the file has.
+constexpr std::int64_t kMaxStep = 1'000'000'000'000'000;
+
+struct Entry {
+  std::string name;
+  std::int64_t step = -1;
+  std::int64_t age_ms = 0;
+  std::int64_t first = -1;  // -1: not the first record of a start
+  std::int64_t saved = -1;
+};
+
+// Reads "rank-0 40 120 first 16 saved 30".
+std::optional<Entry> entry_of(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  const std::vector<std::string_view> words = envgen::split(text, ' ');
+  if (words.size() < 3 || words.size() % 2 == 0) return std::nullopt;
+  Entry entry{.name = std::string(words[0])};
+  const auto number = [&words](std::size_t i, std::int64_t& value) {
+    const auto parsed = envgen::parse_number<std::int64_t>(words[i]);
+    if (parsed) value = *parsed;
+    return parsed.has_value();
+  };
+  if (!number(1, entry.step) || !number(2, entry.age_ms)) return std::nullopt;
+  if (entry.step > kMaxStep) return std::nullopt;
+  for (std::size_t i = 3; i + 1 < words.size(); i += 2) {
+    std::int64_t& value = words[i] == "first" ? entry.first : entry.saved;
+    if (!number(i + 1, value) || value > kMaxStep) return std::nullopt;
+  }
+  return entry;
+}
+
+class ProgressReader {
+ public:
+  void read(const engine::TimelineEvent& event) {
+    for (const std::string_view part : envgen::split(event.text, ',')) {
+      if (const auto entry = entry_of(part)) add(*entry, event.at_ms);
+    }
+  }
+  Progress take() {
+    Progress progress;
+    for (auto& [name, rank] : ranks_) {
+      rank.name = name;
+      progress.ranks.push_back(std::move(rank));
+    }
+    progress.saves = std::move(saves_);
+    envgen::stable_sort(progress.saves, std::less(), &StepPoint::at_ms);
+    return progress;
+  }
+
+ private:
+  void add(const Entry& entry, std::int64_t at_ms) {
+    if (entry.saved >= 0) saves_.push_back({at_ms, entry.saved});
+    if (entry.step < 0) return;
+    RankSteps& rank = ranks_[entry.name];
+    if (entry.first >= 0) rank.starts.push_back({.first = entry.first, .points = {}});
+    if (rank.starts.empty()) rank.starts.push_back({.first = entry.step, .points = {}});
+    std::vector<StepPoint>& points = rank.starts.back().points;
+    const std::int64_t since_ms = points.empty() ? 0 : points.back().at_ms;
+    const std::int64_t reported_ms = at_ms - std::clamp<std::int64_t>(entry.age_ms, 0, at_ms);
+    points.push_back({std::max(reported_ms, since_ms), entry.step});
+  }
+
+  std::map<std::string, RankSteps> ranks_;
+  std::vector<StepPoint> saves_;
+};
+
+// The steps of one start that still count: those after `low`, up to `high`.
+struct Kept {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t reached = 0;
+};
+
+// Returns when the start had reached this step; between two points by interpolation.
+std::int64_t time_of(const StepStart& start, std::int64_t step) {
+  const StepPoint* before = nullptr;
+  for (const StepPoint& point : start.points) {
+    if (point.step >= step) {
+      if (before == nullptr || point.step == before->step) return point.at_ms;
+      const double share =
+          static_cast<double>(step - before->step) / static_cast<double>(point.step - before->step);
+      return before->at_ms +
+             static_cast<std::int64_t>(static_cast<double>(point.at_ms - before->at_ms) * share);
+    }
+    before = &point;
+  }
+  return start.points.back().at_ms;
+}
+
+// Returns the step from which a start has continued that reports `first` as its first step at
+// `at_ms`.
+std::int64_t resumed_at(const std::vector<StepPoint>& saves, std::int64_t first,
+                        std::int64_t at_ms) {
+  std::int64_t step = -1;
+  for (const StepPoint& save : saves) {
+    if (save.at_ms <= at_ms && save.step < first) step = std::max(step, save.step);
+  }
+  return step >= 0 ? step : first - 1;
+}
+
+void judge(Progress& progress, const RankSteps& rank, bool failed) {
+  std::vector<Kept> kept;
+  const auto cut = [&kept](std::int64_t step) {
+    for (Kept& one : kept) one.high = std::clamp(step, one.low, one.high);
+  };
+  for (const StepStart& start : rank.starts) {
+    std::int64_t low = start.first - 1;
+    if (!kept.empty()) {
+      low = resumed_at(progress.saves, start.first, start.points.front().at_ms);
+      cut(low);
+    }
+    std::int64_t reached = start.first;
+    for (const StepPoint& point : start.points) reached = std::max(reached, point.step);
+    kept.push_back({low, reached, reached});
+  }
+  std::int64_t saved = -1;
+  for (const StepPoint& save : progress.saves) saved = std::max(saved, save.step);
+  if (failed && saved >= 0) cut(saved);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Kept& one = kept[i];
+    progress.done += one.reached - one.low;
+    progress.kept += one.high - one.low;
+    if (one.high == one.reached) continue;
+    const StepStart& start = rank.starts[i];
+    progress.lost.push_back({time_of(start, one.high), time_of(start, one.reached)});
+  }
+}
+
+// Returns when the job next stopped after `at_ms`; `at_ms` if it did not. The step in between was
+// not done.
+std::int64_t stop_after(const std::vector<NodeRun>& runs, std::int64_t at_ms) {
+  std::int64_t stop_ms = INT64_MAX;
+  for (const NodeRun& run : runs) {
+    for (const engine::TimelineEvent& event : run.events) {
+      const bool stops = event.event == "phase" && event.text == "stopping";
+      if (stops && event.at_ms >= at_ms) stop_ms = std::min(stop_ms, event.at_ms);
+    }
+  }
+  return stop_ms == INT64_MAX ? at_ms : stop_ms;
+}
+
+}  // namespace
+
+Progress progress_of(const std::vector<NodeRun>& runs, bool failed) {
+  ProgressReader reader;
+  for (const NodeRun& run : runs) {
+    for (const engine::TimelineEvent& event : run.events) {
+      if (event.event == "steps") reader.read(event);
+    }
+  }
+  Progress progress = reader.take();
+  const auto lead = std::ranges::max_element(
+      progress.ranks, {}, [](const RankSteps& rank) { return rank.starts.size(); });
+  if (lead != progress.ranks.end()) judge(progress, *lead, failed);
+  for (Interval& lost : progress.lost) lost.to_ms = stop_after(runs, lost.to_ms);
+  return progress;
+}
+
+}  // namespace report
