@@ -35,6 +35,8 @@ Active active_in(const Environ& env) {
   return active;
 }
 
+// Returns the elements of PATH. The default is conda's own (conda/activate.py), so that the result
+// is that of `conda activate`.
 std::vector<std::string> path_elements(const Environ& env) {
   std::vector<std::string> elements;
   for (const std::string_view element : split(env.get("PATH").value_or("/usr/bin"), ':')) {

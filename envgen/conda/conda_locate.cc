@@ -150,6 +150,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
     if (is_directory(inputs, wish.environment + "/condabin"))
       candidates.push_back(wish.environment);
   }
+  // No search for a program: the directories of PATH show where conda is installed.
   for (const std::string_view element : split(inputs.variable("PATH"), ':')) {
     const bool bin = element.starts_with('/') && element.ends_with("/bin");
     if (!bin && !element.ends_with("/condabin")) continue;

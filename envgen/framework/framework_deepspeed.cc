@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/search_path.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/framework/framework.h"
 #include "envgen/framework/ssh.h"
@@ -121,7 +122,7 @@ std::vector<std::string> launch_command(const ParsedCommand& command, const std:
 // quotes or blanks.
 void add_ssh_script(Inputs& inputs, const SshSetup& setup, Process& process, Plan& plan) {
   const Environ env = planned_environment(inputs, plan);
-  const FoundProgram found = find_in_path(inputs, env.get_or("PATH", ""), "ssh");
+  const FoundProgram found = find_program(inputs, search_path_of(env), "ssh");
   const std::string ssh = found.known && !found.path.empty() ? found.path : "/usr/bin/ssh";
   const std::string directory = setup.directory + "/bin";
   plan.directories.push_back({directory});

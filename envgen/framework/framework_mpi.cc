@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/search_path.h"
 #include "base/text.h"
 #include "envgen/formats/hostfile.h"
 #include "envgen/formats/hosts.h"
@@ -264,7 +265,7 @@ MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
   MpiLauncher launcher;
   for (const char* name :
        {"mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra"}) {
-    found = find_in_path(inputs, env.get_or("PATH", ""), name);
+    found = find_program(inputs, search_path_of(env), name);
     if (!found.known) return {};
     launcher.program = name;
     if (!found.path.empty()) break;

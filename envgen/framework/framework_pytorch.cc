@@ -21,6 +21,7 @@
 #include <array>
 #include <utility>
 
+#include "base/search_path.h"
 #include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/framework/framework.h"
@@ -368,8 +369,8 @@ struct Torchrun {
 
 Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
   const Environ env = planned_environment(inputs, plan);
-  const FoundProgram in_path = find_in_path(inputs, env.get_or("PATH", ""), "torchrun");
-  const FoundProgram interpreter = find_program(inputs, env, python);
+  const FoundProgram in_path = find_program(inputs, search_path_of(env), "torchrun");
+  const FoundProgram interpreter = find_program(inputs, search_path_of(env), python);
   if (!in_path.known || !interpreter.known)
     return {.known = false, .program = "", .python_exec = ""};
   const bool seen = !in_path.path.empty();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/search_path.h"
 #include "base/text.h"
 #include "envgen/plan/launch.h"
 
@@ -27,7 +28,7 @@ bool is_before_2_2(std::string_view text) {
 
 bool has_torch_before_2_2(Inputs& inputs, const Plan& plan, const std::string& python) {
   const Environ env = planned_environment(inputs, plan);
-  const std::string interpreter = find_program(inputs, env, python).path;
+  const std::string interpreter = find_program(inputs, search_path_of(env), python).path;
   if (interpreter.empty()) return false;
   bool old = false;
   bool whole = true;

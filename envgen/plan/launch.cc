@@ -4,13 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/search_path.h"
+
 namespace envgen {
-namespace {
-
-constexpr const char* kDefaultPath = "/bin:/usr/bin";  // glibc's default if PATH is unset
-
-}  // namespace
-
 bool starts_msrun(const ParsedCommand& command) {
   return command.is_launcher() && command.launcher()->program == "msrun";
 }
@@ -107,33 +103,18 @@ Environ planned_environment(const Inputs& inputs, const Plan& plan) {
   return env;
 }
 
-FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::string_view name) {
-  if (path_list.empty()) path_list = kDefaultPath;
+FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::string_view name) {
   FoundProgram found;
-  while (true) {
-    const std::size_t colon = path_list.find(':');
-    // An empty element is the current directory.
-    const std::string directory = join_path(inputs.facts().cwd, path_list.substr(0, colon));
-    const std::string place = join_path(directory, name);
+  // Continue after an unknown place, so that one round looks at all of them.
+  for (const std::string& each : places_of_program(search_path, name)) {
+    std::string place = join_path(inputs.facts().cwd, each);
     const PathState* state = inputs.kind(place);
-    // Continue, so that one round looks at all directories.
     if (state == nullptr) found.known = false;
     if (found.known && state->kind == PathState::Kind::kFile) {
-      found.path = place;
+      found.path = std::move(place);
       return found;
     }
-    if (colon == std::string_view::npos) return found;
-    path_list.remove_prefix(colon + 1);
   }
-}
-
-FoundProgram find_program(Inputs& inputs, const Environ& env, const std::string& program) {
-  if (!program.contains('/')) return find_in_path(inputs, env.get_or("PATH", ""), program);
-  FoundProgram found;
-  const std::string place = join_path(inputs.facts().cwd, program);
-  const PathState* state = inputs.kind(place);
-  found.known = state != nullptr;
-  if (found.known && state->kind == PathState::Kind::kFile) found.path = place;
   return found;
 }
 

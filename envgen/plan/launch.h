@@ -42,15 +42,14 @@ std::string start_directory(const Inputs& inputs, const PlatformFacts& platform)
 // Returns the environment of the processes, as far as the plan knows it.
 Environ planned_environment(const Inputs& inputs, const Plan& plan);
 
-// A program as execvp(3) would find it. `known` is false while the snapshot lacks a path for that.
+// A program by the rules of base/search_path.h, with two differences. Relative places count from
+// the directory of the snapshot (cwd). A file that may not be executed is taken, because a hook can
+// still change its mode. `known` is false while the snapshot lacks a path for that.
 struct FoundProgram {
   bool known = true;
   std::string path;  // "" = not found
 };
-FoundProgram find_in_path(Inputs& inputs, std::string_view path_list, std::string_view name);
-// Finds a command's first word: a path, also one relative to the directory of the snapshot (cwd),
-// or a name in PATH of `env`. `known` is as in FoundProgram.
-FoundProgram find_program(Inputs& inputs, const Environ& env, const std::string& program);
+FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::string_view name);
 
 // Returns whether plan.env, which the platform promises, sets the variable `name`.
 bool is_promised(const Plan& plan, std::string_view name);

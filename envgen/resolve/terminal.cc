@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/search_path.h"
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/launch.h"
@@ -11,15 +12,13 @@ namespace envgen {
 namespace {
 
 constexpr const char* kName = "terminal";
-constexpr const char* kServerDirectories = "/usr/sbin:/usr/local/sbin:/sbin";  // init/sshd/tool.cc
 
 void add_sshd(Inputs& inputs, Plan& plan) {
   const bool served = is_worker(plan) || std::ranges::find(plan.services, "sshd", &Process::name) !=
                                              plan.services.end();
   if (served) return;
   const Environ env = planned_environment(inputs, plan);
-  const std::string path = std::string(env.get_or("PATH", "/usr/bin:/bin")) + ":";
-  const FoundProgram sshd = find_in_path(inputs, path + kServerDirectories, "sshd");
+  const FoundProgram sshd = find_program(inputs, server_path_of(env), "sshd");
   if (!sshd.known) return;
   if (sshd.path.empty()) {
     plan.warnings.push_back(

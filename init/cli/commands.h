@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/environ.h"
 #include "init/cli/command.h"
@@ -18,6 +19,8 @@ namespace cli {
 // over. Unlike other commands it parses its arguments, because the log must be open before.
 int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early);
+// Returns a hint for a command that is not found, or "". `arguments` ends with the command.
+std::string command_hint(Arguments arguments, const std::vector<std::string>& command);
 int plan_command(Call& call);
 int status_command(Call& call);
 int stacks_command(Call& call);

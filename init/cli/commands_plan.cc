@@ -104,8 +104,9 @@ std::string script_of(const envgen::Process& process) {
 
 // Returns a warning if a process could not start. The plan remains valid, because a hook can still
 // create the program, and a script can change PATH.
-std::string start_warning(const envgen::Plan& plan, const envgen::Process& process,
-                          envgen::Environ env) {
+std::string start_warning(const envgen::Plan& plan, const Case& one) {
+  const envgen::Process& process = plan.processes[0];
+  envgen::Environ env = one.snapshot.env;
   if (process.argv.empty()) return "";
   for (const envgen::EnvEdit& edit : plan.env) env.apply(edit);
   for (const envgen::EnvEdit& edit : process.env) env.apply(edit);
@@ -113,7 +114,9 @@ std::string start_warning(const envgen::Plan& plan, const envgen::Process& proce
   const bool searched = argv[0].find('/') == std::string::npos;
   if (searched && !plan.scripts.empty()) return "";
   if (!searched) argv[0] = envgen::join_path(process.cwd, argv[0]);
-  if (const auto fault = proc::Program(argv, env).find_fault()) {
+  if (auto fault = proc::Program(argv, env).find_fault()) {
+    const std::vector<std::string>& typed = one.options.request.command;
+    if (process.argv == typed) proc::give_hint(*fault, command_hint(one.snapshot.argv, typed));
     return concat({process.name, " would not start: ", engine::start_text(*fault)});
   }
   const std::string script = script_of(process);
@@ -164,7 +167,7 @@ std::string misplaced_warning(const envgen::Process& process) {
 int show(envgen::Plan plan, const Case& one) {
   // The ranks differ only in their numbers, so checking one is enough.
   if (!one.replayed && !plan.processes.empty()) {
-    std::string warning = start_warning(plan, plan.processes[0], one.snapshot.env);
+    std::string warning = start_warning(plan, one);
     if (!warning.empty()) plan.warnings.push_back(std::move(warning));
     warning = misplaced_warning(plan.processes[0]);
     if (!warning.empty()) plan.warnings.push_back(std::move(warning));

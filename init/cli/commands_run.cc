@@ -111,29 +111,6 @@ std::string own_command_hint(std::string_view word) {
                  asks ? "exec CONTAINER trainit " : "run --entrypoint trainit IMAGE ", word});
 }
 
-// Returns a hint for a command that is not found, or "".
-std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
-  const std::string& word = command[0];
-  if (word.find('/') != std::string::npos) return "";
-  if (word.starts_with('-')) return dash_hint(command);
-  const std::size_t at = arguments.size() - command.size();
-  const bool in_image = at > 0 && arguments[at - 1] == "--";
-  const auto* foreign = std::ranges::find(kForeignWords, word, &ForeignWord::word);
-  if (foreign != std::end(kForeignWords)) {
-    const bool shows_status = foreign->hint == kMeansStatus;
-    return in_image && shows_status ? own_command_hint("status") : std::string(foreign->hint);
-  }
-  WordList words = command_words();
-  if (in_image) {
-    // A program was meant, unless trainit itself has the command.
-    const bool own = word == "help" || std::ranges::find(words, word) != words.end();
-    return own ? own_command_hint(word) : "";
-  }
-  std::erase(words, "run");  // srun and prun are launchers
-  const std::string_view guess = envgen::nearest(word, words);
-  return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
-}
-
 // Returns what to do without a command. An image whose entrypoint is ["trainit", "--"] has lost the
 // CMD of its base image.
 std::string missing_command_hint(Arguments arguments) {
@@ -203,6 +180,28 @@ int refuse(const char* termination_log, const envgen::Error& error) {
 }
 
 }  // namespace
+
+std::string command_hint(Arguments arguments, const std::vector<std::string>& command) {
+  const std::string& word = command[0];
+  if (word.find('/') != std::string::npos) return "";
+  if (word.starts_with('-')) return dash_hint(command);
+  const std::size_t at = arguments.size() - command.size();
+  const bool in_image = at > 0 && arguments[at - 1] == "--";
+  const auto* foreign = std::ranges::find(kForeignWords, word, &ForeignWord::word);
+  if (foreign != std::end(kForeignWords)) {
+    const bool shows_status = foreign->hint == kMeansStatus;
+    return in_image && shows_status ? own_command_hint("status") : std::string(foreign->hint);
+  }
+  WordList words = command_words();
+  if (in_image) {
+    // A program was meant, unless trainit itself has the command.
+    const bool own = word == "help" || std::ranges::find(words, word) != words.end();
+    return own ? own_command_hint(word) : "";
+  }
+  std::erase(words, "run");  // srun and prun are launchers
+  const std::string_view guess = envgen::nearest(word, words);
+  return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
+}
 
 int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early) {

@@ -198,6 +198,8 @@ void Loop::be_command() {
   } else {
     proc::reset_signals();
   }
+  // The C library searches PATH, by the rules of base/search_path.h: nothing may be allocated here,
+  // and errno gives the exit code, as in the program that trainit stands in for.
   ::execvp(flavour_.command[0], flavour_.command);
   const int error = errno;
   print_message(flavour_, Event::kExecFailed, {.text = flavour_.command[0], .error = error});

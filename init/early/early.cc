@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/constants/default_path.h"
 #include "base/exit_codes.h"
 #include "base/hook_condition.h"
 #include "init/early/early_options.h"
@@ -235,7 +236,7 @@ bool take_environment(char** envp, char** kept, Command& command) {
     command.envp = kept;
   }
   if (!contains(command.argv[0], '/')) {
-    command.search_path = path != nullptr ? path : "/bin:/usr/bin";
+    command.search_path = path != nullptr ? path : envgen::kDefaultPath;
   }
   return true;
 }
@@ -381,7 +382,8 @@ bool may_be_parent(const Command& command) {
   return call(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-// Returns the search path up to the next ':' joined with `name`, or nullptr if it is too long.
+// The rules of base/search_path.h, apart from it because nothing can be allocated here. Returns the
+// search path up to the next ':' joined with `name`, or nullptr if it is too long.
 const char* join(char* buffer, const char* directory, long length, const char* name) {
   long at = 0;
   for (; at < length; ++at) {

@@ -25,6 +25,7 @@
 #include "init/engine/tasks/write_watch.h"
 #include "init/proc/reap.h"
 #include "init/sys/cgroup.h"
+#include "init/sys/clock.h"
 #include "init/sys/facts.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
@@ -456,9 +457,7 @@ void Supervisor::check_start(std::uint32_t index) {
       if (record.handed_over) return lose_handed_over(record, to_line(failure.error));
       const envgen::Process* process = planned(job_, record);
       const bool typed = process != nullptr && process->argv == setup_.request.command;
-      if (typed && failure.exit_code == exit_code::kNotFound && !setup_.command_hint.empty()) {
-        failure.error.fix = setup_.command_hint;
-      }
+      if (typed) proc::give_hint(failure, setup_.command_hint);
       record.failure = std::move(failure);
       break;
     }

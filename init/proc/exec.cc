@@ -19,6 +19,7 @@
 
 #include "base/exit_codes.h"
 #include "base/nearest.h"
+#include "base/search_path.h"
 #include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "envgen/plan/command.h"
@@ -237,7 +238,8 @@ Reason blame_format(const std::string& path) {
           by_interpreter(path, "give it a #! line, or start it by its interpreter")};
 }
 
-// Returns the program of the search path that the user probably meant, or "".
+// Returns the program of the search path that the user probably meant, or "". Reads the directories
+// of the path, because the name of the program is not known.
 std::string nearest_program(std::string_view search_path, std::string_view name) {
   constexpr int kMaxEntries = 20'000;
   constexpr std::size_t kMinBytes = 5;  // too many short names are similar
@@ -263,19 +265,20 @@ std::string nearest_program(std::string_view search_path, std::string_view name)
 }
 
 // Returns the advice for a name that no directory of PATH has. The working directory may have such
-// a file.
-std::string advice_for_name(const std::string& name, const std::string& search_path = "") {
+// a file. `first` comes before an advice that is no question.
+std::string advice_for_name(const std::string& name, const std::string& search_path = "",
+                            const std::string& first = "") {
   if (name.find(' ') != std::string::npos) {
-    if (envgen::conda_activation(name)) return "use " + envgen::advice_for_line(name);
-    return "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" + name +
-           "'";
+    if (envgen::conda_activation(name)) return first + "use " + envgen::advice_for_line(name);
+    return first + "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" +
+           name + "'";
   }
   const std::string here = "./" + name;
   const bool lies_here = ::access(here.c_str(), F_OK) == 0;
   if (lies_here || name.ends_with(kPythonEnding)) {
-    return by_interpreter(name, "give its path, " + here);
+    return first + by_interpreter(name, "give its path, " + here);
   }
-  const std::string install = "install " + name + " in the image, or give its path";
+  const std::string install = first + "install " + name + " in the image, or give its path";
   const std::string meant = nearest_program(search_path, name);
   return meant.empty() ? install : "did you mean " + meant + "? If not, " + install;
 }
@@ -356,22 +359,14 @@ bool is_absence(int error) {
          error == ETIMEDOUT || error == ENAMETOOLONG;
 }
 
-// Returns the candidates for `name`. An empty element is the current directory.
-std::vector<std::string> files_in(std::string_view search_path, const std::string& name) {
-  std::vector<std::string> files;
-  while (true) {
-    const std::size_t colon = search_path.find(':');
-    const std::string_view directory = search_path.substr(0, colon);
-    files.push_back(directory.empty() ? "./" + name : std::string(directory) + "/" + name);
-    if (colon == std::string_view::npos) return files;
-    search_path.remove_prefix(colon + 1);
-  }
-}
-
 // execve takes char* for historical reasons and changes nothing.
 char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }
 
 }  // namespace
+
+void give_hint(StartFailure& failure, const std::string& hint) {
+  if (failure.name_missing && !hint.empty()) failure.error.fix = hint;
+}
 
 Program::Program(const std::vector<std::string>& argv, const envgen::Environ& env) {
   for (const std::string& argument : argv) arguments_.push_back(pointer(argument));
@@ -384,12 +379,8 @@ Program::Program(const std::vector<std::string>& argv, const envgen::Environ& en
   for (const std::string& entry : env.entries()) environment_.push_back(pointer(entry));
   environment_.push_back(nullptr);
   if (argv.empty() || argv[0].empty()) return;
-  if (argv[0].find('/') != std::string::npos) {
-    files_ = {argv[0]};
-    return;
-  }
-  search_path_ = env.get_or("PATH", "/bin:/usr/bin");
-  files_ = files_in(search_path_, argv[0]);
+  if (!argv[0].contains('/')) search_path_ = envgen::search_path_of(env);
+  files_ = envgen::places_of_program(search_path_.value_or(""), argv[0]);
 }
 
 void Program::set_listen_pid(pid_t pid) {
@@ -440,7 +431,7 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
     if (error == 0) return {};
     if (is_absence(error) && !exists(path)) continue;
     // The program may be in this directory, or not: execvp ends with EACCES too.
-    if (!search_path_.empty() && error == EACCES && !lies_there(path)) {
+    if (search_path_ && error == EACCES && !lies_there(path)) {
       if (closed.empty()) closed = closed_text(path);
       continue;
     }
@@ -461,16 +452,15 @@ StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   if (name.empty()) {
     return {exit_code::kNotFound, {what, "", "an empty command name", "name the program to run"}};
   }
-  if (search_path_.empty()) {
+  if (!search_path_) {
     return {exit_code::kNotFound, {what, name, "no such file", advice_for_path(name)}};
   }
-  const std::string missing = "no such program in PATH=" + short_search_path(search_path_);
-  if (!closed.empty()) {
-    return {exit_code::kCannotRun,
-            {what, "", missing + ", and behind " + closed,
-             "open it (chmod o+x), or " + advice_for_name(name)}};
-  }
-  return {exit_code::kNotFound, {what, "", missing, advice_for_name(name, search_path_)}};
+  std::string missing = "no such program in PATH=" + short_search_path(*search_path_);
+  if (!closed.empty()) missing += ", and behind " + closed;
+  const std::string first = closed.empty() ? "" : "open it (chmod o+x), or ";
+  return {closed.empty() ? exit_code::kNotFound : exit_code::kCannotRun,
+          {what, "", std::move(missing), advice_for_name(name, *search_path_, first)},
+          true};
 }
 
 }  // namespace proc

@@ -18,13 +18,18 @@ namespace proc {
 struct StartFailure {
   int exit_code = 0;  // 126: found, but cannot be run. 127: not found. 125: an earlier failure
   envgen::Error error;
+  // true: the search has found no file of this name. The exit code is 126 if a directory of PATH
+  // may not be searched, otherwise 127.
+  bool name_missing = false;
 };
+// Replaces the advice by `hint` if no file has the program's name. "" changes nothing.
+void give_hint(StartFailure& failure, const std::string& hint);
 
 // A program that is prepared before fork, so that the child allocates nothing. Keeps pointers into
 // `argv` and `env`, which must outlive it.
 class Program {
  public:
-  // Looks up an argv[0] without '/' in the PATH of `env`; without PATH, in /bin:/usr/bin.
+  // Searches for argv[0] by the rules of base/search_path.h, in the PATH of `env`.
   Program(const std::vector<std::string>& argv, const envgen::Environ& env);
 
   // Sets LISTEN_PID, which is known only in the child.
@@ -49,7 +54,7 @@ class Program {
   std::vector<char*> shell_;        // "/bin/sh", a place for the path, the rest of arguments_
   std::vector<char*> environment_;  // null-terminated
   std::vector<std::string> files_;  // candidates, in order
-  std::string search_path_;         // "": argv[0] has a '/'
+  std::optional<std::string> search_path_;  // nullopt: argv[0] has a '/', or is empty
   std::array<char, 32> listen_pid_{};
 };
 

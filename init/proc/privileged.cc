@@ -9,7 +9,9 @@
 #include "base/constants/trusted_path.h"
 #include "base/constants/words.h"
 #include "base/exit_codes.h"
+#include "base/search_path.h"
 #include "base/text.h"
+#include "init/sys/find_program.h"
 #include "init/sys/path_state.h"
 #include "init/sys/safe_path.h"
 
@@ -78,15 +80,15 @@ envgen::Environ made_env(const envgen::Environ& start) {
 }
 
 // Requires root.
-std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view places,
+std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view search_path,
                                             const envgen::Environ& start) {
   StartFailure failure{.exit_code = exit_code::kNotFound,
                        .error = {"running " + name, name, "no such program", "install it"}};
   const envgen::Identity any = any_user();
-  while (!places.empty()) {
-    const std::string_view place = envgen::take_part(places, ':');
-    std::string path = std::string(place) + "/" + name;
-    if (!place.starts_with('/') || ::access(path.c_str(), X_OK) != 0) continue;
+  // Not sys::find_program(): a program that another user may change is passed over, and reported.
+  for (std::string& path :
+       envgen::places_of_program(envgen::absolute_elements(search_path), name)) {
+    if (!sys::is_program(path)) continue;
     auto ours = sys::check_ours_alone(path, &any);
     if (ours) return Tool{std::move(path), made_env(start), "/"};
     failure = {.exit_code = exit_code::kCannotRun, .error = std::move(ours.error())};
@@ -99,8 +101,8 @@ std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string
 std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
                                                    const envgen::Environ& start) {
   if (::geteuid() == 0) {
-    return find_ours(name, envgen::concat({envgen::kTrustedPath, ":", start.get_or("PATH", "")}),
-                     start);
+    return find_ours(
+        name, envgen::concat({envgen::kTrustedPath, ":", envgen::search_path_of(start)}), start);
   }
   Tool tool{.path = name, .env = start};
   tool.env.set(kLibraryPath, envgen::prepend_path(kLibraries, start.get_or(kLibraryPath, "")));
@@ -110,7 +112,7 @@ std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
 std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
                                                   const envgen::Environ& start) {
   if (::geteuid() != 0) return Tool{.path = name, .env = start};
-  return find_ours(name, start.get_or("PATH", "/usr/bin:/bin"), start);
+  return find_ours(name, envgen::search_path_of(start), start);
 }
 
 namespace {

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -36,21 +37,22 @@ namespace {
 
 constexpr int kFirstInherited = 3;
 
-// The record in the start pipe, at most PIPE_BUF bytes so that it is written whole: exit code, four
-// lengths, four texts.
+// The record in the start pipe, at most PIPE_BUF bytes so that it is written whole: exit code,
+// whether the name is missing, four lengths, four texts.
 constexpr std::size_t kTexts = 4;
-using RecordHead = std::array<std::uint32_t, 1 + kTexts>;
+constexpr std::size_t kNumbers = 2;
+using RecordHead = std::array<std::uint32_t, kNumbers + kTexts>;
 constexpr std::size_t kMaxText = (PIPE_BUF - sizeof(RecordHead)) / kTexts;
 
 std::string encode(const StartFailure& failure) {
   const envgen::Error& error = failure.error;
   const std::array<std::string_view, kTexts> texts = {error.what, error.where, error.found,
                                                       error.fix};
-  RecordHead head{static_cast<std::uint32_t>(failure.exit_code)};
+  RecordHead head{static_cast<std::uint32_t>(failure.exit_code), failure.name_missing ? 1U : 0U};
   std::string body;
   for (std::size_t i = 0; i < kTexts; ++i) {
     const std::string_view text = texts[i].substr(0, kMaxText);
-    head[i + 1] = static_cast<std::uint32_t>(text.size());
+    head[kNumbers + i] = static_cast<std::uint32_t>(text.size());
     body += text;
   }
   return std::string(reinterpret_cast<const char*>(head.data()), sizeof head) + body;
@@ -63,12 +65,14 @@ std::optional<StartFailure> decode(std::string_view record) {
   record.remove_prefix(sizeof head);
   StartFailure failure;
   failure.exit_code = static_cast<int>(head[0]);
+  failure.name_missing = head[1] != 0;
   std::array<std::string*, kTexts> texts = {&failure.error.what, &failure.error.where,
                                             &failure.error.found, &failure.error.fix};
   for (std::size_t i = 0; i < kTexts; ++i) {
-    if (head[i + 1] > record.size()) return std::nullopt;
-    *texts[i] = record.substr(0, head[i + 1]);
-    record.remove_prefix(head[i + 1]);
+    const std::size_t size = head[kNumbers + i];
+    if (size > record.size()) return std::nullopt;
+    *texts[i] = record.substr(0, size);
+    record.remove_prefix(size);
   }
   if (!record.empty() || failure.exit_code <= 0 || failure.exit_code > 255) return std::nullopt;
   return failure;

@@ -1,38 +1,23 @@
 #include "init/sshd/tool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
-#include <string_view>
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "base/search_path.h"
 #include "init/proc/child_run.h"
+#include "init/sys/find_program.h"
 
 namespace sshd {
 namespace {
 
 constexpr int kToolTimeoutMs = 30'000;
 
-bool can_run(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
-
 }  // namespace
 
 std::string find_program(const std::string& name, const envgen::Environ& env) {
-  std::string_view list = env.get_or("PATH", "/usr/bin:/bin");
-  while (true) {
-    const std::size_t colon = list.find(':');
-    const std::string_view directory = list.substr(0, colon);
-    std::string path = std::string(directory) + "/" + name;
-    if (directory.starts_with('/') && can_run(path)) return path;
-    if (colon == std::string_view::npos) break;
-    list.remove_prefix(colon + 1);
-  }
-  for (const char* directory : {"/usr/sbin/", "/usr/local/sbin/", "/sbin/", "/usr/bin/"}) {
-    if (can_run(directory + name)) return directory + name;
-  }
-  return {};
+  return sys::find_program(envgen::server_path_of(env), name);
 }
 
 envgen::Error not_installed(const std::string& name) {

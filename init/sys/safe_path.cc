@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/inputs.h"
+#include "init/sys/find_program.h"
 #include "init/sys/mounts.h"
 #include "init/sys/path_state.h"
 #include "init/sys/umask.h"
@@ -392,11 +393,8 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
       }
     }
     if (const std::size_t at = word.find('/'); at != word.npos) found.emplace_back(word.substr(at));
-    for (std::string_view rest = search; is_name && !word.empty() && !rest.empty();) {
-      const std::string path = envgen::join_path(envgen::take_part(rest, ':'), word);
-      if (::access(path.c_str(), X_OK) != 0) continue;
-      found.push_back(path);
-      break;
+    if (is_name && !search.empty()) {
+      if (std::string path = find_program(search, word); !path.empty()) found.push_back(path);
     }
     while (!word.empty()) {
       const std::string_view part = envgen::take_part(word, ':');

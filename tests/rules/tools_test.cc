@@ -113,6 +113,8 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
   } cases[] = {
       {{"no-such-program"},
        "main would not start: no-such-program: found no such program in PATH="},
+      {{"--slots", "4", "sh"},
+       "; --slots is an option of trainit: put it before --, or set TRAINIT_SLOTS=4"},
       {{path("missing")}, "; correct the path"},
       {{"sh", path("gone.sh")}, " does not exist; correct the path"},
       {{path("there.sh")}, "; chmod +x it"},
@@ -129,6 +131,7 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
       EXPECT_THAT(plan.out, Not(HasSubstr("main would")));
     }
   }
+  EXPECT_THAT(tool({"plan", "statsu"}).out, HasSubstr("; did you mean `trainit status`?"));
   write("train.py", "import argparse  # --output-dir\n");
   EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--fan-out", "--slots", "2"}).out,
               HasSubstr("main gets --fan-out, which " + path("train.py") + " does not name"));

@@ -349,7 +349,7 @@ TEST(Output, TheFirstProcessOfANodeSpeaksUnlessToldOtherwise) {
 
 // Finding programs.
 
-TEST(FindInPath, TakesTheFirstFileAndSkipsDirectories) {
+TEST(FindProgram, TakesTheFirstFileAndSkipsDirectories) {
   Snapshot snapshot;
   snapshot.facts.cwd = "/srv/job";
   snapshot.paths["/a/x"].kind = PathState::Kind::kDirectory;
@@ -357,30 +357,31 @@ TEST(FindInPath, TakesTheFirstFileAndSkipsDirectories) {
   snapshot.paths["/srv/job/x"].kind = PathState::Kind::kFile;
   Request request;
   Inputs inputs(snapshot, request);
-  EXPECT_EQ(find_in_path(inputs, "/a:bin:/never", "x").path, "/srv/job/bin/x");
+  EXPECT_EQ(find_program(inputs, "/a:bin:/never", "x").path, "/srv/job/bin/x");
   // An empty element is the current directory.
-  EXPECT_EQ(find_in_path(inputs, "/a::/never", "x").path, "/srv/job/x");
+  EXPECT_EQ(find_program(inputs, "/a::/never", "x").path, "/srv/job/x");
 }
 
-TEST(FindInPath, IsNotKnownBeforeEveryEarlierPlaceWasLookedAt) {
+TEST(FindProgram, IsNotKnownBeforeEveryEarlierPlaceWasLookedAt) {
   Snapshot snapshot;
   snapshot.paths["/b/x"].kind = PathState::Kind::kFile;
   Request request;
   Inputs inputs(snapshot, request);
-  EXPECT_FALSE(find_in_path(inputs, "/a:/b:/c", "x").known);
+  EXPECT_FALSE(find_program(inputs, "/a:/b:/c", "x").known);
   EXPECT_THAT(inputs.wants(), Contains(Want{"/a/x", false}));
   EXPECT_THAT(inputs.wants(), Contains(Want{"/c/x", false}));
   snapshot.paths["/a/x"] = {};
-  EXPECT_EQ(find_in_path(inputs, "/a:/b:/c", "x").path, "/b/x");
+  EXPECT_EQ(find_program(inputs, "/a:/b:/c", "x").path, "/b/x");
 }
 
-TEST(FindInPath, UnsetIsTheCLibrarysDefault) {
+TEST(FindProgram, AnEmptyPathIsTheCurrentDirectory) {
   Snapshot snapshot;
-  snapshot.paths["/bin/x"] = {};
-  snapshot.paths["/usr/bin/x"].kind = PathState::Kind::kFile;
+  snapshot.facts.cwd = "/srv/job";
+  snapshot.paths["/srv/job/x"].kind = PathState::Kind::kFile;
   Request request;
   Inputs inputs(snapshot, request);
-  EXPECT_EQ(find_in_path(inputs, "", "x").path, "/usr/bin/x");
+  EXPECT_EQ(find_program(inputs, "", "x").path, "/srv/job/x");
+  EXPECT_EQ(find_program(inputs, "/a", "./x").path, "/srv/job/x");
 }
 
 }  // namespace

@@ -671,6 +671,44 @@ TEST_F(Exec, ADirectoryOnTheWayThatMayNotBeSearchedIsNamed) {
                                       HasSubstr("open it (chmod o+x), or install script")));
 }
 
+// The misspelt name can also be in the closed directory, so the exit code is that of execvp.
+TEST_F(Exec, BehindAClosedDirectoryTheNearestProgramIsNamed) {
+  ::chmod(path("").c_str(), 0755);
+  for (const char* name : {"closed", "open"}) ::mkdir(path(name).c_str(), 0755);
+  write("open/python3", "#!/bin/sh\n", 0755);
+  ::chmod(path("closed").c_str(), 0600);
+  const Ran ran =
+      run_task(command({"pyhton3"}, {"PATH=" + path("closed") + ":" + path("open")}), [] {
+        if (child::is_root() && !child::become_nobody()) ::_exit(99);
+      });
+  ::chmod(path("closed").c_str(), 0700);
+  EXPECT_EQ(ran.code, 126);
+  EXPECT_THAT(ran.trouble,
+              AllOf(HasSubstr("behind the directory " + path("closed")),
+                    HasSubstr("did you mean python3? If not, open it (chmod o+x), or install")));
+}
+
+TEST(GiveHint, AHintReplacesTheAdviceOnlyOfANameThatIsMissing) {
+  proc::StartFailure missing{126, {"", "", "", "install it"}, true};
+  proc::give_hint(missing, "");
+  EXPECT_EQ(missing.error.fix, "install it");
+  proc::give_hint(missing, "did you mean x?");
+  EXPECT_EQ(missing.error.fix, "did you mean x?");
+  proc::StartFailure denied{126, {"", "", "", "chmod it"}};
+  proc::give_hint(denied, "did you mean x?");
+  EXPECT_EQ(denied.error.fix, "chmod it");
+}
+
+TEST_F(Exec, AnEmptyPathIsTheWorkingDirectory) {
+  write("tool", "#!/bin/sh\necho found\n", 0755);
+  proc::SpawnSpec spec = command({"tool"}, {"PATH="});
+  spec.cwd = path("");
+  EXPECT_EQ(run_task(spec).out, "found\n");
+  const Ran ran = run_task(command({"no-such-program"}, {"PATH="}));
+  EXPECT_EQ(ran.code, 127);
+  EXPECT_THAT(ran.trouble, HasSubstr("no such program in PATH=; install"));
+}
+
 // As uv leaves them below /root: the environment's python, and the interpreter of its scripts.
 TEST_F(Exec, ADirectoryBehindALinkThatMayNotBeSearchedIsNamed) {
   ::chmod(path("").c_str(), 0755);

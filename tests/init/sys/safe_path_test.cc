@@ -232,4 +232,16 @@ TEST_F(Reach, ChecksTheInterpreterThatEnvFinds) {
   }
 }
 
+TEST_F(Reach, EnvPassesOverADirectoryOfTheInterpretersName) {
+  write("ours/interpreter", "x", 0755);
+  ASSERT_EQ(::chown(path("ours/interpreter").c_str(), kOther, 0), 0);
+  write("ours/script", "#!/usr/bin/env interpreter\n", 0755);
+  ASSERT_EQ(::mkdir(path("first").c_str(), 0755), 0);
+  ASSERT_EQ(::mkdir(path("first/interpreter").c_str(), 0755), 0);
+  const std::string search = path("first") + ":" + path("ours");
+  const auto checked = sys::check_ours_alone(path("ours/script"), nullptr, search);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().where, path("ours/interpreter"));
+}
+
 }  // namespace

@@ -1,0 +1,9 @@
+#pragma once
+// The search path of programs if PATH is unset: that of glibc's execvp(3), of Python and of env(1).
+// An array, because code that runs before libc reads it too.
+
+namespace envgen {
+
+inline constexpr char kDefaultPath[] = "/bin:/usr/bin";
+
+}  // namespace envgen
