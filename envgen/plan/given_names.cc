@@ -1,6 +1,9 @@
 #include "envgen/plan/given_names.h"
 
+#include <algorithm>
+
 #include "base/constants/packed_texts.h"
+#include "base/constants/platform_variables.h"
 
 namespace envgen {
 namespace {
@@ -8,6 +11,14 @@ namespace {
 constexpr PackedTable<kGivenRows, &GivenNames::platform, &GivenNames::count, &GivenNames::own,
                       &GivenNames::leader, &GivenNames::hosts, &GivenNames::slots, &GivenNames::job>
     kNames;
+// A platform that counts for every command is known to init/early too.
+static_assert(std::ranges::all_of(kGivenRows,
+                                  [](const GivenNames& names) {
+                                    return !names.always ||
+                                           is_platform_variable(names.count.data(),
+                                                                names.count.size());
+                                  }),
+              "add the platform's prefix and its count to base/constants/platform_variables.h");
 
 }  // namespace
 

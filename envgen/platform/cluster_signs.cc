@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/constants/packed_texts.h"
+#include "base/constants/platform_variables.h"
 #include "base/text.h"
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/given_names.h"
@@ -127,6 +128,12 @@ constexpr Sign kRows[] = {
      "TF_CONFIG"},
 };
 constexpr PackedTable<kRows, &Sign::variable, &Sign::own> kSigns;
+static_assert(std::ranges::all_of(kRows,
+                                  [](const Sign& sign) {
+                                    return is_platform_variable(sign.variable.data(),
+                                                                sign.variable.size());
+                                  }),
+              "add the variable of the sign to base/constants/platform_variables.h");
 
 constexpr const char* kAlone = "; where the job is of this node alone: --nodes 1";
 

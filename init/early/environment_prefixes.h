@@ -1,23 +1,18 @@
 #pragma once
 // Prefixes of variables that can require resolving: a superset of the variables that envgen reads.
-// Code without libc can compare prefixes. tests/init/early/early_prefixes_test.cc compares the list
-// with envgen.
+// Code without libc can compare prefixes. Those of platforms and launchers are the prefixes of
+// base/constants/platform_variables.h. tests/init/early/early_prefixes_test.cc compares all with
+// envgen.
+
+#include "base/constants/platform_variables.h"
 
 namespace early {
 
-// "CONDA" matches each variable whose name begins with it.
-inline constexpr char kEnvironmentPrefixes[][16] = {
-    "ANACONDA",  "ASCEND",       "ATB_",        "AZUREML_",    "AZ_BATCH",     "BATCH_",
-    "CLOUD_ML_", "CLUSTER_SPEC", "CM_",         "CONDA",       "COORDINATOR_", "DEFAULT_CONDA",
-    "DET_",      "DEVICE_",      "DLC_",        "DLS_",        "DMLC_",        "GLOBAL_",
-    "HCCL",      "HYDRA_",       "JAX_",        "JOB",         "K_MPI_",       "LISTEN_",
-    "LOCAL_",    "LSB_",         "LWS_",        "MAMBA",       "MASTER_",      "MA_",
-    "MINDX",     "MLP_",         "MPI_",        "MS_",         "NNODES",       "NODE_RANK",
-    "NPROC_",    "NPU",          "NUM_NODES",   "NUM_PROCESS", "OMPI_",        "PADDLE_",
-    "PAI_",      "PBS_",         "PET_",        "PMI",         "POD_",         "PROCESS_ID",
-    "PS_HOST",   "RANK",         "REPLICATED_", "SERVER_ID",   "SKYPILOT_",    "SLOTS",
-    "SLURM",     "SM_",          "TF_CONFIG",   "TF_PS",       "TF_WORKER",    "TRAINING_JOB",
-    "TRAINIT_",  "VC_",          "VK_",         "WORKER_ADDR", "WORKER_HOST",  "WORLD_SIZE",
+// Prefixes that no platform's variable has: of trainit itself, of conda, of Ascend's libraries, of
+// socket activation. "CONDA" matches each variable whose name begins with it.
+inline constexpr char kOtherPrefixes[][16] = {
+    "ANACONDA", "ATB_",    "CONDA", "DEFAULT_CONDA", "DEVICE_",
+    "HCCL",     "LISTEN_", "MAMBA", "SERVER_ID",     "TRAINIT_",
 };
 
 // Names in a program's path that belong to conda: "/opt/conda/envs/a/bin/python", "micromamba".
@@ -26,12 +21,7 @@ inline constexpr char kProgramPrefixes[][8] = {"conda", "mamba", "envs"};
 // If this directory exists, there may be hooks. Same as envgen::kHooksDirectory.
 inline constexpr char kHooksDirectory[] = "/etc/trainit/hooks";
 
-constexpr bool begins_with(const char* text, const char* prefix) {
-  while (*prefix != '\0') {
-    if (*text++ != *prefix++) return false;
-  }
-  return true;
-}
+using envgen::begins_with;
 
 constexpr bool equal(const char* text, const char* other) {
   while (*text != '\0' && *text == *other) {
@@ -43,7 +33,10 @@ constexpr bool equal(const char* text, const char* other) {
 
 // Checks the name in `entry` ("NAME=VALUE").
 constexpr bool has_known_prefix(const char* entry) {
-  for (const auto& known : kEnvironmentPrefixes) {
+  for (const auto& known : envgen::kPlatformPrefixes.text) {
+    if (begins_with(entry, known)) return true;
+  }
+  for (const auto& known : kOtherPrefixes) {
     if (begins_with(entry, known)) return true;
   }
   return false;

@@ -68,7 +68,17 @@ TEST(EarlySigns, CoverEveryVariableThatEnvgenAsksFor) {
   ASSERT_GT(names.size(), 80U);
   for (const std::string& name : names) {
     if (std::ranges::find(kNoSigns, name) != kNoSigns.end()) continue;
-    EXPECT_TRUE(early::has_known_prefix((name + "=1").c_str())) << name;
+    EXPECT_TRUE(early::has_known_prefix((name + "=1").c_str()))
+        << "envgen reads " << name << ": add its prefix to base/constants/platform_variables.h";
+  }
+}
+
+// MPIJobs whose operator sets no K_MPI_JOB_ROLE are known by these variables.
+TEST(EarlySigns, CoverTheHostfilesOfMpiJobs) {
+  for (const char* name : {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
+                           "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"}) {
+    EXPECT_TRUE(early::has_known_prefix((std::string(name) + "=/etc/mpi/hostfile").c_str()))
+        << name;
   }
 }
 
