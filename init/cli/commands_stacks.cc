@@ -1,7 +1,6 @@
 // stacks: shows where the ranks of the running job are. A worker of the instance collects the
 // stacks, because it has the right to signal the ranks. The result is a file.
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <optional>
@@ -29,7 +28,7 @@ bool await_files(const std::string& name) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + kMaxMs;
   while (::access((name + ".txt").c_str(), F_OK) != 0) {
     if (sys::monotonic_ms() >= deadline_ms) return false;
-    ::poll(nullptr, 0, kLookMs);
+    sys::pause_ms(kLookMs);
   }
   return true;
 }

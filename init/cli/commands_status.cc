@@ -1,6 +1,5 @@
 // status: shows the state file of the running instance, or of the last one.
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -166,7 +165,7 @@ int watch_nodes(const View& view) {
   if (view.redraws) print_as_is("\033[2J");
   int code = show_nodes(view);
   while (view.options.watch && code <= 1) {
-    ::poll(nullptr, 0, kRedrawMs);
+    sys::pause_ms(kRedrawMs);
     code = show_nodes(view);
   }
   return code;
@@ -188,7 +187,7 @@ int status_command(Call& call) {
   int code = show(last, view);
   std::int64_t shown_ms = sys::monotonic_ms();
   while (options.watch && last.in_use && code != kFailed) {
-    ::poll(nullptr, 0, kWatchPollMs);
+    sys::pause_ms(kWatchPollMs);
     Look now = look_at(run_dir);
     const bool changed = now.text != last.text || now.in_use != last.in_use;
     const bool aged = view.redraws && sys::monotonic_ms() - shown_ms >= kRedrawMs;

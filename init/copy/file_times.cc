@@ -89,8 +89,7 @@ bool is_new_at_each_look(int directory, const char* name, struct stat before) {
     sys::sleep_ms(whole_seconds ? kSecondMs : kTickMs);
     if (!look_again(directory, name, now) || !has_other_times(before, now)) return false;
   }
-  pollfd written{watch.get(), POLLIN, 0};
-  return ::poll(&written, 1, 0) == 0;
+  return !sys::is_ready(watch.get(), POLLIN);
 }
 
 }  // namespace

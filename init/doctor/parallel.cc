@@ -66,7 +66,8 @@ std::size_t count_running(const std::vector<Run>& runs) {
   return static_cast<std::size_t>(std::ranges::count(runs, false, &Run::done));
 }
 
-// Blocks until a child has sent data, has ended or is late.
+// Blocks until a child has sent data, has ended or is late. Not ChildRun::wait(), which waits for
+// one child only.
 void collect(std::vector<Run>& runs) {
   std::vector<pollfd> waits;
   std::int64_t look_ms = INT64_MAX;

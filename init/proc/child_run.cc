@@ -150,7 +150,7 @@ void ChildRun::end(std::int64_t most_ms) {
   const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
   std::int64_t pause_ms = kFirstPauseMs;
   while (::waitpid(pid, nullptr, WNOHANG) == 0 && sys::monotonic_ms() < until_ms) {
-    ::poll(nullptr, 0, static_cast<int>(std::min(pause_ms, most_ms)));
+    sys::pause_ms(std::min(pause_ms, most_ms));
     pause_ms = std::min(pause_ms * 2, kMaxPauseMs);
   }
 }

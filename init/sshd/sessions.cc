@@ -11,6 +11,7 @@
 #include <string>
 
 #include "init/proc/reap.h"
+#include "init/sys/fd.h"
 #include "init/sys/files.h"
 
 namespace sshd {
@@ -66,10 +67,7 @@ std::vector<int> Sessions::descriptors() const {
 }
 
 bool Sessions::has_ended(const Session& session) {
-  if (session.fd.valid()) {
-    pollfd ready{session.fd.get(), POLLIN, 0};
-    return ::poll(&ready, 1, 0) == 1;
-  }
+  if (session.fd.valid()) return sys::is_ready(session.fd.get(), POLLIN);
   if (session.start_time != 0) return start_time_of(session.pid) != session.start_time;
   return ::kill(session.pid, 0) != 0 && errno == ESRCH;
 }

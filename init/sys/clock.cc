@@ -1,5 +1,7 @@
 #include "init/sys/clock.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <time.h>
 
 #include <algorithm>
@@ -27,6 +29,11 @@ void sleep_ms(std::int64_t duration_ms) {
   timespec left{.tv_sec = duration_ms / 1000, .tv_nsec = duration_ms % 1000 * 1'000'000};
   while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
+}
+
+// poll(2) is never restarted after a handler.
+void pause_ms(std::int64_t duration_ms) {
+  ::poll(nullptr, 0, static_cast<int>(std::clamp<std::int64_t>(duration_ms, 0, INT_MAX)));
 }
 
 // Uses the calendar of <chrono>: gmtime_r reads /etc/localtime for its leap seconds.

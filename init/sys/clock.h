@@ -11,5 +11,6 @@ std::int64_t wall_ms();                      // milliseconds since 1970, UTC
 std::string utc_text(std::int64_t wall_ms);  // "2026-11-20T07:35:10.123Z"
 
 void sleep_ms(std::int64_t duration_ms);  // continues after signals
+void pause_ms(std::int64_t duration_ms);  // a signal that has a handler ends the pause
 
 }  // namespace sys

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +14,8 @@
 #include <cstdlib>
 #include <optional>
 #include <vector>
+
+#include "init/sys/clock.h"
 
 namespace sys {
 namespace {
@@ -77,6 +81,22 @@ void close_by_number(int first, std::span<const int> sorted_keep) {
 }
 
 }  // namespace
+
+bool is_ready(int fd, short events) {
+  pollfd ready{fd, events, 0};
+  return ::poll(&ready, 1, 0) == 1;
+}
+
+bool await_ready(int fd, short events, std::int64_t until_ms) {
+  while (true) {
+    const std::int64_t left_ms = std::min<std::int64_t>(until_ms - monotonic_ms(), INT_MAX);
+    if (left_ms <= 0) return false;
+    pollfd ready{fd, events, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(left_ms));
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) return false;
+  }
+}
 
 void ensure_standard_fds() {
   for (int number = 0; number <= 2; ++number) {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -40,6 +41,12 @@ struct DirCloser {
 };
 // A directory that is being read; its descriptor is O_CLOEXEC.
 using Dir = std::unique_ptr<DIR, DirCloser>;
+
+// Returns whether `fd` has one of `events` of poll(2), an error, or its end, now.
+bool is_ready(int fd, short events);
+// Blocks until is_ready(), at most until `until_ms` of the monotonic clock. Continues after
+// signals. Returns false at the end of the time, even if `fd` is ready by then.
+bool await_ready(int fd, short events, std::int64_t until_ms);
 
 // Opens /dev/null on each of 0, 1 and 2 that is closed. Call it before any file is opened: that
 // file would get the number, and a task's output would go into it. A task then sees /dev/null

@@ -11,10 +11,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/log.h"
 #include "init/tee/lines.h"
 #include "init/tee/log_file.h"
@@ -382,8 +384,7 @@ void Tee::say_missing(const StdoutMirror& mirror, const std::string& name) {
 int run(const Work& work, Shared& shared, const Scan& scan) {
   ::prctl(PR_SET_NAME, "trainit-tee", 0, 0, 0);
   if (work.before >= 0) {
-    pollfd end{work.before, 0, 0};
-    ::poll(&end, 1, static_cast<int>(kBeforeMs));
+    std::ignore = sys::await_ready(work.before, 0, sys::monotonic_ms() + kBeforeMs);
   }
   return Tee(work, shared, scan).run();
 }

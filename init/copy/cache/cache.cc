@@ -2,12 +2,12 @@
 
 #include "init/copy/cache/cache.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "init/copy/cache/cache_entry.h"
@@ -86,7 +86,7 @@ envgen::Status wait(DatasetWork& work, int turn) {
   constexpr int kLastDoubling = 6;
   // Apart from others that wait: of two that ask at the same time both may be refused.
   const int spread = static_cast<int>(::getpid() % 7);
-  ::poll(nullptr, 0, std::min(kFirstMs << std::min(turn, kLastDoubling), kMaxMs) + spread);
+  sys::pause_ms(std::min(kFirstMs << std::min(turn, kLastDoubling), kMaxMs) + spread);
   return {};
 }
 

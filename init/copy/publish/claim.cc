@@ -1,7 +1,6 @@
 #include "init/copy/publish/claim.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +99,7 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
       }
       if (killed) return claim;
       claim.abandoned_ = true;
-      ::poll(nullptr, 0, static_cast<int>(timeouts.settle_ms));
+      sys::pause_ms(timeouts.settle_ms);
       if (claim.check()) return claim;
       claim.abandoned_ = false;
       continue;
@@ -111,7 +110,7 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
     }
     const auto counters = SharedCounters::open(state + "/progress");
     if (options.waiting) options.waiting(counters ? &counters->get() : nullptr);
-    ::poll(nullptr, 0, kLookMs);
+    sys::pause_ms(kLookMs);
   }
 }
 

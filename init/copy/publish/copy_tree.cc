@@ -1,7 +1,6 @@
 #include "init/copy/publish/copy_tree.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +52,7 @@ envgen::Result<sys::Fd> lock(const Destination& destination, const Options& opti
                             "another copy to the same place that is not done", "give it more time");
       }
       show_waiting(destination, options);
-      ::poll(nullptr, 0, kEveryMs);
+      sys::pause_ms(kEveryMs);
     }
     // Another process can have deleted the directory, and a third one created it again.
     struct stat ours{};

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ int lock_patiently(const sys::Fd& lease, int operation) {
   for (int left = kTries; ::flock(lease.get(), operation | LOCK_NB) != 0;) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK || --left == 0) return errno;
-    ::poll(nullptr, 0, kEveryMs);
+    sys::pause_ms(kEveryMs);
   }
   return 0;
 }

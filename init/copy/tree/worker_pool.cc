@@ -33,6 +33,8 @@ constexpr std::int64_t kTickMs = 200;
 constexpr std::int64_t kDyingMs = 1000;  // a child that hangs in the kernel is abandoned
 constexpr int kFailed = 1;
 
+// Not proc::ChildRun: a worker answers by shared memory, has no time limit, and shares the pipe
+// that tells of its exit with the others of its start.
 struct Member {
   pid_t pid = -1;
   bool ended = false;
@@ -130,7 +132,7 @@ void end_all(Members& members) {
   constexpr int kLookMs = 5;
   while (!all_ended(members) && sys::monotonic_ms() < until) {
     // How they end is no news any more.
-    if (const auto ending = reap(members); !all_ended(members)) ::poll(nullptr, 0, kLookMs);
+    if (const auto ending = reap(members); !all_ended(members)) sys::pause_ms(kLookMs);
   }
 }
 
@@ -197,7 +199,7 @@ envgen::Status RunningPool::begin() {
 
 void RunningPool::wait(std::int64_t until_ms) {
   if (alive_.empty()) {
-    ::poll(nullptr, 0, 1);  // time between a worker's last close and its exit
+    sys::pause_ms(1);  // time between a worker's last close and its exit
     return;
   }
   std::vector<pollfd> ends;

@@ -73,8 +73,7 @@ LinkAttempt::State LinkAttempt::step(std::int64_t now_ms) {
 }
 
 void LinkAttempt::connected(std::int64_t now_ms) {
-  pollfd ready{fd(), POLLOUT, 0};
-  if (::poll(&ready, 1, 0) != 1) return;
+  if (!sys::is_ready(fd(), POLLOUT)) return;
   if (const int error = end_connect(fd()); error != 0) {
     fail(sys::errno_text(error), now_ms);
     return;

@@ -285,7 +285,7 @@ class LinkServer {
     }
     const std::int64_t rest_ms = looked_ms_ + kLookMs - sys::monotonic_ms();
     if (settings_.node_count >= kManyNodes && rest_ms > 0) {
-      ::poll(nullptr, 0, static_cast<int>(std::min(rest_ms, kLookMs)));
+      sys::pause_ms(std::min(rest_ms, kLookMs));
     }
     std::array<epoll_event, 256> events;
     for (int round = 0; round < kMaxRounds; ++round) {

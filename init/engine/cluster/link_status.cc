@@ -40,9 +40,7 @@ std::string read_answer(const sys::Fd& socket, int timeout_ms) {
   std::array<char, 16384> part;
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
   while (text != "\n" && !text.ends_with("\n\n") && text.size() < kMaxBytes) {
-    pollfd ready{socket.get(), POLLIN, 0};
-    const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
-    if (left_ms <= 0 || ::poll(&ready, 1, static_cast<int>(left_ms)) <= 0) break;
+    if (!sys::await_ready(socket.get(), POLLIN, deadline_ms)) break;
     const ssize_t count = ::read(socket.get(), part.data(), part.size());
     if (count <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(count));

@@ -18,6 +18,7 @@
 #include "init/engine/report/timeline.h"
 #include "init/engine/state/failure.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "lifecycle/node_names.h"
@@ -282,13 +283,10 @@ void LinkTask::farewell(int exit_code) {
   NodeReport last = report();
   last.stage = NodeReport::Stage::kEnded;
   last.exit_code = exit_code;
-  for (send(last); !flush() && sys::monotonic_ms() < until_ms;) ::poll(nullptr, 0, 1);
+  for (send(last); !flush() && sys::monotonic_ms() < until_ms;) sys::pause_ms(1);
   // The worker closes its end of the pipe when it exits.
   while (channel() >= 0) {
-    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
-    if (left_ms <= 0) return;
-    pollfd ready{channel(), POLLIN, 0};
-    ::poll(&ready, 1, static_cast<int>(left_ms));
+    if (!sys::await_ready(channel(), POLLIN, until_ms)) return;
     read();
   }
 }

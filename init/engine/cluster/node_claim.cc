@@ -1,6 +1,5 @@
 #include "init/engine/cluster/node_claim.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,6 +12,8 @@
 #include <cstring>
 #include <string>
 #include <utility>
+
+#include "init/sys/clock.h"
 
 namespace engine {
 namespace {
@@ -51,7 +52,7 @@ std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   int looks = is_bound ? kMaxLooks : 1;
   while (::connect(asks.get(), address.get(), address.size) != 0) {
     if (errno != ECONNREFUSED || --looks == 0) return std::nullopt;
-    ::poll(nullptr, 0, 5);
+    sys::pause_ms(5);
   }
   ucred holder{};
   socklen_t size = sizeof holder;

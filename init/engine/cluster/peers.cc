@@ -106,6 +106,7 @@ class PeerWaiting {
     attempts_.push_back({&peer, std::make_unique<proc::ChildRun>(std::move(*run))});
   }
 
+  // Not ChildRun::wait(), which waits for one attempt only.
   void await(std::int64_t left_ms) const {
     std::vector<pollfd> waits;
     waits.reserve(attempts_.size());

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/unix_socket.h"
 
 namespace engine {
@@ -203,8 +204,7 @@ envgen::Result<ControlReply> send_control(const std::string& run_dir, const Cont
   if (::send(fd.get(), &record, sizeof record, MSG_NOSIGNAL) < 0) {
     return std::unexpected(socket_error("asking the instance", path, errno));
   }
-  pollfd wait = {fd.get(), POLLIN, 0};
-  if (::poll(&wait, 1, timeout_ms) <= 0) {
+  if (!sys::await_ready(fd.get(), POLLIN, sys::monotonic_ms() + timeout_ms)) {
     return std::unexpected(socket_error("waiting for the instance's answer", path, ETIMEDOUT));
   }
   char bytes[sizeof record + 1];

@@ -25,6 +25,7 @@
 #include "init/sandbox/prepare.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/permission.h"
@@ -163,9 +164,7 @@ void at_source(const DataOrder& order, int socket, const std::function<int(int p
   MessagePipe messages(std::move(worker->pipe), 1, kMaxBytes);
   const std::int64_t until_ms = sys::monotonic_ms() + kAfterwardsMs;
   while (!messages.at_end()) {
-    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
-    pollfd ready{messages.pipe().get(), POLLIN, 0};
-    if (left_ms <= 0 || ::poll(&ready, 1, static_cast<int>(left_ms)) == 0) {
+    if (!sys::await_ready(messages.pipe().get(), POLLIN, until_ms)) {
       ::kill(worker->pid, SIGKILL);
       return warn(socket, order.dataset.source + " does not answer any more, ignoring");
     }

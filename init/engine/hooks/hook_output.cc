@@ -7,6 +7,7 @@
 
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
+#include "init/sys/fd.h"
 
 namespace engine {
 namespace {
@@ -71,9 +72,8 @@ void HookOutput::write_first() {
 }
 
 void HookOutput::write_ready() {
-  pollfd ready{STDERR_FILENO, POLLOUT, 0};
   for (int lines = 0; waits() && lines < kMaxLinesOfATurn; ++lines) {
-    if (::poll(&ready, 1, 0) == 0) return;
+    if (!sys::is_ready(STDERR_FILENO, POLLOUT)) return;
     write_first();
   }
 }

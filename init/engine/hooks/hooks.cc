@@ -286,7 +286,7 @@ void Worker::advance(Hook& hook) {
   if (stopped() && !hook.end) report_stop(&hook);
   if (hook.end) {
     if (hook.phase != Phase::kRuns) signal(SIGKILL);
-    ::waitpid(hook.pid, nullptr, 0);
+    ::waitpid(hook.pid, nullptr, 0);  // has exited, so this does not block
   } else if (at_once || (hook.phase == Phase::kNotified && due)) {
     signal(SIGKILL);
     hook.phase = Phase::kKilled;

@@ -34,23 +34,13 @@ constexpr int kLookMs = 50;
 constexpr int kMaxRanks = 1024;
 constexpr int kUncountedRanks = 64;  // number of a launcher's ranks to try
 
-bool await(int fd, short events, std::int64_t until_ms) {
-  while (true) {
-    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
-    if (left_ms <= 0) return false;
-    pollfd ready{fd, events, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(left_ms));
-    if (count > 0) return true;
-    if (count < 0 && errno != EINTR) return false;
-  }
-}
-
 sys::Fd connect_to(const std::string& address, int port, std::int64_t until_ms) {
   int error = 0;
   sys::Fd socket = begin_connect(socket_address(address, port), error);
   if (!socket.valid()) return socket;
   const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kConnectMs);
-  if (!await(socket.get(), POLLOUT, last_ms) || end_connect(socket.get()) != 0) socket.reset();
+  if (!sys::await_ready(socket.get(), POLLOUT, last_ms) || end_connect(socket.get()) != 0)
+    socket.reset();
   return socket;
 }
 
@@ -64,7 +54,7 @@ std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_m
   std::string text;
   std::array<char, 4096> part;
   while (text.size() < most_bytes && !(line && text.ends_with('\n'))) {
-    if (!await(fd, POLLIN, until_ms)) break;
+    if (!sys::await_ready(fd, POLLIN, until_ms)) break;
     const std::size_t room = std::min(part.size(), most_bytes - text.size());
     const ssize_t count = ::recv(fd, part.data(), room, 0);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -103,14 +93,14 @@ RecorderFindings recorder_note(const StackOrder& order, const AskedDumps& asked,
   const std::int64_t last_ms = std::min(until_ms, sys::monotonic_ms() + kDumpMs);
   while (asked.count > 0 && find_dumps(fresh).count < asked.count &&
          sys::monotonic_ms() < last_ms) {
-    ::poll(nullptr, 0, kLookMs);
+    sys::pause_ms(kLookMs);
   }
   const std::int64_t read_by_ms = std::max(until_ms, sys::monotonic_ms() + kReadMs);
   const std::int64_t whole_by_ms = std::min(last_ms, sys::monotonic_ms() + kWholeMs);
   RecorderFindings findings = read_dumps(order.dumps, read_by_ms);
   // A rank may still be writing its dump.
   while (asked.count > 0 && findings.unreadable > 0 && sys::monotonic_ms() < whole_by_ms) {
-    ::poll(nullptr, 0, kLookMs);
+    sys::pause_ms(kLookMs);
     findings = read_dumps(order.dumps, read_by_ms);
   }
   return findings;

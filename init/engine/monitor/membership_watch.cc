@@ -1,7 +1,5 @@
 #include "init/engine/monitor/membership_watch.h"
 
-#include <poll.h>
-
 #include <utility>
 #include <variant>
 
@@ -62,7 +60,7 @@ int watch_membership(envgen::Snapshot snapshot, const envgen::Request& asked,
                                         : "now " + count_of_nodes(now->nodes.size());
       return send("membership changed: " + what) ? 0 : 1;
     }
-    ::poll(nullptr, 0, static_cast<int>(times.look_ms));
+    sys::pause_ms(times.look_ms);
   }
 }
 

@@ -1,10 +1,9 @@
 #include "init/engine/monitor/saved_step.h"
 
-#include <poll.h>
-
 #include <string>
 
 #include "init/engine/monitor/line_watch.h"
+#include "init/sys/clock.h"
 #include "init/sys/log.h"
 
 namespace engine {
@@ -16,7 +15,7 @@ void await_end(const logtee::Shared& seen, std::size_t processes) {
   constexpr int kPauseMs = 5;
   int looks = 0;
   for (std::size_t i = 0; i < processes; ++i) {
-    for (; looks < kLooks && !seen.ended(i); ++looks) ::poll(nullptr, 0, kPauseMs);
+    for (; looks < kLooks && !seen.ended(i); ++looks) sys::pause_ms(kPauseMs);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "init/engine/monitor/stack_taker.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -244,7 +243,7 @@ bool Taker::answers(const Process& process, off_t size, std::int64_t until_ms) c
       if (!handles) return true;
     }
     if (sys::monotonic_ms() >= last_ms) return size_of(*process.dump) > size;
-    ::poll(nullptr, 0, kPollMs);
+    sys::pause_ms(kPollMs);
   }
 }
 

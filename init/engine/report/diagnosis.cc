@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "envgen/failure/find_cause.h"
@@ -15,6 +16,7 @@
 #include "init/engine/state/failure.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/log.h"
 
 namespace engine {
@@ -284,9 +286,9 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
 
 void Diagnosis::finish(Job& job, const lifecycle::Machine& machine) {
   while (tail_.awaited()) {
-    const std::int64_t left_ms = *tail_.deadline_ms() - sys::monotonic_ms();
-    pollfd ready{tail_.channel(), POLLIN, 0};
-    ::poll(&ready, 1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, kLongestWaitMs)));
+    const std::int64_t longest_ms = sys::monotonic_ms() + kLongestWaitMs;
+    std::ignore =
+        sys::await_ready(tail_.channel(), POLLIN, std::min(*tail_.deadline_ms(), longest_ms));
     tail_.read();
     tail_.tend(sys::monotonic_ms());
   }

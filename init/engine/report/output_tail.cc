@@ -1,7 +1,6 @@
 #include "init/engine/report/output_tail.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,7 +46,7 @@ LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_use
 LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process,
                             std::int64_t until_ms) {
   constexpr int kPauseMs = 5;
-  while (!seen.ended(process) && sys::monotonic_ms() < until_ms) ::poll(nullptr, 0, kPauseMs);
+  while (!seen.ended(process) && sys::monotonic_ms() < until_ms) sys::pause_ms(kPauseMs);
   std::string text = seen.output_tail(process);
   const bool whole = text.size() < logtee::kRingBytes;
   return {.bytes = std::move(text), .whole = whole};

@@ -15,6 +15,7 @@
 #include "init/engine/workers/messages.h"
 #include "init/sys/as_user.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 #include "init/sys/safe_path.h"
@@ -270,16 +271,10 @@ void copy_timeline(const std::string& run_dir, const std::string& directory,
                                [&](int) { return copy_files(run_dir, directory, plan); });
   if (!copier) return sys::log::warning(to_line(copier.error()) + ", ignoring");
   const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
-  pollfd end{copier->pipe.get(), POLLIN, 0};
-  while (true) {
-    const std::int64_t left_ms = until_ms - sys::monotonic_ms();
-    const int ready = left_ms <= 0 ? 0 : ::poll(&end, 1, static_cast<int>(left_ms));
-    if (ready > 0) return;
-    if (ready < 0 && errno == EINTR) continue;
-    ::kill(copier->pid, SIGKILL);
-    return sys::log::warning("copying the timeline (--timeline): " + directory +
-                             " does not answer, ignoring");
-  }
+  if (sys::await_ready(copier->pipe.get(), POLLIN, until_ms)) return;
+  ::kill(copier->pid, SIGKILL);
+  sys::log::warning("copying the timeline (--timeline): " + directory +
+                    " does not answer, ignoring");
 }
 
 }  // namespace

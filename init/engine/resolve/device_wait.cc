@@ -1,6 +1,5 @@
 #include "init/engine/resolve/device_wait.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,7 +47,7 @@ void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uin
     }
     if (found.held != told) say("the devices: " + found.held);
     told = found.held;
-    ::poll(nullptr, 0, static_cast<int>(std::min(left_ms, poll_ms)));
+    sys::pause_ms(std::min(left_ms, poll_ms));
     poll_ms = std::min(poll_ms * 3 / 2, kMaxPollMs);
   }
 }

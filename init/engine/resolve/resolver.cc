@@ -1,7 +1,6 @@
 #include "init/engine/resolve/resolver.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <tuple>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -66,8 +66,6 @@ bool send_resolved(int fd, const ResolverMessage& message) {
   }
   return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(message)));
 }
-
-void wait_ms(int duration_ms) { ::poll(nullptr, 0, duration_ms); }
 
 ResolverFailed out_of(const char* found, const char* fix) {
   return {exit_code::kOwnFailure, to_line(envgen::Error{"resolving the job", "", found, fix})};
@@ -460,7 +458,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
     }
     std::int64_t left = std::max<std::int64_t>(deadline - sys::monotonic_ms(), 1);
     int poll = waiting.next_poll_ms();
-    wait_ms(pending != nullptr ? static_cast<int>(std::min<std::int64_t>(poll, left)) : poll);
+    sys::pause_ms(pending != nullptr ? std::min<std::int64_t>(poll, left) : poll);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "init/engine/resolve/start_values.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -106,7 +105,7 @@ envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
                           std::move(why), "check the name, or give --master-addr ADDRESS");
     }
     say("the address of MindSpore's scheduler, " + plan.scheduler->host + ": " + why);
-    ::poll(nullptr, 0, kAgainMs);
+    sys::pause_ms(kAgainMs);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "init/proc/terminal.h"
 #include "init/sys/cgroup.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/path_state.h"
 
 namespace engine {
@@ -222,10 +223,7 @@ void Spare::await_end(std::int64_t until_ms) const {
   // pidfd_open is missing before Linux 5.3. Do not wait then: the process dies anyway.
   const sys::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!process.valid()) return;
-  pollfd gone{process.get(), POLLIN, 0};
-  for (std::int64_t left_ms = 0; (left_ms = until_ms - sys::monotonic_ms()) > 0;) {
-    if (::poll(&gone, 1, static_cast<int>(left_ms)) >= 0 || errno != EINTR) return;
-  }
+  std::ignore = sys::await_ready(process.get(), POLLIN, until_ms);
 }
 
 void Spare::replace(std::string reason) {

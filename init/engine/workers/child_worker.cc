@@ -1,12 +1,13 @@
 #include "init/engine/workers/child_worker.h"
 
-#include <poll.h>
 #include <signal.h>
 
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 
 namespace engine {
 
@@ -54,12 +55,7 @@ void ChildWorker::reaped(const proc::Death& death) {
 
 void ChildWorker::await(std::int64_t most_ms) const {
   if (pid_ <= 0 || !messages_) return;
-  pollfd end{messages_->pipe().get(), 0, 0};
-  const std::int64_t until_ms = sys::monotonic_ms() + most_ms;
-  for (std::int64_t left_ms = most_ms; left_ms > 0; left_ms = until_ms - sys::monotonic_ms()) {
-    const int ready = ::poll(&end, 1, static_cast<int>(left_ms));
-    if (ready >= 0 || errno != EINTR) return;
-  }
+  std::ignore = sys::await_ready(messages_->pipe().get(), 0, sys::monotonic_ms() + most_ms);
 }
 
 envgen::Status ChildWorker::fork(const std::string& what, const proc::SavedSignals& saved,

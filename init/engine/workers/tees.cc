@@ -16,6 +16,7 @@
 
 #include "init/proc/reap.h"
 #include "init/sys/clock.h"
+#include "init/sys/fd.h"
 #include "init/sys/files.h"
 #include "init/sys/log.h"
 
@@ -194,7 +195,7 @@ bool Tees::catch_up(std::int64_t limit_ms) const {
   const std::int64_t deadline_ms = sys::monotonic_ms() + limit_ms;
   while (shared_ && !has_read_all()) {
     if (shared_->held() || sys::monotonic_ms() >= deadline_ms) return false;
-    ::poll(nullptr, 0, 1);
+    sys::pause_ms(1);
   }
   return true;
 }
@@ -318,9 +319,7 @@ bool Tees::await_silence(int pipe, const Wait& wait) {
 }
 
 bool Tees::await_closed(int pipe, std::int64_t deadline_ms) {
-  pollfd end{pipe, 0, 0};
-  const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
-  return ::poll(&end, 1, static_cast<int>(std::max<std::int64_t>(left_ms, 0))) == 1;
+  return sys::await_ready(pipe, 0, deadline_ms) || sys::is_ready(pipe, 0);
 }
 
 // The pipe is closed a moment before the tee can be reaped.
@@ -330,7 +329,7 @@ bool Tees::await_end(std::int64_t deadline_ms) {
   const auto id = static_cast<id_t>(pid_);
   while (proc::wait_id(P_PID, id, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
     if (sys::monotonic_ms() >= deadline_ms) return false;
-    ::poll(nullptr, 0, 1);
+    sys::pause_ms(1);
   }
   ended_ = info.si_code == CLD_EXITED && info.si_status == 0;
   pid_ = 0;

@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "init/sys/clock.h"
 #include "tests/init/child.h"
+#include "tests/init/interruptions.h"
 
 namespace {
 
@@ -130,6 +132,27 @@ TEST(EnsureStandardFds, AnswersAsAClosedOneWhereDevNullIsMissing) {
     return ::write(2, "x", 1) < 0 && errno == EBADF ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
+}
+
+int g_answer_fd = -1;
+
+TEST(AwaitReady, SignalsDoNotEndIt) {
+  child::Pipe pipe = child::make_pipe();
+  g_answer_fd = pipe.in.get();
+  const child::Interruptions interruptions([] { return ::write(g_answer_fd, "x", 1) == 1; });
+  EXPECT_TRUE(sys::await_ready(pipe.out.get(), POLLIN, sys::monotonic_ms() + 180'000));
+  EXPECT_EQ(child::Interruptions::left(), 0);
+}
+
+TEST(AwaitReady, EndsWithItsTimeAndWithThePipe) {
+  child::Pipe pipe = child::make_pipe();
+  EXPECT_FALSE(sys::is_ready(pipe.out.get(), POLLIN));
+  EXPECT_FALSE(sys::await_ready(pipe.out.get(), POLLIN, sys::monotonic_ms() + 1));
+  child::say(pipe.in.get(), "x");
+  EXPECT_TRUE(sys::is_ready(pipe.out.get(), POLLIN));
+  EXPECT_FALSE(sys::await_ready(pipe.out.get(), POLLIN, sys::monotonic_ms())) << "no time is left";
+  pipe.in.reset();
+  EXPECT_TRUE(sys::await_ready(pipe.out.get(), 0, sys::monotonic_ms() + 180'000)) << "its end";
 }
 
 }  // namespace

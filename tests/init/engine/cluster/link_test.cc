@@ -16,6 +16,7 @@
 
 #include "init/engine/cluster/link_status.h"
 #include "tests/init/engine/cluster/link_node.h"
+#include "tests/init/interruptions.h"
 #include "tests/test_timeout.h"
 
 namespace link_node {
@@ -746,4 +747,28 @@ TEST_F(Link, AnswersNobodyElse) {
 }
 
 }  // namespace
+int g_status_listener = -1;
+int g_status_client = -1;
+
+// Each interruption was taken for the end of the time.
+TEST(AskNodes, SignalsDoNotEndTheWaitForAnAnswer) {
+  const std::string path = testing::TempDir() + "nodes." + std::to_string(::getpid());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const sys::Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener.get(), where, sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  g_status_listener = listener.get();
+  const child::Interruptions interruptions([] {
+    g_status_client = ::accept(g_status_listener, nullptr, nullptr);
+    return ::send(g_status_client, "\n", 1, MSG_NOSIGNAL) > 0;
+  });
+  const auto rows = engine::ask_nodes(path, kLimitMs);
+  const sys::Fd client(g_status_client);
+  ::unlink(path.c_str());
+  EXPECT_TRUE(rows) << to_line(rows.error());
+}
+
 }  // namespace link_node

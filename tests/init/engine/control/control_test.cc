@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "tests/init/child.h"
+#include "tests/init/interruptions.h"
 
 namespace {
 
@@ -353,6 +354,31 @@ TEST_F(Control, AClientTakesAnotherVersionsAnswerForNone) {
     ASSERT_TRUE(reply) << to_line(reply.error());
     EXPECT_EQ(*reply, (engine::ControlReply{ControlAnswer::kUnknown})) << size;
   }
+}
+
+int g_listener = -1;
+int g_accepted = -1;
+
+// Each interruption was taken for the end of the time.
+TEST_F(Control, SignalsDoNotEndTheWaitForAnAnswer) {
+  const std::string run_dir = path("interrupted");
+  ASSERT_EQ(::mkdir(run_dir.c_str(), 0700), 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, (run_dir + "/control").c_str(), sizeof address.sun_path - 1);
+  const sys::Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener.get(), where, sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  g_listener = listener.get();
+  const child::Interruptions interruptions([] {
+    const Record done{.op = 0};
+    g_accepted = ::accept(g_listener, nullptr, nullptr);
+    return ::send(g_accepted, &done, sizeof done, MSG_NOSIGNAL) > 0;
+  });
+  const auto reply = engine::send_control(run_dir, {}, kLimitMs);
+  const sys::Fd accepted(g_accepted);
+  EXPECT_TRUE(reply) << to_line(reply.error());
 }
 
 // PID 1 may be stopped, or starved of memory.
