@@ -25,6 +25,7 @@ struct Cloud {
   int first_sibling;  // the CPU that shares a core with CPU 0; 0 = none does
   bool driver;        // its GPUs can be listed in /proc, else the topology file alone has them
 };
+void PrintTo(const Cloud& cloud, std::ostream* out) { *out << cloud.name; }
 
 envgen::PathState file_of(std::string content) {
   envgen::PathState state;

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "envgen/plan/snapshot.h"
+#include "tests/golden/difference.h"
 #include "tests/golden/plans.h"
 
 namespace {
@@ -17,6 +15,7 @@ struct Saved {
   const char* snapshot;
   std::vector<const char*> options;  // of each plan
 };
+void PrintTo(const Saved& saved, std::ostream* out) { *out << saved.snapshot; }
 
 class GoldenPlan : public testing::TestWithParam<Saved> {};
 
@@ -50,9 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(GoldenPlan, JsonIsWhatItWasByteByByte) {
   const std::string arguments = "plan --json --snapshot " + directory() + "hooks.snapshot.json";
   const std::string plan = golden::trainit(arguments);
-  const std::string path = directory() + "hooks.plan.json";
-  if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << plan;
-  EXPECT_EQ(plan, golden::read_file(path));
+  golden::expect_file("hooks.plan.json", plan);
   EXPECT_EQ(plan, golden::trainit(arguments));
 }
 
@@ -61,8 +58,7 @@ TEST(GoldenSnapshot, IsWrittenAsItWasByteByByte) {
   const auto snapshot = envgen::snapshot_from_json(golden::read_file(path), path);
   ASSERT_TRUE(snapshot);
   const std::string text = envgen::to_json(*snapshot, true);
-  if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  EXPECT_EQ(text, golden::read_file(path));
+  golden::expect_file("hooks.snapshot.json", text);
 }
 
 }  // namespace

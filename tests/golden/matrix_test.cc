@@ -14,6 +14,13 @@
 #include "tests/golden/plans.h"
 #include "tests/sim/platform_jobs.h"
 
+namespace sim {
+
+// Tests are reported with the job's name, not with its bytes.
+static void PrintTo(const Job& job, std::ostream* out) { *out << job.name; }
+
+}  // namespace sim
+
 namespace {
 
 constexpr int kNodes = 3;

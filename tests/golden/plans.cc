@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 
+#include "tests/golden/difference.h"
 #include "tests/source_path.h"
 
 namespace golden {
@@ -181,9 +182,7 @@ void expect_plans(const std::string& file, const std::string& heading,
     text += layout.plan(first.empty() ? plan : other_members(plan, first));
     if (first.empty()) first = plan;
   }
-  const std::string path = directory() + file + ".plans";
-  if (std::getenv("TRAINIT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  EXPECT_EQ(text, read_file(path));
+  expect_file(file + ".plans", text);
 }
 
 }  // namespace golden
