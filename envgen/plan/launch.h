@@ -83,6 +83,11 @@ struct TorchRank {
 };
 std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank);
 
+// The variables that get a free port when the processes start (Plan::free_master_port).
+// The last one gets it behind the loopback address.
+inline constexpr std::string_view kFreePortVariables[] = {"MASTER_PORT", "JAX_COORDINATOR_PORT"};
+inline constexpr std::string_view kFreeAddressVariable = "JAX_COORDINATOR_ADDRESS";
+
 // Replaces the value of each process's edit of `name`, for a value that is known only after the
 // ranks are planned.
 void set_of_processes(Plan& plan, std::string_view name, const std::string& value);

@@ -191,6 +191,27 @@ ShownLines restarts_text(const Policy& policy) {
   return lines;
 }
 
+// Returns the lines for the parts that the user chose.
+ShownLines chosen_text(const Policy& policy) {
+  ShownLines lines;
+  for (const SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
+  if (shows_checkpoint(policy)) {
+    lines.add({"a checkpoint is asked for ",
+               policy.checkpoint_signal == 0 ? std::string("by hooks")
+                                             : "with " + signal_name(policy.checkpoint_signal),
+               " and granted ", seconds(policy.checkpoint_ms)});
+  }
+  lines.add(restarts_text(policy));
+  if (policy.max_duration_ms > 0) {
+    lines.add({"ends after ", seconds(policy.max_duration_ms), " with exit code 124"});
+  }
+  for (const ExitCodeRule& rule : policy.exit_codes) {
+    lines.add({"exit code ", codes_text(rule.first, rule.last), " is given as ",
+               std::to_string(rule.to)});
+  }
+  return lines;
+}
+
 }  // namespace
 
 void write_policy(json::Writer& out, const Policy& policy) {
@@ -213,21 +234,15 @@ ShownLines policy_text(const Policy& policy, const Budget& stop) {
   if (const std::string names = stop_signals(policy); !names.empty()) {
     lines.add({"stop signals: ", names, " (the image's STOPSIGNAL has to be one of them)"});
   }
-  for (const SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
-  if (shows_checkpoint(policy)) {
-    lines.add({"a checkpoint is asked for ",
-               policy.checkpoint_signal == 0 ? std::string("by hooks")
-                                             : "with " + signal_name(policy.checkpoint_signal),
-               " and granted ", seconds(policy.checkpoint_ms)});
-  }
-  lines.add(restarts_text(policy));
-  if (policy.max_duration_ms > 0) {
-    lines.add({"ends after ", seconds(policy.max_duration_ms), " with exit code 124"});
-  }
-  for (const ExitCodeRule& rule : policy.exit_codes) {
-    lines.add({"exit code ", codes_text(rule.first, rule.last), " is given as ",
-               std::to_string(rule.to)});
-  }
+  lines.add(chosen_text(policy));
+  return lines;
+}
+
+ShownLines brief_policy_text(const Policy& policy, const Budget& stop) {
+  ShownLines lines;
+  const std::string names = stop_signals(policy);
+  lines.add({stop_text(policy, stop), names.empty() ? "" : "; stop signals: ", names});
+  lines.add(chosen_text(policy));
   return lines;
 }
 

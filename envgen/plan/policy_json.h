@@ -16,5 +16,7 @@ void write_policy(json::Writer& out, const Policy& policy);
 // Returns the lines for the text output. `stop`: the times of a stop under this policy, with the
 // request at 0.
 ShownLines policy_text(const Policy& policy, const Budget& stop);
+// Returns the same with the stop in one line.
+ShownLines brief_policy_text(const Policy& policy, const Budget& stop);
 
 }  // namespace envgen

@@ -4,7 +4,9 @@
 #include "envgen/plan/command.h"
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/parsed_command.h"
+#include "envgen/show/plan_text.h"
 #include "init/cli/commands.h"
+#include "init/engine/hooks/hook_look.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
 #include "init/engine/resolve/collect.h"
@@ -164,7 +166,19 @@ std::string misplaced_warning(const envgen::Process& process) {
   return "";
 }
 
-int show(envgen::Plan plan, const Case& one) {
+// Adds to a snapshot what decides whether the plan's hooks run.
+void look_at_hooks(const envgen::Plan& plan, envgen::Snapshot& snapshot) {
+  if (plan.hooks.empty()) return;
+  for (const envgen::HookGroup& group : plan.hooks) {
+    for (const std::string& path : group.paths) {
+      snapshot.paths[path].content = path == group.script ? "" : engine::hook_head(path);
+    }
+  }
+  auto [devices, added] = snapshot.paths.try_emplace(envgen::kDevicesDirectory);
+  if (added) devices->second = sys::inspect(envgen::kDevicesDirectory, true);
+}
+
+int show(envgen::Plan plan, Case& one) {
   // The ranks differ only in their numbers, so checking one is enough.
   if (!one.replayed && !plan.processes.empty()) {
     std::string warning = start_warning(plan, one);
@@ -174,12 +188,18 @@ int show(envgen::Plan plan, const Case& one) {
     auto status = engine::fill_scheduler(plan, one.snapshot, 0, [](const std::string&) {});
     if (!status) plan.warnings.push_back(to_line(status.error()));
   }
+  if (!one.replayed) look_at_hooks(plan, one.snapshot);
   if (auto status = confine(plan, one); !status) return complain(status.error());
   for (std::string& warning : engine::policy_warnings(plan)) {
     plan.warnings.push_back(std::move(warning));
   }
   const envgen::Environ& env = one.snapshot.env;
-  return one.options.json ? print_as_is(plan_to_json(plan, env)) : print(plan_to_text(plan, env));
+  if (one.options.json) return print_as_is(plan_to_json(plan, env));
+  const envgen::SummaryFacts facts = {.command = one.options.request.command,
+                                      .run_dir = one.snapshot.facts.run_dir,
+                                      .hooks = envgen::notes_of_hooks(plan, one.snapshot)};
+  return print(one.options.verbose ? plan_listing(plan, env, facts.hooks)
+                                   : plan_summary(plan, env, facts));
 }
 
 }  // namespace
@@ -198,7 +218,10 @@ int plan_command(Call& call) {
 int snapshot_command(Call& call) {
   auto one = make_case(call);
   if (!one) return complain(one.error());
-  answer_of(*one);  // only for the paths that it reads; an error is part of the snapshot's purpose
+  // An error is part of the snapshot's purpose.
+  const envgen::Answer answer = answer_of(*one);
+  const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
+  if (planned != nullptr && !one->replayed) look_at_hooks(planned->plan, one->snapshot);
   return print_as_is(to_json(one->snapshot, true));
 }
 

@@ -32,10 +32,12 @@ constexpr Command kRows[] = {
          "trainit --fan-out --slots 2 -- python3 train.py\n"
          "trainit --grace 60s --stall-timeout 30m --data /mnt/imagenet -- python3 train.py"},
     {.bit = kPlan,
-     .arguments = "[--json] [OPTIONS] [--] COMMAND [ARG...]",
+     .arguments = "[--verbose | --json] [OPTIONS] [--] COMMAND [ARG...]",
      .help = "show what run would start, and start nothing",
-     .about = "Platform, nodes, the processes with their variables and files, and warnings. Give "
-              "it what run is to be given.",
+     .about =
+         "Shows the platform, the nodes, warnings, the command, the ranks with their variables "
+         "and files, and how the job ends. Give it what run is to be given. The text fits one "
+         "screen; --verbose prints every variable of every process.",
      .examples = "trainit plan --fan-out --slots 2 -- python3 train.py\n"
                  "trainit plan --snapshot node-3.json",
      .run = plan_command},

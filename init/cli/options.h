@@ -101,6 +101,7 @@ struct Options {
   std::optional<int> parent_death_signal;
   bool untrusted_image = false;
   bool json = false;
+  bool verbose = false;  // plan
   bool help = false;
   bool version = false;
   bool watch = false;

@@ -524,6 +524,8 @@ constexpr Option kOthers[] = {
                   "snapshot", "FILE", "saved snapshot to plan from, instead of looking around"))),
     of(kPlan | kDoctor | kStatus | kStacks | kCopy | kCache,
        flag(row<kSwitch, &Options::json>("json", "", "print JSON instead of text"))),
+    of(kPlan, flag(row<kSwitch, &Options::verbose>(
+                  "verbose", "", "print every variable of every process, instead of a summary"))),
     of(kStatus, flag(row<kSwitch, &Options::watch>("watch", "", "print again at each change"))),
     of(kStatus, flag(row<kSwitch, &Options::all_nodes>(
                     "cluster", "", "all nodes of the job, as its node 0 knows them"))),

@@ -290,8 +290,9 @@ TEST_F(HooksInAnImage, HaveNoVariableThatLeadsToTheJobs) {
 TEST_F(HooksInAnImage, AreToldOfInThePlan) {
   script("pre-start.d/a", "#!/bin/sh\n");
   const auto plan = [this](const Words& options) {
-    return rules::run(contained(escape::joined(
-        escape::joined({"plan", "--hooks-dir", path("hooks")}, options), {"--", "/bin/true"})));
+    return rules::run(contained(
+        escape::joined(escape::joined({"plan", "--verbose", "--hooks-dir", path("hooks")}, options),
+                       {"--", "/bin/true"})));
   };
   const char* path_line = "hooks have trainit's rights, and PATH=/usr/local/sbin:";
   const char* no_border = "root's job may change them";

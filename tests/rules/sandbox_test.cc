@@ -102,7 +102,7 @@ TEST_F(SandboxJob, OfAnotherUserKeepsThePlatformsGroups) {
     EXPECT_EQ(result.out, user == "bob"    ? "Groups:\t44 1001 2000 3000 \n"
                           : user == "4321" ? "Groups:\t0 2000 3000 \n"
                                            : "Groups:\t1001 2000 3000 \n");
-    spec.args.insert(spec.args.begin(), "plan");
+    spec.args.insert(spec.args.begin(), {"plan", "--verbose"});
     EXPECT_THAT(rules::run(spec).out, HasSubstr("2000, 3000"));
   }
 }

@@ -16,6 +16,7 @@ namespace {
 using rules::joined;
 using rules::Result;
 using rules::Words;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -123,7 +124,7 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
       {{rules::payload(), "report"}, nullptr},
   };
   for (const auto& [command, warning] : cases) {
-    const Result plan = tool(joined({"plan", "--"}, command));
+    const Result plan = tool(joined({"plan", "--verbose", "--"}, command));
     EXPECT_EQ(plan.code, 0) << plan.err;
     if (warning != nullptr) {
       EXPECT_THAT(plan.out, HasSubstr(warning));
@@ -133,17 +134,57 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
   }
   EXPECT_THAT(tool({"plan", "statsu"}).out, HasSubstr("; did you mean `trainit status`?"));
   write("train.py", "import argparse  # --output-dir\n");
-  EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--fan-out", "--slots", "2"}).out,
-              HasSubstr("main gets --fan-out, which " + path("train.py") + " does not name"));
-  EXPECT_THAT(tool({"plan", "python3", path("train.py"), "--output", "x"}).out,
+  EXPECT_THAT(
+      tool({"plan", "--verbose", "python3", path("train.py"), "--fan-out", "--slots", "2"}).out,
+      HasSubstr("main gets --fan-out, which " + path("train.py") + " does not name"));
+  EXPECT_THAT(tool({"plan", "--verbose", "python3", path("train.py"), "--output", "x"}).out,
               Not(HasSubstr("main gets")));
   // As of HfArgumentParser, whose names are in other files.
   const Result noted = tool({"plan", "python3", path("train.py"), "--log-level", "info"});
   EXPECT_THAT(noted.out, Not(HasSubstr("warning")));
   EXPECT_THAT(noted.err, HasSubstr("note: --log-level goes to " + path("train.py")));
   const std::string snapshot = write("s.json", tool({"snapshot", "--", "no-such-program"}).out);
-  EXPECT_THAT(tool({"plan", "--snapshot", snapshot}).out, Not(HasSubstr("main would")))
+  EXPECT_THAT(tool({"plan", "--verbose", "--snapshot", snapshot}).out, Not(HasSubstr("main would")))
       << "of another machine";
+}
+
+TEST_F(Tools, PlanListsOnlyHooksThatRun) {
+  const std::string script = "#!/bin/sh\n# trainit-when: ";
+  for (const char* name : {"hooks", "hooks/pre-start.d", "hooks/stall.d"}) {
+    std::filesystem::create_directory(path(name));
+  }
+  const struct {
+    const char* name;
+    const char* text;
+  } hooks[] = {{"pre-start.d/10-nodes", "nodes\n"},
+               {"pre-start.d/20-ranks", "nodes ranks\n"},
+               {"stall.d/30-stacks", "ranks\n"}};
+  for (const auto& hook : hooks) {
+    const std::string file = write(std::string("hooks/") + hook.name, script + hook.text);
+    ::chmod(file.c_str(), 0755);
+  }
+  for (const Words& form : {Words{"plan"}, Words{"plan", "--verbose"}}) {
+    const Words options = joined(form, {"--hooks-dir", path("hooks")});
+    const std::string one = tool(joined(options, {"--", "true"})).out;
+    EXPECT_THAT(one, Not(HasSubstr("hook")));
+    const Words two = {"--stall-timeout", "9s", "--fan-out", "--slots", "2", "--", "true"};
+    const std::string both = tool(joined(options, two)).out;
+    EXPECT_THAT(both,
+                AllOf(HasSubstr("20-ranks"), HasSubstr("30-stacks"), Not(HasSubstr("10-nodes"))));
+  }
+  EXPECT_THAT(tool({"plan", "--json", "--hooks-dir", path("hooks"), "--", "true"}).out,
+              HasSubstr("10-nodes"));
+}
+
+TEST_F(Tools, PlanIsAScreenAndVerboseHasTheRest) {
+  const Words ranks = {"--fan-out", "--slots", "2", "--", "true"};
+  const std::string brief = tool(joined({"plan"}, ranks)).out;
+  EXPECT_THAT(brief, AllOf(HasSubstr("starts 2 ranks"), HasSubstr("LOCAL_RANK 0-1"),
+                           HasSubstr("MASTER_PORT: a free port, chosen at the start"),
+                           Not(HasSubstr("LOCAL_RANK=1"))));
+  const std::string all = tool(joined({"plan", "--verbose"}, ranks)).out;
+  EXPECT_THAT(all, AllOf(HasSubstr("    LOCAL_RANK=1\n"), HasSubstr("    WORLD_SIZE=2\n"),
+                         HasSubstr("    MASTER_PORT: a free port, chosen at the start\n")));
 }
 
 TEST_F(Tools, ASnapshotReplaysTheSamePlanByteForByte) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -28,11 +27,10 @@ bool has_devices() {
 // Returns whether the condition in the hook's text holds. A hook that cannot be read applies; its
 // start then fails.
 bool applies(const std::string& path, const envgen::Environ& env) {
-  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  std::array<char, hook_condition::kMaxBytes> head;
-  const ssize_t size = ::read(file.get(), head.data(), head.size());
+  const std::string head = hook_head(path);
   return hook_condition::applies(
-      head.data(), size, [&env](hook_condition::Need need, const hook_condition::Word& word) {
+      head.data(), static_cast<long>(head.size()),
+      [&env](hook_condition::Need need, const hook_condition::Word& word) {
         using hook_condition::Need;
         const std::string_view name(word.text, static_cast<std::size_t>(word.size));
         if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
@@ -42,6 +40,14 @@ bool applies(const std::string& path, const envgen::Environ& env) {
 }
 
 }  // namespace
+
+std::string hook_head(const std::string& path) {
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::string head(hook_condition::kMaxBytes, '\0');
+  const ssize_t size = ::read(file.get(), head.data(), head.size());
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return head;
+}
 
 HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,
                       const std::optional<envgen::Identity>& job) {

@@ -35,6 +35,9 @@ inline void fields(envgen::FieldVisitor& v, HookLook& look) {
   v("leaves_directory", look.leaves_directory);
 }
 
+// Returns the beginning of a hook, which contains its condition; "" if it cannot be read.
+std::string hook_head(const std::string& path);
+
 // Returns the look at the hook `path`, which would start with `env`. `is_script`: the lifecycle
 // script, which always applies. May block for ever.
 HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,

@@ -114,10 +114,11 @@ void fill_start_values(envgen::Plan& plan, std::uint32_t restarts) {
   if (!plan.free_master_port) return;
   if (const int port = free_port(); port != 0) {
     const std::string text = std::to_string(port);
-    for (const char* name : {"MASTER_PORT", "JAX_COORDINATOR_PORT"}) {
+    for (const std::string_view name : envgen::kFreePortVariables) {
       envgen::set_of_processes(plan, name, text);
     }
-    envgen::set_of_processes(plan, "JAX_COORDINATOR_ADDRESS", "127.0.0.1:" + text);
+    envgen::set_of_processes(plan, envgen::kFreeAddressVariable, "127.0.0.1:" + text);
+    plan.free_master_port = false;
   } else {
     plan.warnings.emplace_back("no port is free for the ranks to meet at: they try the usual one");
   }

@@ -6,6 +6,7 @@
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"
+#include "envgen/show/plan_text.h"
 #include "tests/fuzz/fuzzer.h"
 
 TRAINIT_FUZZER(snapshot) {
@@ -19,6 +20,10 @@ TRAINIT_FUZZER(snapshot) {
   envgen::Answer answer = envgen::resolve(*snapshot, request);
   if (const auto* planned = std::get_if<envgen::Planned>(&answer.outcome)) {
     plan_to_text(planned->plan, snapshot->env);
+    plan_summary(planned->plan, snapshot->env,
+                 {.command = {"python", "train.py"},
+                  .run_dir = snapshot->facts.run_dir,
+                  .hooks = notes_of_hooks(planned->plan, *snapshot)});
     if (!envgen::decode_plan(envgen::encode_plan(planned->plan))) std::abort();
   }
   return 0;

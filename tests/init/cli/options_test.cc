@@ -272,6 +272,7 @@ const Sample kSamples[] = {
      [](const Options& o) { return std::to_string(static_cast<int>(o.log_format)); }},
     {"plan snapshot", "/s.json", "/z.json", "", [](const Options& o) { return o.snapshot; }},
     {"plan json", "1", "0", "x", [](const Options& o) { return text(o.json); }},
+    {"plan verbose", "1", "0", "x", [](const Options& o) { return text(o.verbose); }},
     {"status watch", "1", "0", "x", [](const Options& o) { return text(o.watch); }},
     {"status cluster", "1", "0", "x", [](const Options& o) { return text(o.all_nodes); }},
     {"help", "1", "0", "x", [](const Options& o) { return text(o.help); }},

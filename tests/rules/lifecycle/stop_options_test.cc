@@ -220,7 +220,8 @@ TEST_P(StopOptions, AStepBehindTheKillIsLeftOutAndSaidSo) {
   EXPECT_EQ(instance.lines_with("SIGINT after 10 s is left out, because SIGKILL comes 0.1 s after "
                                 "the stop signal"),
             1);
-  const Result plan = tool({"plan", "--grace", "400ms", "--escalate", "INT@10s", "--", "true"});
+  const Result plan =
+      tool({"plan", "--verbose", "--grace", "400ms", "--escalate", "INT@10s", "--", "true"});
   EXPECT_THAT(plan.out, HasSubstr("warning: --escalate: SIGINT after 10 s is left out"));
 }
 

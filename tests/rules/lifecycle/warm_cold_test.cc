@@ -140,7 +140,7 @@ TEST_P(Cold, APythonThatDropsItsPathNeverRunsTheProgramTwice) {
 }
 
 TEST_P(Cold, ALauncherAndWhatIsNoPython) {
-  const Words plan = {"plan", "--max-restarts", "1", "--warm", "torch,numpy"};
+  const Words plan = {"plan", "--verbose", "--max-restarts", "1", "--warm", "torch,numpy"};
   for (const Words& command : {Words{"torchrun", "train.py"}, Words{"/bin/true"}}) {
     const Result result = tool(joined(joined(plan, {"--"}), command));
     EXPECT_EQ(result.code, 0) << result.err;

@@ -1,0 +1,87 @@
+#include "envgen/show/hook_notes.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/hook_condition.h"
+#include "base/text.h"
+
+namespace envgen {
+namespace {
+
+// Returns the words of the condition in the second line of a hook; "" without one.
+std::string_view condition_in(std::string_view head) {
+  take_line(head);
+  std::string_view line = take_line(head);
+  constexpr std::string_view kKey = hook_condition::kKey;
+  if (!line.starts_with(kKey)) return {};
+  line.remove_prefix(kKey.size());
+  return trimmed(line);
+}
+
+class Conditions {
+ public:
+  Conditions(const Plan& plan, const Snapshot& snapshot)
+      : snapshot_(snapshot), env_(snapshot.env), exported_(!plan.scripts.empty()) {
+    for (const EnvEdit& edit : plan.env) env_.apply(edit);
+    for (const EnvEdit& edit : plan.hook_env) env_.apply(edit);
+  }
+
+  [[nodiscard]] bool hold(std::string_view head) const {
+    const auto size = static_cast<long>(head.size());
+    return hook_condition::applies(
+        head.data(), size, [this](auto need, const auto& word) { return holds(need, word); });
+  }
+  // A hook that runs may export any variable to the later ones.
+  void note_exports() { exported_ = true; }
+
+ private:
+  [[nodiscard]] bool holds(hook_condition::Need need, const hook_condition::Word& word) const {
+    using hook_condition::Need;
+    const std::string_view name(word.text, static_cast<std::size_t>(word.size));
+    if (need == Need::kNodes) return env_.get_or("TRAINIT_NODE_COUNT", "1") != "1";
+    if (need == Need::kRanks) return env_.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
+    if (need == Need::kDevices) return has_devices();
+    return exported_ || hook_condition::is_given(word) || !env_.get_or(name, "").empty();
+  }
+
+  [[nodiscard]] bool has_devices() const {
+    const auto found = snapshot_.paths.find(kDevicesDirectory);
+    if (found == snapshot_.paths.end() || !found->second.listed) return true;
+    return std::ranges::any_of(found->second.entries, [](const std::string& name) {
+      return hook_condition::is_device(name.c_str());
+    });
+  }
+
+  const Snapshot& snapshot_;
+  Environ env_;
+  bool exported_;  // variables may be set that are not known here
+};
+
+}  // namespace
+
+HookNotes notes_of_hooks(const Plan& plan, const Snapshot& snapshot) {
+  HookNotes notes;
+  Conditions conditions(plan, snapshot);
+  for (const HookGroup& group : plan.hooks) {
+    for (const std::string& path : group.paths) {
+      const auto found = snapshot.paths.find(path);
+      std::string_view head;
+      if (found != snapshot.paths.end() && path != group.script) head = found->second.content;
+      head = head.substr(0, hook_condition::kMaxBytes);
+      const bool runs = conditions.hold(head);
+      if (runs && group.event == HookEvent::kPreStart) conditions.note_exports();
+      const std::string_view condition = condition_in(head);
+      if (!condition.empty()) (runs ? notes.when : notes.idle).emplace(path, condition);
+    }
+  }
+  return notes;
+}
+
+bool can_happen(const Plan& plan, HookEvent event) {
+  if (event == HookEvent::kStall) return plan.observe.stall_ms > 0;
+  if (event == HookEvent::kHealth) return plan.observe.health_interval_ms > 0;
+  return true;
+}
+
+}  // namespace envgen
