@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kDigits =
@@ -43,4 +43,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 std::string to_base64(std::string_view bytes);
 // Returns nullopt if `text` has a character outside the alphabet before its padding.
 std::optional<std::string> from_base64(std::string_view text);
 
-}  // namespace envgen
+}  // namespace base

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::size_t kWidth = 16;
@@ -93,4 +93,4 @@ LineAround line_around(std::string_view text, std::size_t from, std::size_t at) 
   return line;
 }
 
-}  // namespace envgen
+}  // namespace base

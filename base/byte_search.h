@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // Returns the first index >= `from` where `word` begins, or npos. `word` must not be empty.
 std::size_t find_word(std::string_view text, std::string_view word, std::size_t from);
@@ -21,4 +21,4 @@ struct LineAround {
 // at the earliest.
 LineAround line_around(std::string_view text, std::size_t from, std::size_t at);
 
-}  // namespace envgen
+}  // namespace base

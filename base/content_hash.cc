@@ -6,7 +6,7 @@
 
 #include <new>
 
-namespace envgen {
+namespace base {
 namespace {
 
 XXH3_state_t* state_at(std::byte* bytes) { return reinterpret_cast<XXH3_state_t*>(bytes); }
@@ -32,4 +32,4 @@ void ContentHash::update(std::string_view bytes) {
 
 std::uint64_t ContentHash::value() const { return XXH3_64bits_digest(state_at(state_.data())); }
 
-}  // namespace envgen
+}  // namespace base

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed = 0);
 
@@ -23,4 +23,4 @@ class ContentHash {
   alignas(64) std::array<std::byte, kState> state_;
 };
 
-}  // namespace envgen
+}  // namespace base

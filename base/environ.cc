@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // The sign is compared first, because in most entries it is at another place.
@@ -106,4 +106,4 @@ std::string prepend_path(std::string_view element, std::string_view list) {
   return result;
 }
 
-}  // namespace envgen
+}  // namespace base

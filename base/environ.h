@@ -9,7 +9,7 @@
 
 #include "base/fields.h"
 
-namespace envgen {
+namespace base {
 
 struct EnvEdit {
   enum class Kind : unsigned char { kSet, kUnset, kSetDefault, kPrependPath, kPutInFront };
@@ -64,4 +64,4 @@ std::string ignored_link(const Environ& env, std::string_view name);
 // dynamic loader and for PATH an empty element means the current directory.
 std::string prepend_path(std::string_view element, std::string_view list);
 
-}  // namespace envgen
+}  // namespace base

@@ -1,6 +1,6 @@
 #include "base/fields.h"
 
-namespace envgen {
+namespace base {
 
 // Items are added one at a time, so a large count alone takes no memory.
 void FieldVisitor::list(std::string_view name, void* items, std::size_t size, const Rule& rule,
@@ -11,4 +11,4 @@ void FieldVisitor::list(std::string_view name, void* items, std::size_t size, co
   end_list();
 }
 
-}  // namespace envgen
+}  // namespace base

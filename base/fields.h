@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace envgen {
+namespace base {
 
 // Constraints on a member beyond its type. For a list, they apply to its items.
 struct Rule {
@@ -154,4 +154,4 @@ void visit(FieldVisitor& v, const T& value) {
   fields(v, const_cast<T&>(value));
 }
 
-}  // namespace envgen
+}  // namespace base

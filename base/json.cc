@@ -11,7 +11,7 @@
 #include "base/characters/utf8.h"
 #include "base/text.h"
 
-namespace envgen::json {
+namespace base::json {
 namespace {
 
 constexpr std::string_view kWhat = "parsing JSON";
@@ -420,15 +420,15 @@ void append_string(std::string& out, std::string_view value, std::string_view be
       nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   // JSON allows DEL, C1 and Unicode marks, but a terminal would interpret them.
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = sys::utf8_length(rest);
-    if (sys::is_control(rest)) {
-      std::uint32_t code = sys::utf8_code(rest, length);
+    const std::size_t length = utf8_length(rest);
+    if (is_control(rest)) {
+      std::uint32_t code = utf8_code(rest, length);
       if (code >= 0x10000) {
         code -= 0x10000;
-        sys::append_code(out, 'u', 0xD800 + (code >> 10U), 4);
+        append_code(out, 'u', 0xD800 + (code >> 10U), 4);
         code = 0xDC00 + (code & 0x3FFU);
       }
-      sys::append_code(out, 'u', code, 4);
+      append_code(out, 'u', code, 4);
     } else {
       out += rest.substr(0, length);
     }
@@ -550,4 +550,4 @@ std::string Writer::take() && {
   return std::move(out_);
 }
 
-}  // namespace envgen::json
+}  // namespace base::json

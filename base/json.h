@@ -17,7 +17,7 @@
 
 #include "base/result.h"
 
-namespace envgen::json {
+namespace base::json {
 
 enum class Type : std::uint8_t { kNull, kBool, kInteger, kFloat, kString, kArray, kObject };
 
@@ -127,4 +127,4 @@ class Writer {
   Sink sink_;
 };
 
-}  // namespace envgen::json
+}  // namespace base::json

@@ -7,14 +7,14 @@
 #include "base/characters/utf8.h"
 #include "base/secrets/secrets.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kBase64 = "base64";
 
 bool is_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::size_t length = sys::utf8_length(bytes);
+    const std::size_t length = utf8_length(bytes);
     if (length == 0) return false;
     bytes.remove_prefix(length);
   }
@@ -216,4 +216,4 @@ void JsonIn::note_wrong(std::string_view name, std::string_view wanted) {
   wrong_ = path_of(name);
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-namespace envgen {
+namespace base {
 
 class JsonOut final : public FieldVisitor {
  public:
@@ -109,4 +109,4 @@ void write_json(json::Writer& out, const T& value) {
   out.end_object();
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace envgen {
+namespace base {
 
 class LazyText {
  public:
@@ -49,4 +49,4 @@ class LazyText {
   Producer producer_;
 };
 
-}  // namespace envgen
+}  // namespace base

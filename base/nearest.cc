@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::size_t kLongest = 64;
@@ -82,4 +82,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return whole;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // Returns the number of characters to insert, remove, change or exchange with their neighbour. If
 // it is more than `most`, or a word has more than 64 characters, returns `most` + 1.
@@ -21,4 +21,4 @@ std::string_view nearest_within(std::string_view word, std::span<const std::stri
 // none and `word` has four characters or more, returns the only word that contains `word`, or "".
 std::string_view nearest(std::string_view word, std::span<const std::string_view> words);
 
-}  // namespace envgen
+}  // namespace base

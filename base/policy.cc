@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr Rule kSignalNumber{.least = 0, .most = 64};
@@ -101,4 +101,4 @@ void allow_post_stop(const Policy& policy, std::int64_t now, Budget* budget) {
   budget->post_term_at = budget->post_kill_at - post / 4;
 }
 
-}  // namespace envgen
+}  // namespace base

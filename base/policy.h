@@ -13,7 +13,7 @@
 #include "base/fields.h"
 #include "base/words.h"
 
-namespace envgen {
+namespace base {
 
 // The exits of main tasks that make the job a success.
 enum class SuccessPolicy : unsigned char {
@@ -221,4 +221,4 @@ bool in_time(const EscalationStep& step, const Budget& budget, std::int64_t noti
 // waits for the exit.
 void allow_post_stop(const Policy& policy, std::int64_t now, Budget* budget);
 
-}  // namespace envgen
+}  // namespace base

@@ -4,21 +4,21 @@
 
 #include "base/characters/utf8.h"
 
-namespace envgen {
+namespace base {
 
 std::string plain_text(std::string_view line) {
   std::string text;
   while (!line.empty()) {
     const auto first = static_cast<unsigned char>(line[0]);
-    std::size_t taken = sys::utf8_length(line);
+    std::size_t taken = utf8_length(line);
     if (first == '\033') {
-      taken = sys::escape_length(line);
+      taken = escape_length(line);
     } else if (taken == 0) {
       text += '?';
       taken = 1;
     } else if (first == '\t') {
       text += ' ';
-    } else if (!sys::is_control(line)) {
+    } else if (!is_control(line)) {
       text += line.substr(0, taken);
     }
     line.remove_prefix(taken);
@@ -29,18 +29,18 @@ std::string plain_text(std::string_view line) {
 }
 
 std::size_t append_escaped(std::string_view text, std::string& out) {
-  const std::size_t length = sys::utf8_length(text);
+  const std::size_t length = utf8_length(text);
   const auto first = static_cast<unsigned char>(text[0]);
   constexpr std::string_view kNamed = "\t\n\r";
   constexpr std::string_view kNames = "tnr";
   const std::size_t named = kNamed.find(text[0]);
   if (named != std::string_view::npos) {
     out += {'\\', kNames[named]};
-  } else if (length == 0 || sys::is_control(text)) {
-    const std::uint32_t code = length == 0 ? first : sys::utf8_code(text, length);
+  } else if (length == 0 || is_control(text)) {
+    const std::uint32_t code = length == 0 ? first : utf8_code(text, length);
     const bool byte = code < 0x100;
     const bool longest = code >= 0x10000;
-    sys::append_code(out, byte ? 'x' : longest ? 'U' : 'u', code, byte ? 2 : longest ? 8 : 4);
+    append_code(out, byte ? 'x' : longest ? 'U' : 'u', code, byte ? 2 : longest ? 8 : 4);
   } else {
     out += text.substr(0, length);
   }
@@ -71,4 +71,4 @@ std::string_view cut_text(std::string_view text, std::size_t most_bytes) {
   return text.substr(0, size);
 }
 
-}  // namespace envgen
+}  // namespace base

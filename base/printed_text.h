@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // Returns a line without terminal escapes, control characters and trailing blanks. A tab becomes a
 // space, and bytes that are not UTF-8 become '?'.
@@ -25,4 +25,4 @@ std::string last_line(std::string_view text);
 // Returns at most the first `most_bytes` bytes, cut between UTF-8 characters.
 std::string_view cut_text(std::string_view text, std::size_t most_bytes);
 
-}  // namespace envgen
+}  // namespace base

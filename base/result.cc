@@ -2,7 +2,7 @@
 
 #include "base/printed_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // Enough for a path or for a value that a user has set, but not for a file without line ends.
@@ -39,4 +39,4 @@ std::string to_line(const Error& error) {
   return escaped_text(line);
 }
 
-}  // namespace envgen
+}  // namespace base

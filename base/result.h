@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace envgen {
+namespace base {
 
 // The reason why an operation has no result. A check of a file or of the machine returns findings
 // or results instead (envgen/formats/finding.h).
@@ -50,7 +50,7 @@ struct PassedError {
 template <class E>
 PassedError(E&) -> PassedError<E>;
 
-}  // namespace envgen
+}  // namespace base
 
 // Macros that return an error to the caller, whose own result may have another type. TRY(f()) is
 // for a result without a value, TRY_ASSIGN(auto x, f()) for one with a value. TRY does not accept a
@@ -60,14 +60,14 @@ PassedError(E&) -> PassedError<E>;
     auto&& try_result = (__VA_ARGS__);                                               \
     using TryValue = typename std::remove_cvref_t<decltype(try_result)>::value_type; \
     static_assert(std::is_void_v<TryValue>, "TRY_ASSIGN names it, or std::ignore");  \
-    if (!try_result) return envgen::PassedError{try_result.error()};                 \
+    if (!try_result) return base::PassedError{try_result.error()};                   \
   } while (false)
 
 #define TRY_ASSIGN(variable, ...) \
   TRY_ASSIGN_AS(TRY_NAME(try_result_, __LINE__), variable, __VA_ARGS__)
-#define TRY_ASSIGN_AS(try_result, variable, ...)                   \
-  auto try_result = (__VA_ARGS__);                                 \
-  if (!try_result) return envgen::PassedError{try_result.error()}; \
+#define TRY_ASSIGN_AS(try_result, variable, ...)                 \
+  auto try_result = (__VA_ARGS__);                               \
+  if (!try_result) return base::PassedError{try_result.error()}; \
   variable = *std::move(try_result)
 #define TRY_NAME(name, line) TRY_NAME_OF(name, line)
 #define TRY_NAME_OF(name, line) name##line

@@ -3,7 +3,7 @@
 #include "base/constants/default_path.h"
 #include "base/text.h"
 
-namespace envgen {
+namespace base {
 
 std::string_view search_path_of(const Environ& env) { return env.get_or("PATH", kDefaultPath); }
 
@@ -33,4 +33,4 @@ std::vector<std::string> places_of_program(std::string_view search_path, std::st
   return places;
 }
 
-}  // namespace envgen
+}  // namespace base

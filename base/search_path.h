@@ -1,6 +1,6 @@
 #pragma once
 // PATH: where a program is searched for. Pure: sys::find_program() looks at the files,
-// proc::Program executes them, and envgen::find_program() looks into a snapshot. The rules are
+// proc::Program executes them, and base::find_program() looks into a snapshot. The rules are
 // those of execvp(3):
 //
 // - A name with a '/' is a path. PATH is then not used.
@@ -17,7 +17,7 @@
 
 #include "base/environ.h"
 
-namespace envgen {
+namespace base {
 
 // Returns the search path of `env`.
 std::string_view search_path_of(const Environ& env);
@@ -34,4 +34,4 @@ std::string absolute_elements(std::string_view search_path);
 // Returns the files that `name` can mean, in order. "" has none.
 std::vector<std::string> places_of_program(std::string_view search_path, std::string_view name);
 
-}  // namespace envgen
+}  // namespace base

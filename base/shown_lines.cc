@@ -4,11 +4,11 @@
 #include "base/secrets/secrets.h"
 #include "base/text.h"
 
-namespace envgen {
+namespace base {
 
 void ShownLines::add(std::initializer_list<std::string_view> parts) {
   text_ += escaped_text(mask_secrets(concat(parts)));
   text_ += '\n';
 }
 
-}  // namespace envgen
+}  // namespace base

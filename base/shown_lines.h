@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 class ShownLines {
  public:
@@ -21,4 +21,4 @@ class ShownLines {
   std::string text_;
 };
 
-}  // namespace envgen
+}  // namespace base

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace envgen {
+namespace base {
 
 std::string signal_name(int signal) {
   if (signal == SIGRTMIN) return "SIGRTMIN";
@@ -14,4 +14,4 @@ std::string signal_name(int signal) {
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace envgen {
+namespace base {
 
 std::vector<std::uint32_t> stable_order(std::size_t count, ComparesPlaces before,
                                         const void* context) {
@@ -15,4 +15,4 @@ std::vector<std::uint32_t> stable_order(std::size_t count, ComparesPlaces before
   return order;
 }
 
-}  // namespace envgen
+}  // namespace base

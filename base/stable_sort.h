@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace envgen {
+namespace base {
 
 // Returns true if the element at the index `one` precedes the element at `other`.
 using ComparesPlaces = bool (*)(const void* context, std::uint32_t one, std::uint32_t other);
@@ -35,4 +35,4 @@ void stable_sort(std::vector<T>& items, Less less, Key key = {}) {
   items = std::move(sorted);
 }
 
-}  // namespace envgen
+}  // namespace base

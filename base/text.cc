@@ -4,7 +4,7 @@
 
 #include "base/printed_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
@@ -99,4 +99,4 @@ std::string seconds(std::int64_t ms) {
   return text + " s";
 }
 
-}  // namespace envgen
+}  // namespace base

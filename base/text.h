@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-namespace envgen {
+namespace base {
 
 // Returns `text` without the blanks at both ends.
 std::string_view trimmed(std::string_view text);
@@ -60,4 +60,4 @@ std::string shell_quoted(std::string_view text);
 // Returns a duration as "30 s", "2.5 s" or "0.05 s".
 std::string seconds(std::int64_t ms);
 
-}  // namespace envgen
+}  // namespace base

@@ -1,6 +1,6 @@
 #include "base/wire.h"
 
-namespace envgen {
+namespace base {
 
 void WireOut::raw(std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) bytes_ += static_cast<char>(value >> (8 * i));
@@ -90,4 +90,4 @@ std::optional<std::size_t> WireIn::begin_list(std::string_view /*name*/, std::si
   return count;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -12,7 +12,7 @@
 
 #include "base/fields.h"
 
-namespace envgen {
+namespace base {
 
 class WireOut final : public FieldVisitor {
  public:
@@ -85,4 +85,4 @@ std::optional<T> from_wire(std::string_view bytes) {
   return value;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 template <class T>
 struct Word {
@@ -21,4 +21,4 @@ constexpr std::string_view word_of(const Word<T> (&words)[kCount], T meaning) {
   return words[0].word;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace envgen::xml {
+namespace base::xml {
 namespace {
 
 // tinyxml2's full text has a number and a sentence of its own. The name of the error is enough.
@@ -107,4 +107,4 @@ std::string write(const Element& root) {
   return printer.CStr();
 }
 
-}  // namespace envgen::xml
+}  // namespace base::xml

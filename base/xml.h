@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace envgen::xml {
+namespace base::xml {
 
 struct Element {
   std::string name;
@@ -39,4 +39,4 @@ Result<Element> parse(std::string_view document, std::string_view where);
 // cannot contain, becomes '?'.
 std::string write(const Element& root);
 
-}  // namespace envgen::xml
+}  // namespace base::xml

@@ -198,7 +198,7 @@ std::string Coordinator::why_missing(std::uint32_t node) const {
   if (node == 0 && arrived(of) && !blocked_by_.empty()) return blocked_by_;
   if (!of.known) return "not connected";
   if (of.gone) return "ended with exit code " + std::to_string(of.report.exit_code);
-  if (of.lost && of.silent) return "silent for " + envgen::seconds(settings_.timeout_ms);
+  if (of.lost && of.silent) return "silent for " + base::seconds(settings_.timeout_ms);
   if (!of.connected) return "its connection is closed";
   if (arrived(of) && of.report.cluster != settings_.cluster) {
     return "came with another list of nodes";

@@ -37,7 +37,7 @@ void Machine::blame(Cause cause) {
   start_.outcome = Outcome::kFailed;
   start_.restartable = phase_ != Phase::kPreparing && !start_.cause.ends.empty() &&
                        is_restartable(start_.cause.ends.front());
-  const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && would_restart();
+  const bool looks = policy_.restart_verdict != base::RestartVerdict::kOff && would_restart();
   start_.diagnosing = looks || start_.cause.ends.size() > 1;
   actions_.emplace_back(action::Report{});
 }

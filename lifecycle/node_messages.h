@@ -57,7 +57,7 @@ struct NodeFailure {
 
   bool operator==(const NodeFailure&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, NodeFailure& failure) {
+inline void fields(base::FieldVisitor& v, NodeFailure& failure) {
   v("kind", failure.kind, NodeFailure::Kind::kDiffers);
   v("role", failure.role, NodeFailure::Role::kVictim);
   v("node", failure.node);
@@ -84,11 +84,11 @@ struct HangVerdict {
 
   bool operator==(const HangVerdict&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, HangVerdict::Suspect& suspect) {
+inline void fields(base::FieldVisitor& v, HangVerdict::Suspect& suspect) {
   v("node", suspect.node);
   v("process", suspect.process);
 }
-inline void fields(envgen::FieldVisitor& v, HangVerdict& hang) {
+inline void fields(base::FieldVisitor& v, HangVerdict& hang) {
   v("look", hang.look);
   v("suspects", hang.suspects, {.most_items = kMaxSuspects});
   v("text", hang.text);
@@ -131,7 +131,7 @@ struct NodeReport {
 
   bool operator==(const NodeReport&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, NodeReport& report) {
+inline void fields(base::FieldVisitor& v, NodeReport& report) {
   v("stage", report.stage, NodeReport::Stage::kEnded);
   v("restarts", report.restarts);
   v("arrival", report.arrival);
@@ -186,7 +186,7 @@ struct NodeVerdict {
 
   bool operator==(const NodeVerdict&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, NodeVerdict& verdict) {
+inline void fields(base::FieldVisitor& v, NodeVerdict& verdict) {
   v("state", verdict.state, NodeVerdict::State::kFailed);
   v("restarts", verdict.restarts);
   v("again", verdict.again);

@@ -22,7 +22,7 @@ std::string node_text(std::uint32_t node, const std::vector<std::string>& names)
 
 std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs timeout_ms) {
   if (kind == NodeFailure::Kind::kSilent) {
-    return node + " is lost: nothing was heard from it for " + envgen::seconds(timeout_ms);
+    return node + " is lost: nothing was heard from it for " + base::seconds(timeout_ms);
   }
   return node +
          " is lost: its connection closed without a farewell, as when its container is killed "
@@ -31,7 +31,7 @@ std::string loss_message(const std::string& node, NodeFailure::Kind kind, TimeMs
 
 std::string cut_off_message(const std::string& node0, std::uint32_t others, TimeMs timeout_ms) {
   return node0 + " has lost all " + std::to_string(others) +
-         " other nodes at once: nothing was heard from them for " + envgen::seconds(timeout_ms) +
+         " other nodes at once: nothing was heard from them for " + base::seconds(timeout_ms) +
          ", so its own network is the likelier place";
 }
 

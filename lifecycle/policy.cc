@@ -5,8 +5,8 @@
 namespace lifecycle {
 
 TimeMs restart_delay(const Policy& policy, std::uint32_t failures) {
-  TimeMs delay = failures == 0 ? 0 : envgen::bounded_ms(policy.restart_delay_ms);
-  const TimeMs most = std::max(delay, envgen::bounded_ms(policy.restart_delay_max_ms));
+  TimeMs delay = failures == 0 ? 0 : base::bounded_ms(policy.restart_delay_ms);
+  const TimeMs most = std::max(delay, base::bounded_ms(policy.restart_delay_max_ms));
   for (std::uint32_t i = 1; i < failures && delay > 0 && delay < most; ++i) {
     delay = std::min(2 * delay, most);
   }

@@ -8,17 +8,17 @@
 
 namespace lifecycle {
 
-using envgen::allow_post_stop;
-using envgen::Budget;
-using envgen::CodeRange;
-using envgen::EscalationStep;
-using envgen::in_time;
-using envgen::kill_sooner;
-using envgen::kReapMs;
-using envgen::make_budget;
-using envgen::Policy;
-using envgen::StopHooks;
-using envgen::SuccessPolicy;
+using base::allow_post_stop;
+using base::Budget;
+using base::CodeRange;
+using base::EscalationStep;
+using base::in_time;
+using base::kill_sooner;
+using base::kReapMs;
+using base::make_budget;
+using base::Policy;
+using base::StopHooks;
+using base::SuccessPolicy;
 
 // The longest wait for node 0's verdict on which failure of a job was the first. After a checkpoint
 // that ends the job, it limits the wait for the verdict whether a failure came before it.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sys {
+namespace base {
 
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -68,4 +68,4 @@ std::size_t escape_length(std::string_view text) {
   return 2;
 }
 
-}  // namespace sys
+}  // namespace base

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace sys {
+namespace base {
 
 // Returns the number of bytes of the UTF-8 character at the start of `text`, or 0 if no valid
 // character starts there. `text` must not be empty.
@@ -27,4 +27,4 @@ void append_code(std::string& out, char kind, std::uint32_t code, int digits);
 // ESC.
 std::size_t escape_length(std::string_view text);
 
-}  // namespace sys
+}  // namespace base

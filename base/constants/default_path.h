@@ -2,8 +2,8 @@
 // The search path of programs if PATH is unset: that of glibc's execvp(3), of Python and of env(1).
 // An array, because code that runs before libc reads it too.
 
-namespace envgen {
+namespace base {
 
 inline constexpr char kDefaultPath[] = "/bin:/usr/bin";
 
-}  // namespace envgen
+}  // namespace base

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace envgen {
+namespace base {
 
 struct TextPlace {
   std::uint16_t at = 0;  // bytes
@@ -75,4 +75,4 @@ class PackedTable {
   PackedTexts<bytes()> texts_;
 };
 
-}  // namespace envgen
+}  // namespace base

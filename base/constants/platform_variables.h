@@ -7,7 +7,7 @@
 //
 // Only constants and loops, because code that runs before libc includes this header.
 
-namespace envgen {
+namespace base {
 
 struct PlatformVariables {
   // A command with a variable that begins so is resolved. "": these variables never decide alone
@@ -151,4 +151,4 @@ inline constexpr PlatformPrefixes kPlatformPrefixes = [] {
   return prefixes;
 }();
 
-}  // namespace envgen
+}  // namespace base

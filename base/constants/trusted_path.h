@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 inline constexpr std::string_view kTrustedPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/Ascend/driver/tools:"
     "/usr/local/nvidia/bin:/usr/local/neuware/bin:/usr/lib/wsl/lib";
 
-}  // namespace envgen
+}  // namespace base

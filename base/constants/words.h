@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // All characters in one array, and the end of each word.
 template <std::size_t kCount, std::size_t kBytes>
@@ -63,4 +63,4 @@ consteval PackedWords<sizeof...(kSizes), (kSizes + ...) - sizeof...(kSizes)> wor
   return all;
 }
 
-}  // namespace envgen
+}  // namespace base

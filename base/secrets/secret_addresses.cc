@@ -6,7 +6,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kAddressEnds = " \t\n\"'`<>|;,)";
@@ -134,4 +134,4 @@ std::string mask_addresses(std::string_view text) {
   return mask_plain(mask_hooks(mask_url_credentials(text)));
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // Masks the credentials of each address in `text`: "scheme://user:password@host" ->
 // "scheme://***@host". Also masks the token in conda's "https://host/t/TOKEN/channel".
@@ -14,4 +14,4 @@ std::string mask_url_credentials(std::string_view text);
 // scheme.
 std::string mask_addresses(std::string_view text);
 
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_values.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::size_t kFarthest = 1024;  // characters to read after a word that may not be a key
@@ -174,4 +174,4 @@ Key key_at(std::string_view text, std::size_t begin, std::size_t end) {
   return key;
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -7,7 +7,7 @@
 #include "base/secrets/secret_names.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 
 struct Key {
   NameKind kind = NameKind::kOrdinary;
@@ -35,4 +35,4 @@ Span value_before_name(std::string_view text, std::size_t begin, std::size_t end
 // the end of the word.
 std::size_t over_value_word(std::string_view text, std::size_t begin, std::size_t at);
 
-}  // namespace envgen
+}  // namespace base

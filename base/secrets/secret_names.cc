@@ -9,7 +9,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // The table of names. The place in the name decides, as "tokenizer" is no secret.
@@ -129,4 +129,4 @@ NameKind kind_of_name(std::string_view name) {
   return is_word ? NameKind::kWord : NameKind::kOrdinary;
 }
 
-}  // namespace envgen
+}  // namespace base

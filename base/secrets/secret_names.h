@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // How much the name of a value says about it.
 enum class NameKind : unsigned char {
@@ -21,4 +21,4 @@ inline bool is_secret_name(std::string_view name) {
   return kind_of_name(name) != NameKind::kOrdinary;
 }
 
-}  // namespace envgen
+}  // namespace base

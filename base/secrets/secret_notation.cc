@@ -8,7 +8,7 @@
 #include "base/secrets/secret_sentence.h"
 #include "base/secrets/secret_values.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kFlowEnds = ",}]\n";  // end a value in braces
@@ -198,4 +198,4 @@ Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t en
   return value.empty() || counts ? value_of_bearer(text, end, word) : value;
 }
 
-}  // namespace envgen
+}  // namespace base

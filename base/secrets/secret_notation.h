@@ -11,7 +11,7 @@
 #include "base/secrets/secret_names.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 
 // The kind of a text. In a command and in printed text, "--token VALUE" has a value. In printed
 // text, a line "secret_key: VALUE" has a value, too.
@@ -40,4 +40,4 @@ class Notation {
   int braces_ = 0;  // braces that are open in this line
 };
 
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_names.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // Returns true if a shell would read [begin, end) as a complete word.
@@ -137,4 +137,4 @@ bool Operands::takes(std::string_view argument) {
   return wanted == Wanted::kAny || argument.contains(':');
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -9,7 +9,7 @@
 
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 
 class Operands {
  public:
@@ -44,4 +44,4 @@ class Operands {
   std::array<std::string, 2> last_;   // the two words before
 };
 
-}  // namespace envgen
+}  // namespace base

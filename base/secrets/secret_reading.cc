@@ -10,7 +10,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // A piece of the source in decoded form, and its length in the source. The length is 0 if the piece
@@ -98,8 +98,8 @@ Piece shown(std::string_view text) {
       "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz"
       "{|}~";
   constexpr unsigned kFirst = 0xF01;
-  if (text[0] == '\033') return {"", sys::escape_length(text)};
-  const std::size_t length = sys::utf8_length(text);
+  if (text[0] == '\033') return {"", escape_length(text)};
+  const std::size_t length = utf8_length(text);
   if (is_ascii(text[0]) || length == 0) return {};
   const unsigned low = length == 3 ? (static_cast<unsigned char>(text[1]) & 0x3FU) << 6U |
                                          (static_cast<unsigned char>(text[2]) & 0x3FU)
@@ -107,13 +107,13 @@ Piece shown(std::string_view text) {
   if (text[0] == '\xef' && low >= kFirst && low - kFirst < kFullWidth.size()) {
     return {std::string(1, kFullWidth[low - kFirst]), length};
   }
-  if (sys::is_control(text)) return {"", length};
+  if (is_control(text)) return {"", length};
   Piece piece = translated(text, kNames);
   if (piece.length == 0) piece = translated(text, kSigns);
   // Dashes, arrows and lines of tables separate the texts beside them.
   constexpr std::uint32_t kFirstSign = 0x2010;
   constexpr std::uint32_t kBehindSigns = 0x2C00;
-  const std::uint32_t code = sys::utf8_code(text, length);
+  const std::uint32_t code = utf8_code(text, length);
   if (piece.length == 0 && code >= kFirstSign && code < kBehindSigns) piece = {"|", length};
   return piece;
 }
@@ -157,4 +157,4 @@ Reading reading_of(std::string_view source) {
   return reading;
 }
 
-}  // namespace envgen
+}  // namespace base

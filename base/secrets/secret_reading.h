@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace envgen {
+namespace base {
 
 struct Reading {
   std::string text;
@@ -18,4 +18,4 @@ struct Reading {
 // Returns an empty reading if it would be `source` itself.
 Reading reading_of(std::string_view source);
 
-}  // namespace envgen
+}  // namespace base

@@ -5,7 +5,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_values.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::size_t kMinKey = 12;    // minimum length of a word that can only be a key
@@ -277,4 +277,4 @@ Span value_of_yaml(std::string_view text, const Key& key, bool printed) {
   return !plain && (rest >= line_end || text[rest] == '#') ? Span{start, word_end} : Span{};
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -7,7 +7,7 @@
 #include "base/secrets/secret_key.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 
 // Returns the span of the value after the sign of `key`, as in "password = VALUE". With `option`, a
 // blank is a sign, too: "--password VALUE".
@@ -25,4 +25,4 @@ bool is_value_behind(std::string_view name, std::string_view value);
 // after the key is a value, because no sentence has that form.
 Span value_of_yaml(std::string_view text, const Key& key, bool printed);
 
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 #include "base/constants/words.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // Beginnings of tokens; the tables ...Least have the minimum number of characters after each. After
@@ -45,4 +45,4 @@ bool has_known_shape(std::string_view word) {
   return has_shape(word, kAny, kAnyLeast, false) || has_shape(word, kAlnum, kAlnumLeast, true);
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 // Returns true for a token that begins like the tokens of a known service: "hf_...", "ghp_...",
 // "AKIA...".
 bool has_known_shape(std::string_view word);
 
-}  // namespace envgen
+}  // namespace base

@@ -4,7 +4,7 @@
 
 #include "base/constants/words.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // Returns true for a word that names the kind of the credential after it.
@@ -96,4 +96,4 @@ bool is_stand_in(std::string_view text, Span value) {
   });
 }
 
-}  // namespace envgen
+}  // namespace base

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace base {
 
 inline constexpr std::string_view kMask = "***";
 inline constexpr std::string_view kBlank = " \t\n\r\f\v";
@@ -49,4 +49,4 @@ std::size_t closing_quote(std::string_view text, std::size_t quote);
 // false, the word VALUE, "***".
 bool is_stand_in(std::string_view text, Span value);
 
-}  // namespace envgen
+}  // namespace base

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::string_view kOpening = "([{";
@@ -108,4 +108,4 @@ bool is_random(std::string_view word, std::size_t least) {
          std::ranges::all_of(word, [](char c) { return is_alnum(c) || c == '_' || c == '-'; });
 }
 
-}  // namespace envgen
+}  // namespace base

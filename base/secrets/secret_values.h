@@ -10,7 +10,7 @@
 #include "base/secrets/secret_names.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 
 inline constexpr std::size_t kLongestWord = 15;  // maximum length of a word of a sentence
 
@@ -41,4 +41,4 @@ bool is_one_of(std::string_view word, const auto& table) {
   return std::ranges::find(table, name) != table.end();
 }
 
-}  // namespace envgen
+}  // namespace base

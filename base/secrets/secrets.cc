@@ -10,7 +10,7 @@
 #include "base/secrets/secret_shapes.h"
 #include "base/secrets/secret_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 // Masks the credentials in `source` that are found in its `reading`.
@@ -150,4 +150,4 @@ std::vector<std::string> masked_arguments(const std::vector<std::string>& argume
   return masked;
 }
 
-}  // namespace envgen
+}  // namespace base

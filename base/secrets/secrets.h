@@ -11,7 +11,7 @@
 #include "base/secrets/secret_addresses.h"
 #include "base/secrets/secret_names.h"
 
-namespace envgen {
+namespace base {
 
 // Masks the credentials in any text: in addresses, NAME=VALUE, "name": "value" (JSON),
 // "Authorization: ...", tokens with a known beginning (hf_, ghp_, AKIA, ...), and private keys.
@@ -40,4 +40,4 @@ class EntryMask {
 // the operand of `login`.
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments);
 
-}  // namespace envgen
+}  // namespace base

@@ -33,8 +33,8 @@ bool is(Inputs& inputs, const char* path, PathState::Kind kind) {
 
 }  // namespace
 
-Status apply_cann(Inputs& inputs, Plan& plan) {
-  const Environ env = planned_environ(inputs, plan);
+base::Status apply_cann(Inputs& inputs, Plan& plan) {
+  const base::Environ env = planned_environ(inputs, plan);
   std::vector<std::string> scripts;
   for (const Toolkit& toolkit : kToolkits) {
     if (!env.get_or(toolkit.variable, "").empty()) continue;
@@ -48,7 +48,7 @@ Status apply_cann(Inputs& inputs, Plan& plan) {
     const std::string_view before = env.get_or("LD_LIBRARY_PATH", "");
     std::string after = with_library_dirs(before, dirs);
     if (after != before) {
-      plan.env.push_back({EnvEdit::Kind::kSet, "LD_LIBRARY_PATH", std::move(after)});
+      plan.env.push_back({base::EnvEdit::Kind::kSet, "LD_LIBRARY_PATH", std::move(after)});
     }
   }
   add_scripts(inputs, {}, scripts, plan);

@@ -10,6 +10,6 @@ namespace envgen {
 
 // Adds the library paths to plan.env, and the scripts to source to plan.scripts. Call it only for a
 // job on Ascend devices, after the framework is chosen.
-Status apply_cann(Inputs& inputs, Plan& plan);
+base::Status apply_cann(Inputs& inputs, Plan& plan);
 
 }  // namespace envgen

@@ -58,7 +58,7 @@ std::optional<Wish> unwrap(const Inputs& inputs, PlatformFacts& platform, Plan& 
 // not exist there: the program fails, and the following commands may run with a different python.
 void warn_of_activation(const Inputs& inputs, const std::vector<std::string>& command, Plan& plan) {
   std::string line;
-  if (command.size() > 1 && command[1] == "activate") line = joined(command, " ");
+  if (command.size() > 1 && command[1] == "activate") line = base::joined(command, " ");
   const auto shell = std::ranges::find_if(command, is_shell);
   if (shell != command.end() && inputs.variable("BASH_ENV").empty()) {
     const ShellOperand operand = operand_of_shell(std::span(shell, command.end()));
@@ -132,7 +132,7 @@ std::vector<Wish> wishes(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
 }  // namespace
 }  // namespace conda
 
-Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
+base::Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan) {
   conda::warn_of_activation(inputs, platform.command, plan);
   for (const conda::Wish& wish : conda::wishes(inputs, platform, plan)) {
     const std::size_t wanted = inputs.wants().size();

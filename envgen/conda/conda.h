@@ -53,21 +53,23 @@ struct CondaEnvironment {
 };
 // Finds the environment. Returns nullopt until all paths have been read, and for an inferred
 // environment that does not exist. The error lists the existing environments.
-Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish);
+base::Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish);
 
 // Variables of env_vars.d or conda-meta/state by name. nullopt: exported with an empty value.
 using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
 // Adds the variables of a JSON object of names and values. ***unset*** drops a variable of an
 // earlier file.
-Status add_package_variables(std::string_view text, std::string_view where, Variables& variables);
+base::Status add_package_variables(std::string_view text, std::string_view where,
+                                   Variables& variables);
 // Adds the object `env_vars` of conda-meta/state.
-Status add_state_variables(std::string_view text, std::string_view where, Variables& variables);
+base::Status add_state_variables(std::string_view text, std::string_view where,
+                                 Variables& variables);
 // Returns the variables of the environment; nullopt until all files have been read.
-Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix);
+base::Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix);
 
 // Adds the effects of the activation to the plan: edits, scripts, warnings.
-Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan);
+base::Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan);
 
 }  // namespace envgen::conda
 
@@ -83,6 +85,6 @@ namespace envgen {
 //
 // Adds to plan.env what `conda activate` would set, and to plan.leave_scripts and plan.scripts what
 // it would source. If no environment is named, returns success and requests no path.
-Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan);
+base::Status apply_conda(Inputs& inputs, PlatformFacts& platform, Plan& plan);
 
 }  // namespace envgen

@@ -15,8 +15,8 @@ namespace {
 
 // Variables that the activation itself sets. An environment's own value would break the next
 // activation.
-constexpr auto kReserved =
-    words("PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER");
+constexpr auto kReserved = base::words("PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV",
+                                       "CONDA_PROMPT_MODIFIER");
 
 // The environment that is already active.
 struct Active {
@@ -24,7 +24,7 @@ struct Active {
   std::string prefix;
 };
 
-Active active_in(const Environ& env) {
+Active active_in(const base::Environ& env) {
   constexpr int kMaxLevels = 1'000'000;
   Active active;
   std::string_view level = env.get_or("CONDA_SHLVL", "");
@@ -37,9 +37,9 @@ Active active_in(const Environ& env) {
 
 // Returns the elements of PATH. The default is conda's own (conda/activate.py), so that the result
 // is that of `conda activate`.
-std::vector<std::string> path_elements(const Environ& env) {
+std::vector<std::string> path_elements(const base::Environ& env) {
   std::vector<std::string> elements;
-  for (const std::string_view element : split(env.get("PATH").value_or("/usr/bin"), ':')) {
+  for (const std::string_view element : base::split(env.get("PATH").value_or("/usr/bin"), ':')) {
     elements.push_back(normal_path(element));
   }
   return elements;
@@ -55,7 +55,7 @@ std::string list_of(const std::vector<std::string>& elements) {
 }
 
 // Returns PATH in which the environment's programs replace those of the previous environment.
-std::string path_with(const Environ& env, const Active& active,
+std::string path_with(const base::Environ& env, const Active& active,
                       const CondaEnvironment& environment) {
   std::vector<std::string> elements = path_elements(env);
   auto at = elements.begin();
@@ -88,11 +88,11 @@ std::string upper(std::string_view name) {
 }
 
 void set(Plan& plan, std::string name, std::string value) {
-  plan.env.push_back({EnvEdit::Kind::kSet, std::move(name), std::move(value)});
+  plan.env.push_back({base::EnvEdit::Kind::kSet, std::move(name), std::move(value)});
 }
 
 // Sets variables. An overwritten value is kept for a deactivation, under the previous level.
-void set_variables(const Variables& variables, const Environ& env, int level, Plan& plan) {
+void set_variables(const Variables& variables, const base::Environ& env, int level, Plan& plan) {
   std::string overwritten;
   for (const auto& [name, value] : variables) {
     const std::string exported = upper(name);
@@ -136,15 +136,15 @@ std::optional<std::vector<std::string>> scripts_in(Inputs& inputs, const std::st
 
 void add_libraries(const CondaEnvironment& environment, const Inputs& inputs, Plan& plan) {
   if (!inputs.request().conda_lib) return;
-  const Environ env = planned_environ(inputs, plan);
+  const base::Environ env = planned_environ(inputs, plan);
   set(plan, "LD_LIBRARY_PATH",
       with_library_dirs(env.get_or("LD_LIBRARY_PATH", ""), {environment.prefix + "/lib"}));
 }
 
 }  // namespace
 
-Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan) {
-  const Environ env = planned_environ(inputs, plan);
+base::Status activate(Inputs& inputs, const CondaEnvironment& environment, Plan& plan) {
+  const base::Environ env = planned_environ(inputs, plan);
   const Active active = active_in(env);
   const bool again = active.level > 0 && active.prefix == environment.prefix;
 

@@ -19,7 +19,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // Returns the value of a plain or quoted scalar without its comment.
 std::string scalar(std::string_view text) {
-  text = trimmed(text);
+  text = base::trimmed(text);
   if (!text.empty() && (text.front() == '"' || text.front() == '\'')) {
     const std::size_t end = text.find(text.front(), 1);
     return std::string(text.substr(1, end == std::string_view::npos ? end : end - 1));
@@ -30,13 +30,13 @@ std::string scalar(std::string_view text) {
       break;
     }
   }
-  return std::string(trimmed(text));
+  return std::string(base::trimmed(text));
 }
 
 // Returns the text after "envs_dirs:", or nullopt for a line with another key.
 std::optional<std::string_view> envs_dirs_value(std::string_view line) {
   for (const std::string_view key : {"envs_dirs:", "envs_path:"}) {
-    if (line.starts_with(key)) return trimmed(line.substr(key.size()));
+    if (line.starts_with(key)) return base::trimmed(line.substr(key.size()));
   }
   return std::nullopt;
 }
@@ -151,7 +151,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
       candidates.push_back(wish.environment);
   }
   // No search for a program: the directories of PATH show where conda is installed.
-  for (const std::string_view element : split(inputs.variable("PATH"), ':')) {
+  for (const std::string_view element : base::split(inputs.variable("PATH"), ':')) {
     const bool bin = element.starts_with('/') && element.ends_with("/bin");
     if (!bin && !element.ends_with("/condabin")) continue;
     std::string root(parent_path(element));
@@ -184,7 +184,7 @@ std::vector<std::string> envs_dirs(Inputs& inputs, const std::string& root) {
 
   std::vector<std::string> dirs;
   for (const char* name : {"CONDA_ENVS_DIRS", "CONDA_ENVS_PATH"}) {
-    for (const std::string_view dir : split(inputs.variable(name), ':')) {
+    for (const std::string_view dir : base::split(inputs.variable(name), ':')) {
       if (!dir.empty()) add(dirs, absolute(inputs, dir));
     }
   }
@@ -207,8 +207,8 @@ std::vector<std::string> registered(Inputs& inputs) {
   if (home.empty()) return prefixes;
   const std::string* text = text_at(inputs, std::string(home) + "/.conda/environments.txt");
   if (text == nullptr) return prefixes;
-  for (const std::string_view line : split(*text, '\n')) {
-    const std::string_view path = trimmed(line);
+  for (const std::string_view line : base::split(*text, '\n')) {
+    const std::string_view path = base::trimmed(line);
     if (path.starts_with('/') && prefixes.size() < kMaxNames) prefixes.push_back(normal_path(path));
   }
   return prefixes;
@@ -241,17 +241,17 @@ std::string list_of(const auto& names) {
   return list;
 }
 
-std::unexpected<Error> not_found(Inputs& inputs, const Wish& wish, const std::string& root,
-                                 const std::vector<std::string>& dirs) {
+std::unexpected<base::Error> not_found(Inputs& inputs, const Wish& wish, const std::string& root,
+                                       const std::vector<std::string>& dirs) {
   const std::set<std::string> names = existing(inputs, root, dirs);
   const bool prefix = wish.environment.find('/') != std::string::npos;
   std::string found =
       prefix ? "no conda environment there (it has no conda-meta directory)"
              : "no environment of that name in " +
                    (dirs.empty() ? "any place, for no conda installation is known" : list_of(dirs));
-  return fail(kWhat, wish.source + " " + wish.environment, std::move(found),
-              names.empty() ? "say where conda is installed with --conda-dir or ANACONDA_DIR"
-                            : "these exist: " + list_of(names));
+  return base::fail(kWhat, wish.source + " " + wish.environment, std::move(found),
+                    names.empty() ? "say where conda is installed with --conda-dir or ANACONDA_DIR"
+                                  : "these exist: " + list_of(names));
 }
 
 std::vector<std::string> candidates(Inputs& inputs, const Wish& wish, const std::string& root,
@@ -278,8 +278,8 @@ std::vector<std::string> candidates(Inputs& inputs, const Wish& wish, const std:
 std::vector<std::string> condarc_envs_dirs(std::string_view text) {
   std::vector<std::string> dirs;
   bool inside = false;
-  for (const std::string_view whole : split(text, '\n')) {
-    std::string_view line = trimmed(whole);
+  for (const std::string_view whole : base::split(text, '\n')) {
+    std::string_view line = base::trimmed(whole);
     if (line.empty() || line.starts_with('#')) continue;
     const bool indented = is_blank(whole.front());
     if (auto value = indented ? std::nullopt : envs_dirs_value(line)) {
@@ -299,7 +299,7 @@ std::vector<std::string> condarc_envs_dirs(std::string_view text) {
   return dirs;
 }
 
-Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish) {
+base::Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish) {
   const std::size_t wanted = inputs.wants().size();
   const auto looking = [&inputs, wanted] { return inputs.wants().size() > wanted; };
   if (wish.inferred) {
@@ -324,9 +324,9 @@ Result<std::optional<CondaEnvironment>> locate(Inputs& inputs, const Wish& wish)
   if (looking()) return std::nullopt;
   if (environment.prefix.find(':') != std::string::npos) {
     if (wish.inferred) return std::nullopt;
-    return fail(kWhat, wish.source + " " + wish.environment,
-                environment.prefix + ", and a directory with a colon cannot stand in PATH",
-                "rename the environment; conda refuses such a name too");
+    return base::fail(kWhat, wish.source + " " + wish.environment,
+                      environment.prefix + ", and a directory with a colon cannot stand in PATH",
+                      "rename the environment; conda refuses such a name too");
   }
   if (!environment.prefix.empty()) return environment;
   auto error = not_found(inputs, wish, root, dirs);

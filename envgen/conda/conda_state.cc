@@ -12,37 +12,40 @@ namespace {
 constexpr std::string_view kUnset = "***unset***";
 constexpr std::string_view kWhat = "reading the conda environment's variables";
 
-std::unexpected<Error> refuse(std::string where, std::string found, std::string fix) {
-  return fail(kWhat, std::move(where), std::move(found), std::move(fix));
+std::unexpected<base::Error> refuse(std::string where, std::string found, std::string fix) {
+  return base::fail(kWhat, std::move(where), std::move(found), std::move(fix));
 }
 
 // Converts a value to text as Python's str() does; null becomes nullopt.
-Result<std::optional<std::string>> text_of(const json::Value& value, const std::string& where) {
+base::Result<std::optional<std::string>> text_of(const base::json::Value& value,
+                                                 const std::string& where) {
   switch (value.type()) {
-    case json::Type::kNull:
+    case base::json::Type::kNull:
       return std::nullopt;
-    case json::Type::kBool:
+    case base::json::Type::kBool:
       return value.text() == "true" ? "True" : "False";
-    case json::Type::kInteger:
-    case json::Type::kFloat:
+    case base::json::Type::kInteger:
+    case base::json::Type::kFloat:
       return std::string(value.text());
-    case json::Type::kString:
+    case base::json::Type::kString:
       break;
-    case json::Type::kArray:
-    case json::Type::kObject:
-      return refuse(where, std::string(json::type_name(value.type())), "write it as a string");
+    case base::json::Type::kArray:
+    case base::json::Type::kObject:
+      return refuse(where, std::string(base::json::type_name(value.type())),
+                    "write it as a string");
   }
   std::string text(value.text());
   if (text.find('\0') == std::string::npos) return text;
   return refuse(where, "a NUL character, which no variable can hold", "remove it");
 }
 
-Status add_members(const json::Value& object, std::string_view where, Variables& variables) {
-  if (!object.is(json::Type::kObject)) {
-    return refuse(std::string(where), std::string(json::type_name(object.type())),
+base::Status add_members(const base::json::Value& object, std::string_view where,
+                         Variables& variables) {
+  if (!object.is(base::json::Type::kObject)) {
+    return refuse(std::string(where), std::string(base::json::type_name(object.type())),
                   R"(write an object of names and values: {"NAME": "value"})");
   }
-  for (const json::Value member : object) {
+  for (const base::json::Value member : object) {
     const std::string name(member.key());
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
       return refuse(std::string(where), "the name \"" + name + '"', "no variable is called so");
@@ -53,16 +56,16 @@ Status add_members(const json::Value& object, std::string_view where, Variables&
   return {};
 }
 
-Result<json::Document> parsed(std::string_view text, std::string_view where) {
-  auto document = json::Document::parse(text, where);
+base::Result<base::json::Document> parsed(std::string_view text, std::string_view where) {
+  auto document = base::json::Document::parse(text, where);
   if (document) return std::move(*document);
-  Error error = std::move(document.error().error);
+  base::Error error = std::move(document.error().error);
   error.what = kWhat;
   return std::unexpected(std::move(error));
 }
 
 // Returns the text of a file, or nullptr if the file does not exist.
-Result<const std::string*> text_in(const PathState& state, const std::string& path) {
+base::Result<const std::string*> text_in(const PathState& state, const std::string& path) {
   if (state.kind == PathState::Kind::kFile) return &state.content;
   if (state.kind == PathState::Kind::kAbsent) return nullptr;
   return refuse(path,
@@ -74,15 +77,17 @@ Result<const std::string*> text_in(const PathState& state, const std::string& pa
 
 }  // namespace
 
-Status add_package_variables(std::string_view text, std::string_view where, Variables& variables) {
+base::Status add_package_variables(std::string_view text, std::string_view where,
+                                   Variables& variables) {
   TRY_ASSIGN(auto document, parsed(text, where));
   return add_members(document.root(), where, variables);
 }
 
-Status add_state_variables(std::string_view text, std::string_view where, Variables& variables) {
+base::Status add_state_variables(std::string_view text, std::string_view where,
+                                 Variables& variables) {
   TRY_ASSIGN(auto document, parsed(text, where));
-  if (!document.root().is(json::Type::kObject)) {
-    return refuse(std::string(where), std::string(json::type_name(document.root().type())),
+  if (!document.root().is(base::json::Type::kObject)) {
+    return refuse(std::string(where), std::string(base::json::type_name(document.root().type())),
                   R"(write an object: {"env_vars": {"NAME": "value"}})");
   }
   auto members = document.root().find("env_vars");
@@ -90,7 +95,7 @@ Status add_state_variables(std::string_view text, std::string_view where, Variab
   return add_members(*members, std::string(where) + ": env_vars", variables);
 }
 
-Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix) {
+base::Result<std::optional<Variables>> read_variables(Inputs& inputs, const std::string& prefix) {
   const std::string directory = prefix + "/etc/conda/env_vars.d";
   const std::string state_path = prefix + "/conda-meta/state";
   const PathState* packages = inputs.content(directory);

@@ -10,9 +10,9 @@
 namespace envgen {
 namespace {
 
-constexpr auto kDriverDirs =
-    words("/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/Ascend/driver/lib64",
-          "/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver");
+constexpr auto kDriverDirs = base::words(
+    "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/Ascend/driver/lib64",
+    "/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver");
 
 bool same_dir(std::string_view one, std::string_view other) {
   return conda::normal_path(one) == conda::normal_path(other);
@@ -31,7 +31,7 @@ bool is_driver_dir(std::string_view directory) {
 // Returns the list without empty elements and duplicates.
 std::vector<std::string> library_dirs(std::string_view list) {
   std::vector<std::string> dirs;
-  for (const std::string_view dir : split(list, ':')) {
+  for (const std::string_view dir : base::split(list, ':')) {
     if (!dir.empty() && !holds(dirs, dir)) dirs.emplace_back(dir);
   }
   return dirs;
@@ -39,9 +39,9 @@ std::vector<std::string> library_dirs(std::string_view list) {
 
 }  // namespace
 
-Environ planned_environ(const Inputs& inputs, const Plan& plan) {
-  Environ env = inputs.env();
-  for (const EnvEdit& edit : plan.env) env.apply(edit);
+base::Environ planned_environ(const Inputs& inputs, const Plan& plan) {
+  base::Environ env = inputs.env();
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
   return env;
 }
 
@@ -83,7 +83,7 @@ std::string with_library_dirs(std::string_view list, const std::vector<std::stri
   }
   auto last = std::ranges::find_if(dirs.rbegin(), dirs.rend(), is_driver_dir);
   dirs.insert(last.base(), added.begin(), added.end());
-  return joined(dirs, ":");
+  return base::joined(dirs, ":");
 }
 
 std::string with_planned_libraries(std::string_view before, std::string_view planned,

@@ -13,7 +13,7 @@ namespace envgen {
 
 // Returns the environment with which `plan` starts: the snapshot's environment with the edits of
 // plan.env.
-Environ planned_environ(const Inputs& inputs, const Plan& plan);
+base::Environ planned_environ(const Inputs& inputs, const Plan& plan);
 
 // Adds to plan.leave_scripts and plan.scripts, and chooses the shell: bash, for which the scripts
 // are written, otherwise sh. If there is no shell, the plan warns with the scripts' names. Does

@@ -9,7 +9,7 @@ namespace envgen::conda {
 std::string normal_path(std::string_view path) {
   const bool absolute = path.starts_with('/');
   std::vector<std::string> parts;
-  for (const std::string_view part : split(path, '/')) {
+  for (const std::string_view part : base::split(path, '/')) {
     if (part.empty() || part == ".") continue;
     const bool up = part == "..";
     if (up && !parts.empty() && parts.back() != "..") {

@@ -115,9 +115,9 @@ std::size_t last_quoted_line(std::string_view text, std::size_t header) {
 }
 
 bool is_launchers(std::string_view frame) {
-  static constexpr auto kPlaces =
-      words("torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
-            "deepspeed/launcher/", "accelerate/commands/", "torchrun\"");
+  static constexpr auto kPlaces = base::words(
+      "torch/distributed/run.py", "torch/distributed/launch", "torch/distributed/elastic/",
+      "deepspeed/launcher/", "accelerate/commands/", "torchrun\"");
   return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
 }
 
@@ -166,7 +166,7 @@ class Reader {
       if (stream.open) end_unfinished(stream);
     }
     std::erase_if(out_.evidence, [](const Evidence& one) { return one.weight < 0; });
-    envgen::stable_sort(out_.evidence, std::less(), &Evidence::line);
+    base::stable_sort(out_.evidence, std::less(), &Evidence::line);
     return std::move(out_);
   }
 

@@ -16,7 +16,7 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 
 bool ends_like_one(std::string_view name) {
   static constexpr auto kEnds =
-      words("Error", "Exception", "Interrupt", "Timeout", "Exit", "Empty", "Full", "Group");
+      base::words("Error", "Exception", "Interrupt", "Timeout", "Exit", "Empty", "Full", "Group");
   return std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
 }
 
@@ -38,7 +38,7 @@ bool is_exception(std::string_view line) {
   const std::string_view name = exception_name(line);
   if (!ends_like_one(name)) return false;
   // "Timeout: 30" is a setting.
-  static constexpr auto kSettings = words("Timeout", "Group", "Full", "Empty");
+  static constexpr auto kSettings = base::words("Timeout", "Group", "Full", "Empty");
   if (std::ranges::find(kSettings, last_part(name)) == kSettings.end()) return true;
   const std::string_view message = line.substr(std::min(name.size() + 1, line.size()));
   return message.empty() || message.find_first_not_of("0123456789. ") != message.npos;
@@ -47,17 +47,17 @@ bool is_exception(std::string_view line) {
 bool is_foreign_exception(std::string_view name) {
   // Python's exceptions for errors in a script. Frameworks and rich print other exceptions without
   // their module.
-  static constexpr auto kOfScripts =
-      words("AssertionError", "AttributeError", "ImportError", "IndentationError", "IndexError",
-            "KeyError", "ModuleNotFoundError", "NameError", "NotImplementedError", "SyntaxError",
-            "TabError", "TypeError", "UnboundLocalError", "ValueError", "ZeroDivisionError");
+  static constexpr auto kOfScripts = base::words(
+      "AssertionError", "AttributeError", "ImportError", "IndentationError", "IndexError",
+      "KeyError", "ModuleNotFoundError", "NameError", "NotImplementedError", "SyntaxError",
+      "TabError", "TypeError", "UnboundLocalError", "ValueError", "ZeroDivisionError");
   return std::ranges::find(kOfScripts, name) == kOfScripts.end();
 }
 
 bool is_stepping_stone(std::string_view name) {
   static constexpr auto kNames =
-      words("KeyError", "AttributeError", "StopIteration", "Empty", "ImportError",
-            "ModuleNotFoundError", "IndexError", "TypeError", "AssertionError");
+      base::words("KeyError", "AttributeError", "StopIteration", "Empty", "ImportError",
+                  "ModuleNotFoundError", "IndexError", "TypeError", "AssertionError");
   return std::ranges::find(kNames, last_part(name)) != kNames.end();
 }
 

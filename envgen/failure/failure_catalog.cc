@@ -48,7 +48,7 @@ struct RowText {
   std::string at;
   std::vector<std::string> match, by;
 };
-void fields(FieldVisitor& v, RowText& row) {
+void fields(base::FieldVisitor& v, RowText& row) {
   v("id", row.id);
   v("class", row.failure_class);
   v("role", row.role, kRoles);
@@ -90,22 +90,22 @@ FailureCatalog FailureCatalog::shipped() {
   return catalog;
 }
 
-std::vector<Error> FailureCatalog::add(std::string_view json, std::string_view where) {
+std::vector<base::Error> FailureCatalog::add(std::string_view json, std::string_view where) {
   return add_rows(json, where, true);
 }
 
-std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_view where,
-                                            bool added) {
-  const auto document = json::Document::parse(json, where);
+std::vector<base::Error> FailureCatalog::add_rows(std::string_view json, std::string_view where,
+                                                  bool added) {
+  const auto document = base::json::Document::parse(json, where);
   if (!document) return {document.error().error};
   const auto list = document->root().find("failures");
-  if (!list || !list->is(json::Type::kArray)) {
-    return {Error{std::string(kReading), std::string(where), "no list \"failures\"",
-                  std::string(kFix)}};
+  if (!list || !list->is(base::json::Type::kArray)) {
+    return {base::Error{std::string(kReading), std::string(where), "no list \"failures\"",
+                        std::string(kFix)}};
   }
-  std::vector<Error> errors;
+  std::vector<base::Error> errors;
   std::size_t number = 0;
-  for (const json::Value value : *list) {
+  for (const base::json::Value value : *list) {
     const std::string place = std::string(where) + ", row " + std::to_string(++number);
     auto refuse = [&](std::string found) {
       errors.push_back({std::string(kReading), place, std::move(found), std::string(kFix)});
@@ -115,7 +115,7 @@ std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_v
       break;
     }
     RowText text;
-    JsonIn in(value);
+    base::JsonIn in(value);
     fields(in, text);
     if (auto status = in.finish(kReading, place, kFix); !status) {
       errors.push_back(status.error());
@@ -143,21 +143,22 @@ std::vector<Error> FailureCatalog::add_rows(std::string_view json, std::string_v
   return errors;
 }
 
-Status FailureCatalog::add_pattern(std::string_view text, std::size_t row, std::string_view where) {
+base::Status FailureCatalog::add_pattern(std::string_view text, std::size_t row,
+                                         std::string_view where) {
   Pattern pattern{.row = row, .at_start = text.starts_with('^'), .at_end = text.ends_with('$')};
-  const std::string said = quoted(text);
+  const std::string said = base::quoted(text);
   if (pattern.at_start) text.remove_prefix(1);
   if (pattern.at_end && !text.empty()) text.remove_suffix(1);
   std::string_view longest;
-  for (const std::string_view piece : split(text, '*')) {
+  for (const std::string_view piece : base::split(text, '*')) {
     if (piece.empty()) continue;
     pattern.pieces.emplace_back(piece);
     if (piece.size() > longest.size()) longest = piece;
   }
   if (longest.size() < kMinPatternBytes || patterns_.size() == kMaxPatterns) {
-    return fail(kReading, std::string(where),
-                "the pattern " + said + ", which is too short or one too many",
-                "give a text that only this failure prints");
+    return base::fail(kReading, std::string(where),
+                      "the pattern " + said + ", which is too short or one too many",
+                      "give a text that only this failure prints");
   }
   pattern.grams = {gram(longest, 0), gram(longest, longest.size() - 2)};
   patterns_.push_back(std::move(pattern));

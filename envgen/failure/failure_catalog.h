@@ -55,7 +55,7 @@ class FailureCatalog {
   static FailureCatalog shipped();
   // Adds the rows of an image's file. Returns one error for each invalid row or pattern; the other
   // rows are added.
-  std::vector<Error> add(std::string_view json, std::string_view where);
+  std::vector<base::Error> add(std::string_view json, std::string_view where);
 
   struct Match {
     const FailureRow* row = nullptr;  // nullptr: no row matches
@@ -74,8 +74,8 @@ class FailureCatalog {
     // Hashes of two letter pairs of the pattern: bits in the set of a line's pairs.
     std::array<std::uint16_t, 2> grams;
   };
-  std::vector<Error> add_rows(std::string_view json, std::string_view where, bool added);
-  Status add_pattern(std::string_view text, std::size_t row, std::string_view where);
+  std::vector<base::Error> add_rows(std::string_view json, std::string_view where, bool added);
+  base::Status add_pattern(std::string_view text, std::size_t row, std::string_view where);
 
   std::vector<FailureRow> rows_;
   std::vector<Pattern> patterns_;

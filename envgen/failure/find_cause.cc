@@ -196,14 +196,14 @@ class Choice {
 
 // Returns the masked text of the line. A long line is cut so that the matched text is in view.
 std::string shown(const PrintedLine& line, std::size_t at) {
-  const std::string masked = mask_printed(line.text);
+  const std::string masked = base::mask_printed(line.text);
   std::string_view text = masked;
   if (text.size() > kMaxLineBytes && at > kMaxLineBytes / 2 && at < text.size()) {
     std::size_t start = at - kMaxLineBytes / 4;
     while (start < at && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) ++start;
     text.remove_prefix(start);
   }
-  return std::string(cut_text(text, kMaxLineBytes));
+  return std::string(base::cut_text(text, kMaxLineBytes));
 }
 
 std::vector<std::string> traceback_of(const Evidence& best, const Printed& printed) {

@@ -33,10 +33,10 @@ constexpr Range kSignalRange = {1, kLastSignal};
 std::optional<int> number_behind(std::string_view text, std::string_view label, Range range) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return std::nullopt;
-  std::string_view rest = trimmed(text.substr(at + label.size()));
+  std::string_view rest = base::trimmed(text.substr(at + label.size()));
   const std::size_t sign = rest.starts_with('-') ? 1 : 0;
   const std::size_t end = rest.find_first_not_of("0123456789", sign);
-  const auto number = parse_number<int>(rest.substr(0, end));
+  const auto number = base::parse_number<int>(rest.substr(0, end));
   const bool fits = number && *number >= range.least && *number <= range.most;
   return fits ? number : std::nullopt;
 }
@@ -45,7 +45,7 @@ std::string_view word_behind(std::string_view text, std::string_view label) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return {};
   std::string_view rest = text.substr(at + label.size());
-  return take_word(rest);
+  return base::take_word(rest);
 }
 
 // Takes a code as shells and Python write it. A negative code is a signal; 137 may be an exit code.
@@ -58,7 +58,7 @@ void set_code(RankFailure& failure, int code) {
 }
 
 std::string shortened(std::string_view text) {
-  return std::string(trimmed(text).substr(0, kMaxMessageBytes));
+  return std::string(base::trimmed(text).substr(0, kMaxMessageBytes));
 }
 
 // Returns true if the rank's message only says that a second rank, or its node, has failed.
@@ -113,7 +113,7 @@ class Reader {
   [[nodiscard]] std::size_t newest() const { return failures_.size() - 1; }
 
   bool torchrun(std::string_view text) {
-    const std::string_view line = trimmed(text);
+    const std::string_view line = base::trimmed(text);
     if (line == "Failures:" || line.starts_with("Root Cause (first observed failure)")) {
       table_ = line == "Failures:" ? Table::kOthers : Table::kRoot;
       if (table_ == Table::kOthers) {
@@ -180,12 +180,12 @@ class Reader {
       return true;
     }
     if (RankFailure* failure = failure_at(open_.wrapped);
-        failure != nullptr && trimmed(text).starts_with("signal ")) {
+        failure != nullptr && base::trimmed(text).starts_with("signal ")) {
       failure->signal = number_behind(text, "signal ", kSignalRange).value_or(0);
       open_.wrapped.reset();
       return true;
     }
-    const std::string_view line = trimmed(text);
+    const std::string_view line = base::trimmed(text);
     if (constexpr std::string_view kName = "Process name: "; line.starts_with(kName)) {
       const std::size_t comma = line.rfind(',');
       const std::size_t at = comma == std::string_view::npos ? kName.size() : comma + 1;
@@ -263,7 +263,7 @@ class Reader {
     failure.local_rank = number_behind(text, "--local_rank=", kRanks).value_or(-1);
     set_code(failure, *code);
     const std::size_t bracket = text.find('[');
-    const std::string_view before = trimmed(text.substr(0, bracket));
+    const std::string_view before = base::trimmed(text.substr(0, bracket));
     if (before.ends_with(':')) failure.host = before.substr(0, before.size() - 1);
     return true;
   }
@@ -292,7 +292,7 @@ class Reader {
     const std::size_t end = text.find(text.find(">:") == std::string_view::npos ? ']' : '>');
     std::string_view word = text.substr(std::min(end + 1, text.size()));
     if (word.starts_with(':')) word.remove_prefix(1);
-    word = trimmed(word);
+    word = base::trimmed(word);
     if (!is_exception(word)) return;
     RankFailure own;
     own.rank = rank;
@@ -325,23 +325,24 @@ std::string name_of(const RankFailure& failure) {
 
 std::vector<RankFailure> told_failures(std::string_view printed) {
   Reader reader;
-  while (!printed.empty()) reader.line(take_line(printed));
+  while (!printed.empty()) reader.line(base::take_line(printed));
   return std::move(reader).take();
 }
 
 bool read_error_file(std::string_view text, RankFailure& failure) {
-  const auto document = json::Document::parse(text, failure.error_file);
-  if (!document || !document->root().is(json::Type::kObject)) return false;
+  const auto document = base::json::Document::parse(text, failure.error_file);
+  if (!document || !document->root().is(base::json::Type::kObject)) return false;
   const auto message = document->root().find("message");
   if (!message) return false;
-  if (!message->is(json::Type::kObject)) {
+  if (!message->is(base::json::Type::kObject)) {
     failure.message = shortened(message->text());
     return true;
   }
   if (const auto said = message->find("message")) failure.message = shortened(said->text());
   const auto more = message->find("extraInfo");
-  const auto at = more && more->is(json::Type::kObject) ? more->find("timestamp") : std::nullopt;
-  if (at) failure.at_s = parse_count<std::int64_t>(at->text()).value_or(0);
+  const auto at =
+      more && more->is(base::json::Type::kObject) ? more->find("timestamp") : std::nullopt;
+  if (at) failure.at_s = base::parse_count<std::int64_t>(at->text()).value_or(0);
   return true;
 }
 
@@ -398,7 +399,7 @@ std::string told_text(const std::vector<RankFailure>& failures, const FailureCat
   if (!first->host.empty() && first->host != "localhost") text += ", on " + first->host;
   text += ")";
   if (first->signal > 0) {
-    text += " was killed by " + signal_name(first->signal);
+    text += " was killed by " + base::signal_name(first->signal);
   } else if (first->exit_code >= 0) {
     text += " exited with code " + std::to_string(first->exit_code);
   } else {
@@ -408,7 +409,7 @@ std::string told_text(const std::vector<RankFailure>& failures, const FailureCat
 }
 
 int rank_of(std::string_view digits) {
-  const auto rank = parse_count<int>(digits);
+  const auto rank = base::parse_count<int>(digits);
   return rank && *rank <= kRanks.most ? *rank : -1;
 }
 
@@ -434,7 +435,7 @@ int rank_before(std::string_view line) {
 std::string last_exception(std::string_view printed) {
   std::string last;
   while (!printed.empty()) {
-    const std::string_view line = trimmed(take_line(printed));
+    const std::string_view line = base::trimmed(base::take_line(printed));
     if (is_exception(line)) last = shortened(line);
   }
   return last;

@@ -33,7 +33,7 @@ bool cut_front(std::string_view& text, std::string_view front) {
 // Returns the number at the beginning of `rest`, and removes it; -1 if there is no number.
 int take_int(std::string_view& rest) {
   const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const auto number = parse_count<int>(rest.substr(0, end));
+  const auto number = base::parse_count<int>(rest.substr(0, end));
   rest.remove_prefix(end);
   return number.value_or(-1);
 }
@@ -58,7 +58,7 @@ Member member_of(std::string_view text) {
   constexpr std::string_view kNode = " on node ";
   if (const std::size_t at = text.find(kNode); at != std::string_view::npos) {
     text.remove_prefix(at + kNode.size());
-    member.node = word_for_people(take_word(text));
+    member.node = word_for_people(base::take_word(text));
   }
   return member;
 }
@@ -107,7 +107,7 @@ class Reader {
 };
 
 std::string Reader::read(std::string_view answer) {
-  while (!answer.empty()) take(take_line(answer));
+  while (!answer.empty()) take(base::take_line(answer));
   say_behind();
   if (world_size_ > 0 && processes_ > world_size_) return "";
   // Missing and dead ranks come first.
@@ -128,7 +128,7 @@ void Reader::take(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (take_heading(line)) return;
   take_summary(line);
-  const std::string_view said = trimmed(line);
+  const std::string_view said = base::trimmed(line);
   if (section_ == Section::kError) return take_error(said);
   if (section_ == Section::kMismatch) return take_mismatch(said);
   if (section_ != Section::kNone) take_missing(said);
@@ -158,17 +158,18 @@ bool Reader::take_heading(std::string_view line) {
 
 // Reads the number of the job's processes, and the ranks in each group of communicators.
 void Reader::take_summary(std::string_view line) {
-  const auto words = words_of(line);
+  const auto words = base::words_of(line);
   if (words.empty()) return;
   if (totals_ && words.size() >= 2) {
-    processes_ = parse_count<int>(words[words.size() - 2]).value_or(0);
+    processes_ = base::parse_count<int>(words[words.size() - 2]).value_or(0);
   }
   totals_ = words.size() >= 3 && words.back() == "(total)";
   if (words[0] == "Group") table_ = true;
   if (words[0] == "Errors") table_ = false;
   const bool row =
-      table_ && words.size() == 8 && parse_count<std::size_t>(words[0]) == sizes_.size();
-  if (row && sizes_.size() < kMaxMembers) sizes_.push_back(parse_count<int>(words[4]).value_or(0));
+      table_ && words.size() == 8 && base::parse_count<std::size_t>(words[0]) == sizes_.size();
+  if (row && sizes_.size() < kMaxMembers)
+    sizes_.push_back(base::parse_count<int>(words[4]).value_or(0));
 }
 
 void Reader::add_missing(const Member& member) {
@@ -200,7 +201,7 @@ void Reader::take_missing(std::string_view line) {
   line.remove_prefix(std::min(line.find(':'), line.size() - 1) + 1);
   const bool one = line.find(',') == std::string_view::npos;
   while (!line.empty()) {
-    const auto rank = parse_count<int>(trimmed(take_part(line, ',')));
+    const auto rank = base::parse_count<int>(base::trimmed(base::take_part(line, ',')));
     if (!rank) continue;
     // If one process does not answer and one rank is missing, the rank is that process.
     if (one && missing_.size() == 1 && missing_[0].pid >= 0) {
@@ -217,14 +218,14 @@ void Reader::take_error(std::string_view line) {
   const std::size_t at = line.find(kReported);
   if (at == std::string_view::npos) return;
   std::string_view what = line.substr(at + kReported.size());
-  what = trimmed(what.substr(0, what.find("--")));
+  what = base::trimmed(what.substr(0, what.find("--")));
   const bool rank = cut_front(line, "Rank ");
   const int number = take_int(line);
   Member member = member_of(line);
   member.rank = number;
   member.size = size_;
   std::string text = rank ? name_of(member) : count_text(number);
-  text += concat({kReported, word_for_people(what)});
+  text += base::concat({kReported, word_for_people(what)});
   say(text);
 }
 
@@ -235,7 +236,7 @@ void Reader::take_error(std::string_view line) {
 void Reader::take_mismatch(std::string_view line) {
   if (cut_front(line, "Communicator ranks have different ")) {
     say_behind();
-    if (line != "status") behind_.operation = word_for_people(take_word(line));
+    if (line != "status") behind_.operation = word_for_people(base::take_word(line));
     return;
   }
   if (behind_.operation.empty()) return;
@@ -258,15 +259,16 @@ void Reader::take_mismatch(std::string_view line) {
   Member member = member_of(line);
   member.rank = number;
   member.size = size_;
-  behind_.names += concat({behind_.names.empty() ? "" : ", ", name_of(member)});
+  behind_.names += base::concat({behind_.names.empty() ? "" : ", ", name_of(member)});
 }
 
 void Reader::say_behind() {
   const Behind behind = std::exchange(behind_, {});
   if (!behind.least || behind.most == *behind.least) return;
   std::string text = behind.names.empty() ? count_text(behind.count) : behind.names;
-  text += concat({behind.count == 1 ? " has" : " have", " launched ", std::to_string(*behind.least),
-                  " ", behind.operation, " operations, others ", std::to_string(behind.most)});
+  text += base::concat({behind.count == 1 ? " has" : " have", " launched ",
+                        std::to_string(*behind.least), " ", behind.operation,
+                        " operations, others ", std::to_string(behind.most)});
   say(text);
 }
 
@@ -275,10 +277,11 @@ void Reader::say_missing(bool dead) {
   std::size_t count = 0;
   for (const Member& member : missing_) {
     if (member.dead != dead || ++count > kMaxNamed) continue;
-    names += concat({names.empty() ? "" : ", ", name_of(member)});
+    names += base::concat({names.empty() ? "" : ", ", name_of(member)});
   }
   if (count == 0) return;
-  if (count > kMaxNamed) names += concat({" and ", std::to_string(count - kMaxNamed), " more"});
+  if (count > kMaxNamed)
+    names += base::concat({" and ", std::to_string(count - kMaxNamed), " more"});
   names += dead ? ": dead, for NCCL" : count == 1 ? " does not answer" : " do not answer";
   say(names);
 }
@@ -290,20 +293,20 @@ std::string Reader::name_of(const Member& member) const {
     }
   }
   std::string text;
-  if (member.rank >= 0) text += concat({"rank ", std::to_string(member.rank)});
+  if (member.rank >= 0) text += base::concat({"rank ", std::to_string(member.rank)});
   if (member.rank >= 0 && member.size > 0 && member.size != world_size_) {
-    text += concat({" of a communicator of ", std::to_string(member.size)});
+    text += base::concat({" of a communicator of ", std::to_string(member.size)});
   }
   if (member.pid < 0) return text;
   const bool alone = text.empty();
-  text += concat({alone ? "" : " (", "process ", std::to_string(member.pid), " on ", member.node,
-                  alone ? "" : ")"});
+  text += base::concat({alone ? "" : " (", "process ", std::to_string(member.pid), " on ",
+                        member.node, alone ? "" : ")"});
   return text;
 }
 
 std::string Reader::count_text(int count) const {
   std::string text = std::to_string(count);
-  if (size_ > 0) text += concat({" of ", std::to_string(size_)});
+  if (size_ > 0) text += base::concat({" of ", std::to_string(size_)});
   text += " ranks";
   return text;
 }

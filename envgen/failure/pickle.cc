@@ -92,7 +92,7 @@ std::string hex_of(unsigned char byte) {
 class Unpickler {
  public:
   Unpickler(std::string_view bytes, std::string_view where) : bytes_(bytes), where_(where) {}
-  Result<DataTree> read();
+  base::Result<DataTree> read();
 
  private:
   using Kind = DataValue::Kind;
@@ -137,7 +137,7 @@ class Unpickler {
   std::vector<std::optional<std::uint32_t>> memo_;
   std::size_t references_ = 0;  // total number of children of all containers
   bool stopped_ = false;
-  Error error_;
+  base::Error error_;
 };
 
 bool Unpickler::failed(std::string_view found, std::string_view fix) {
@@ -436,7 +436,7 @@ bool Unpickler::step(unsigned char code) {
   return true;
 }
 
-Result<DataTree> Unpickler::read() {
+base::Result<DataTree> Unpickler::read() {
   if (bytes_.size() > DataTree::kMaxBytes) {
     failed(
         std::to_string(bytes_.size()) + " bytes, more than " + std::to_string(DataTree::kMaxBytes),
@@ -456,7 +456,7 @@ Result<DataTree> Unpickler::read() {
   return std::move(tree_);
 }
 
-Result<DataTree> DataTree::from_pickle(std::string_view bytes, std::string_view where) {
+base::Result<DataTree> DataTree::from_pickle(std::string_view bytes, std::string_view where) {
   return Unpickler(bytes, where).read();
 }
 
@@ -480,33 +480,33 @@ const std::vector<std::uint32_t>& DataTree::children(std::uint32_t node) const {
   return children_[static_cast<std::size_t>(nodes_[node].number)];
 }
 
-std::uint32_t DataTree::add_json(const json::Value& value) {
+std::uint32_t DataTree::add_json(const base::json::Value& value) {
   switch (value.type()) {
-    case json::Type::kNull:
+    case base::json::Type::kNull:
       return add(Kind::kNone);
-    case json::Type::kBool:
+    case base::json::Type::kBool:
       return add(Kind::kBool, value.text() == "true" ? 1 : 0);
-    case json::Type::kFloat:
+    case base::json::Type::kFloat:
       return add(Kind::kNumber);
-    case json::Type::kString:
+    case base::json::Type::kString:
       return add(Kind::kText, 0, value.text());
-    case json::Type::kInteger: {
+    case base::json::Type::kInteger: {
       const auto number = value.integer();
       return number ? add(Kind::kInteger, *number) : add(Kind::kNumber);
     }
     default:
       break;
   }
-  const bool dict = value.is(json::Type::kObject);
+  const bool dict = value.is(base::json::Type::kObject);
   std::vector<std::uint32_t> items;
-  for (const json::Value one : value) {
+  for (const base::json::Value one : value) {
     if (dict) items.push_back(add(Kind::kText, 0, one.key()));
     items.push_back(add_json(one));
   }
   return add_container(dict ? Kind::kDict : Kind::kList, std::move(items));
 }
 
-DataTree DataTree::from_json(const json::Document& document) {
+DataTree DataTree::from_json(const base::json::Document& document) {
   DataTree tree;
   tree.root_ = tree.add_json(document.root());
   return tree;

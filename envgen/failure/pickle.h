@@ -60,9 +60,9 @@ class DataTree {
 
   // Reads a pickle. Text and bytes of the tree are views of `bytes`, which must outlive it. `where`
   // names the source in errors. Bytes after the end of the pickle are ignored, as in Python.
-  static Result<DataTree> from_pickle(std::string_view bytes, std::string_view where);
+  static base::Result<DataTree> from_pickle(std::string_view bytes, std::string_view where);
   // Converts a JSON document. Text is a view of `document`, which must outlive the tree.
-  static DataTree from_json(const json::Document& document);
+  static DataTree from_json(const base::json::Document& document);
 
   [[nodiscard]] DataValue root() const { return {this, root_}; }
 
@@ -77,7 +77,7 @@ class DataTree {
   };
   std::uint32_t add(Kind kind, std::int64_t number = 0, std::string_view text = {});
   std::uint32_t add_container(Kind kind, std::vector<std::uint32_t> children = {});
-  std::uint32_t add_json(const json::Value& value);  // depth: json::Document::kMaxDepth
+  std::uint32_t add_json(const base::json::Value& value);  // depth: json::Document::kMaxDepth
   [[nodiscard]] bool is_container(std::uint32_t node) const;
   std::vector<std::uint32_t>& children(std::uint32_t node);
   [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const;

@@ -101,7 +101,7 @@ std::size_t time_prefix(std::string_view text) {
 // Matches "Fri Sep 25 16:52:53 2020".
 std::size_t date_prefix(std::string_view text) {
   constexpr std::size_t kBytes = 24;
-  static constexpr auto kDays = words("Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ");
+  static constexpr auto kDays = base::words("Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ");
   if (text.size() < kBytes || text[13] != ':' || text[16] != ':') return 0;
   return std::ranges::any_of(kDays, [&](auto day) { return text.starts_with(day); }) ? kBytes : 0;
 }
@@ -198,7 +198,7 @@ LogLevel word_level(std::string_view head) {
 // Returns the level in a field of a record, in JSON (`"level": "error"`) or in logfmt
 // (`level=error`).
 LogLevel field_level(std::string_view record) {
-  static constexpr auto kFields = words("level", "severity", "lvl", "levelname");
+  static constexpr auto kFields = base::words("level", "severity", "lvl", "levelname");
   for (std::size_t at = 0; at < record.size(); ++at) {
     const std::size_t letters = count_letters(record.substr(at));
     const std::string_view field = record.substr(at, letters);
@@ -219,7 +219,7 @@ LogLevel field_level(std::string_view record) {
 }  // namespace
 
 PrintedLine printed_line(std::string_view raw) {
-  PrintedLine line{.text = plain_text(raw)};
+  PrintedLine line{.text = base::plain_text(raw)};
   const std::string_view text = line.text;
   for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
     // Skip leading blanks only if a prefix follows; otherwise they are the indentation of the text.
@@ -257,9 +257,9 @@ std::string_view without_rank(std::string_view line) {
 }
 
 LogLevel log_level(const PrintedLine& line) {
-  static constexpr auto kErrors = words("Error: ", "error: ", "Failed to ",
-                                        "fatal: ", "panic: ", "fatal error: ", "Fatal error: ");
-  static constexpr auto kWarnings = words("Warning: ", "warning: ");
+  static constexpr auto kErrors = base::words(
+      "Error: ", "error: ", "Failed to ", "fatal: ", "panic: ", "fatal error: ", "Fatal error: ");
+  static constexpr auto kWarnings = base::words("Warning: ", "warning: ");
   const std::string_view said = line.bare();
   auto starts = [&](const auto& all) {
     return std::ranges::any_of(all, [&](auto word) { return said.starts_with(word); });

@@ -34,11 +34,11 @@ std::optional<Frame> parse_frame(std::string_view line) {
     file = file.substr(1, file.size() - 2);
   }
   std::string_view rest = line.substr(at + kLine.size());
-  const std::string_view number = take_word(rest);
-  const std::string_view word = take_word(rest);
-  if (word != "in" || trimmed(rest).empty()) return std::nullopt;
-  return Frame{printable_ascii(file), parse_count<int>(number).value_or(0),
-               printable_ascii(trimmed(rest))};
+  const std::string_view number = base::take_word(rest);
+  const std::string_view word = base::take_word(rest);
+  if (word != "in" || base::trimmed(rest).empty()) return std::nullopt;
+  return Frame{printable_ascii(file), base::parse_count<int>(number).value_or(0),
+               printable_ascii(base::trimmed(rest))};
 }
 
 // Returns "0x00007f6aad2642c0" for the first line of a thread; "" for any other line.
@@ -46,7 +46,7 @@ std::string_view thread_of(std::string_view line) {
   const bool header = line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
   if (!header || !line.contains("(most recent call first):")) return "";
   std::string_view rest = line.substr(line.find("0x"));
-  return take_word(rest);
+  return base::take_word(rest);
 }
 
 struct CollectiveFile {
@@ -71,7 +71,8 @@ constexpr CollectiveFile kRows[] = {
     {"/deepspeed/comm/"},
     {"/tensorflow/python/distribute/"},
 };
-constexpr PackedTable<kRows, &CollectiveFile::part, &CollectiveFile::function> kCollectiveFiles;
+constexpr base::PackedTable<kRows, &CollectiveFile::part, &CollectiveFile::function>
+    kCollectiveFiles;
 
 bool is_collective(const Frame& frame) {
   return std::ranges::any_of(kCollectiveFiles.all(), [&frame](const CollectiveFile& one) {
@@ -87,7 +88,7 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
   std::vector<std::string_view> ids;
   bool inside = false;
   while (!text.empty()) {
-    const std::string_view line = take_line(text);
+    const std::string_view line = base::take_line(text);
     if (const std::string_view id = thread_of(line); !id.empty()) {
       if (threads.size() == kMaxThreads) break;
       // A later dump replaces an earlier one of the same thread.

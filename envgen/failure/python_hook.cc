@@ -77,10 +77,10 @@ std::string python_hook() {
 }
 
 DumpHeader parse_dump_header(std::string_view text) {
-  std::string_view line = take_line(text);
+  std::string_view line = base::take_line(text);
   DumpHeader header;
-  const auto is = [&line](std::string_view word) { return take_word(line) == word; };
-  const auto number = [&line] { return parse_number<int>(take_word(line)); };
+  const auto is = [&line](std::string_view word) { return base::take_word(line) == word; };
+  const auto number = [&line] { return base::parse_number<int>(base::take_word(line)); };
   if (!is("trainit") || !is("signal")) return {};
   const auto signal = number();
   if (!signal || !is("fd")) return {};

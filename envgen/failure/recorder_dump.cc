@@ -23,15 +23,15 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 60;
 
 std::string short_text(std::string_view text) {
   // Cut before cleaning: the rest of a text of 64 KiB is not needed.
-  const std::string plain = plain_text(cut_text(text, RecorderDump::kMaxNameBytes));
-  return std::string(cut_text(plain, RecorderDump::kMaxNameBytes));
+  const std::string plain = base::plain_text(base::cut_text(text, RecorderDump::kMaxNameBytes));
+  return std::string(base::cut_text(plain, RecorderDump::kMaxNameBytes));
 }
 
 // Returns the integer at `key`. In JSON the counters of "pg_status" are strings.
 std::optional<std::int64_t> integer_in(const DataValue& dict, std::string_view key) {
   const auto value = dict.find(key);
   if (!value) return std::nullopt;
-  if (value->kind() == Kind::kText) return parse_number<std::int64_t>(value->text());
+  if (value->kind() == Kind::kText) return base::parse_number<std::int64_t>(value->text());
   return value->integer();
 }
 
@@ -52,7 +52,8 @@ std::vector<int> ranks_of(const DataValue& value) {
     if (!rest.starts_with('[') || !rest.ends_with(']')) return {};
     rest = rest.substr(1, rest.size() - 2);
     while (!rest.empty() && ranks.size() < kMaxMembers) {
-      ranks.push_back(parse_count<int>(trimmed(take_part(rest, ','))).value_or(-1));
+      ranks.push_back(
+          base::parse_count<int>(base::trimmed(base::take_part(rest, ','))).value_or(-1));
     }
   }
   const bool good = std::ranges::none_of(ranks, [](int rank) { return rank < 0; });
@@ -81,7 +82,7 @@ std::string operation_name(std::string_view profile) {
   if (const std::size_t colon = profile.find(':'); colon != std::string_view::npos) {
     profile.remove_prefix(colon + 1);
   }
-  std::string_view name = take_word(profile);
+  std::string_view name = base::take_word(profile);
   while (name.starts_with('_')) name.remove_prefix(1);
   if (name.ends_with("_base")) name.remove_suffix(5);
   return short_text(name);
@@ -93,7 +94,7 @@ std::optional<int> peer_in_group(std::string_view profile) {
     const std::size_t at = profile.find(arrow);
     if (at == std::string_view::npos) continue;
     std::string_view rest = profile.substr(at + arrow.size());
-    return parse_count<int>(take_word(rest));
+    return base::parse_count<int>(base::take_word(rest));
   }
   return std::nullopt;
 }
@@ -121,7 +122,7 @@ std::int64_t elements_of(const DataValue& entry, std::string_view key) {
 class DumpReader {
  public:
   DumpReader(const DataValue& root, std::string_view where) : root_(root), where_(where) {}
-  Result<RecorderDump> read();
+  base::Result<RecorderDump> read();
 
  private:
   struct Entry {
@@ -136,11 +137,11 @@ class DumpReader {
     PendingOperation operation = {};
   };
 
-  [[nodiscard]] std::unexpected<Error> failed(std::string found, std::string fix) const {
-    return fail("reading a flight recorder's dump", std::string(where_), std::move(found),
-                std::move(fix));
+  [[nodiscard]] std::unexpected<base::Error> failed(std::string found, std::string fix) const {
+    return base::fail("reading a flight recorder's dump", std::string(where_), std::move(found),
+                      std::move(fix));
   }
-  Status check_version();
+  base::Status check_version();
   void read_groups();
   [[nodiscard]] std::optional<std::size_t> group_of(const DataValue& entry) const;
   bool read_entry(const DataValue& value, Entry& entry);
@@ -162,14 +163,14 @@ class DumpReader {
   std::vector<Entry> entries_;
 };
 
-Status DumpReader::check_version() {
+base::Status DumpReader::check_version() {
   if (root_.kind() != Kind::kDict) {
     return failed("no dictionary", "let the rank write the dump again");
   }
   const auto version = root_.find("version");
   if (version) dump_.version = short_text(version->text());
   if (!version || !dump_.version.starts_with("2.")) {
-    return failed(version ? "version " + quoted(version->text()) : "no version",
+    return failed(version ? "version " + base::quoted(version->text()) : "no version",
                   "read it with the analyzer of the PyTorch that wrote it: trainit knows 2.x");
   }
   return {};
@@ -291,13 +292,13 @@ void DumpReader::resolve_coalesced() {
 std::map<std::int64_t, std::size_t> DumpReader::numbered_groups(const DataValue& status) {
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i < status.size(); ++i) {
-    const auto number = parse_count<std::int64_t>(status.key(i).text());
+    const auto number = base::parse_count<std::int64_t>(status.key(i).text());
     if (!number) return by_number_;
     numbers.push_back(*number);
   }
   std::vector<std::pair<std::int64_t, std::size_t>> names;
   for (const auto& [name, group] : by_name_) {
-    const auto number = parse_count<std::int64_t>(name);
+    const auto number = base::parse_count<std::int64_t>(name);
     if (!number) return by_number_;
     names.emplace_back(*number, group);
   }
@@ -319,7 +320,7 @@ void DumpReader::read_status() {
   const auto groups = numbered_groups(*status);
   dump_.all_groups = true;
   for (std::size_t i = 0; i < status->size(); ++i) {
-    const auto number = parse_count<std::int64_t>(status->key(i).text());
+    const auto number = base::parse_count<std::int64_t>(status->key(i).text());
     const auto found = number ? groups.find(*number) : groups.end();
     if (found == groups.end()) {
       dump_.all_groups = false;
@@ -378,7 +379,7 @@ void DumpReader::bound() {
   for (PendingOperation& operation : dump_.pending) operation.group = places[operation.group];
 }
 
-Result<RecorderDump> DumpReader::read() {
+base::Result<RecorderDump> DumpReader::read() {
   TRY(check_version());
   read_groups();
   const auto entries = root_.find("entries");
@@ -396,12 +397,12 @@ Result<RecorderDump> DumpReader::read() {
 
 }  // namespace
 
-Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank, std::string_view where,
-                                        std::int64_t written_ms) {
+base::Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank,
+                                              std::string_view where, std::int64_t written_ms) {
   std::optional<DataTree> tree;
-  std::optional<json::Document> document;
-  if (trimmed(bytes.substr(0, 64)).starts_with('{') && bytes.size() <= DataTree::kMaxBytes) {
-    auto parsed = json::Document::parse(bytes, where);
+  std::optional<base::json::Document> document;
+  if (base::trimmed(bytes.substr(0, 64)).starts_with('{') && bytes.size() <= DataTree::kMaxBytes) {
+    auto parsed = base::json::Document::parse(bytes, where);
     if (!parsed) return std::unexpected(std::move(parsed.error().error));
     document = std::move(*parsed);
     tree = DataTree::from_json(*document);

@@ -91,18 +91,18 @@ struct RecorderDump {
 // Reads the dump of `rank`, a pickle or JSON. `where` names the dump in errors; `written_ms` is the
 // time of the file, or 0. Fails if the text is damaged or incomplete, or lacks data that the
 // verdict needs.
-Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank, std::string_view where,
-                                        std::int64_t written_ms = 0);
+base::Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank,
+                                              std::string_view where, std::int64_t written_ms = 0);
 
 // Returns the members of a group in ascending order, at most `most` of them.
 std::vector<int> members_of(const RecordedGroup& group, std::size_t most = 65'536);
 
-inline void fields(FieldVisitor& v, RankRun& run) {
+inline void fields(base::FieldVisitor& v, RankRun& run) {
   v("first", run.first, {.least = 0});
   v("count", run.count, {.least = 1, .most = 65'536});
   v("step", run.step, {.least = 1});
 }
-inline void fields(FieldVisitor& v, RecordedGroup& group) {
+inline void fields(base::FieldVisitor& v, RecordedGroup& group) {
   v("name", group.name);
   v("description", group.description);
   v("ranks", group.ranks, {.most_items = RecorderDump::kMaxRuns});
@@ -112,7 +112,7 @@ inline void fields(FieldVisitor& v, RecordedGroup& group) {
   v("seen", group.seen);
   v("point_to_point", group.point_to_point);
 }
-inline void fields(FieldVisitor& v, PendingOperation& operation) {
+inline void fields(base::FieldVisitor& v, PendingOperation& operation) {
   v("group", operation.group);
   v("name", operation.name);
   v("sequence", operation.sequence);
@@ -122,7 +122,7 @@ inline void fields(FieldVisitor& v, PendingOperation& operation) {
   v("elements_in", operation.elements_in);
   v("elements_out", operation.elements_out);
 }
-inline void fields(FieldVisitor& v, RecorderDump& dump) {
+inline void fields(base::FieldVisitor& v, RecorderDump& dump) {
   v("rank", dump.rank, {.least = 0});
   v("version", dump.version);
   v("written_ms", dump.written_ms);

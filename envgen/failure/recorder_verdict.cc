@@ -658,7 +658,7 @@ void Judge::say(RecorderVerdict& verdict) const {
     parts.push_back("no dump of " + text_of_ranks(verdict.missing) + ", for which others wait");
   }
   for (const std::string& part : parts) verdict.text += (verdict.text.empty() ? "" : "; ") + part;
-  verdict.text = std::string(cut_text(verdict.text, kMaxTextBytes));
+  verdict.text = std::string(base::cut_text(verdict.text, kMaxTextBytes));
 }
 
 RecorderVerdict Judge::judge() {

@@ -198,7 +198,8 @@ RankPlace place_without_python(const SeenProcess& process) {
 }  // namespace
 
 std::string_view name_of(Whereabouts where) {
-  static constexpr auto kNames = words("collective", "elsewhere", "unclear", "stopped", "ended");
+  static constexpr auto kNames =
+      base::words("collective", "elsewhere", "unclear", "stopped", "ended");
   return kNames[static_cast<std::size_t>(where)];
 }
 

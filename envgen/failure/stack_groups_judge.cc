@@ -34,8 +34,8 @@ std::vector<StackGroup> grouped(Ranks ranks) {
     if (fresh) groups.push_back({at, {}});
     groups[found->second].ranks.push_back(i);
   }
-  envgen::stable_sort(groups, std::ranges::greater(),
-                      [](const StackGroup& group) { return group.ranks.size(); });
+  base::stable_sort(groups, std::ranges::greater(),
+                    [](const StackGroup& group) { return group.ranks.size(); });
   return groups;
 }
 
@@ -190,7 +190,7 @@ struct NamedRank {
   int rank = -1;
   bool stalled = false;
 };
-void fields(FieldVisitor& v, NamedRank& rank) {
+void fields(base::FieldVisitor& v, NamedRank& rank) {
   v("name", rank.name);
   v("process", rank.process);
   v("rank", rank.rank, {.least = -1});
@@ -201,7 +201,7 @@ struct PlacedGroup {
   RankPlace at;
   std::vector<NamedRank> ranks;
 };
-void fields(FieldVisitor& v, PlacedGroup& group) {
+void fields(base::FieldVisitor& v, PlacedGroup& group) {
   v("where", group.at.where, Whereabouts::kEnded);
   v("does", group.at.does);
   v("place", group.at.place);
@@ -216,13 +216,13 @@ struct PlacedGroups {
   bool whole = true;
   std::vector<PlacedGroup> groups;
 };
-void fields(FieldVisitor& v, PlacedGroups& all) {
+void fields(base::FieldVisitor& v, PlacedGroups& all) {
   v("whole", all.whole);
   v("groups", all.groups);
 }
 
 std::string shortened(const std::string& text, std::size_t most_bytes) {
-  return std::string(cut_text(text, most_bytes));
+  return std::string(base::cut_text(text, most_bytes));
 }
 
 }  // namespace
@@ -267,18 +267,18 @@ std::string encode_places(std::span<const PlacedRank> ranks, bool whole) {
     }
     all.groups.push_back(std::move(placed));
   }
-  std::string bytes = to_wire(all);
+  std::string bytes = base::to_wire(all);
   while (bytes.size() > kMaxPlacesBytes && !all.groups.empty()) {
     all.whole = false;
     all.groups.erase(all.groups.begin());
-    bytes = to_wire(all);
+    bytes = base::to_wire(all);
   }
   return bytes;
 }
 
 std::optional<NodePlaces> decode_places(std::string_view bytes) {
   if (bytes.size() > kMaxPlacesBytes) return std::nullopt;
-  auto all = from_wire<PlacedGroups>(bytes);
+  auto all = base::from_wire<PlacedGroups>(bytes);
   if (!all) return std::nullopt;
   NodePlaces places{.ranks = {}, .whole = all->whole};
   for (const PlacedGroup& group : all->groups) {

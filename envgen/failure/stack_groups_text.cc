@@ -39,7 +39,7 @@ void add_process(const SeenProcess& process, std::string& text) {
   for (const SeenThread& thread : process.threads) text += "    " + thread_text(thread) + "\n";
 }
 
-void write_frames(json::Writer& out, const PythonThread& thread) {
+void write_frames(base::json::Writer& out, const PythonThread& thread) {
   out.begin_array();
   for (const Frame& frame : thread.frames) {
     out.begin_object();
@@ -50,7 +50,7 @@ void write_frames(json::Writer& out, const PythonThread& thread) {
   out.end_array();
 }
 
-void write_process(json::Writer& out, const SeenProcess& process) {
+void write_process(base::json::Writer& out, const SeenProcess& process) {
   out.begin_object();
   out.key("pid").integer(process.pid);
   out.key("name").string(process.name);
@@ -70,13 +70,14 @@ void write_process(json::Writer& out, const SeenProcess& process) {
   out.end_array().end_object();
 }
 
-void write_names(json::Writer& out, const SeenJob& job, const std::vector<std::size_t>& ranks) {
+void write_names(base::json::Writer& out, const SeenJob& job,
+                 const std::vector<std::size_t>& ranks) {
   out.begin_array();
   for (const std::size_t rank : ranks) out.string(job.ranks[rank].name);
   out.end_array();
 }
 
-void write_rank(json::Writer& out, const SeenRank& rank) {
+void write_rank(base::json::Writer& out, const SeenRank& rank) {
   out.begin_object();
   out.key("name").string(rank.name);
   out.key("rank");
@@ -104,7 +105,7 @@ std::string stacks_to_text(const SeenJob& job, const StackVerdict& verdict) {
 }
 
 std::string stacks_to_json(const SeenJob& job, const StackVerdict& verdict) {
-  json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   out.key("verdict").string(verdict.text);
   out.key("suspects");

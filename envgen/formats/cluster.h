@@ -39,7 +39,7 @@ struct Node {
 
 struct Cluster {
   std::vector<Node> nodes;             // index: the node rank
-  LazyText rank_table;                 // the table that every rank reads; "": no table
+  base::LazyText rank_table;           // the table that every rank reads; "": no table
   std::uint64_t device_addresses = 0;  // digest in rank order, if a table has the addresses
   int world_size = 0;                  // number of ranks of the job: the sum of the slots
   std::string master_addr;             // rendezvous address; "": not given
@@ -56,6 +56,6 @@ struct LocalNode {
   bool operator==(const LocalNode&) const = default;
 };
 // The wire form has only what PID 1 needs.
-inline void fields(FieldVisitor& v, LocalNode& self) { v("node_rank", self.node_rank); }
+inline void fields(base::FieldVisitor& v, LocalNode& self) { v("node_rank", self.node_rank); }
 
 }  // namespace envgen

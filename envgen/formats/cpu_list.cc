@@ -14,7 +14,7 @@ constexpr int kWordBits = 32;
 
 // Parses all of `text` as a number up to `last`.
 std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32_t last) {
-  const auto value = parse_number<std::uint32_t>(text, base);
+  const auto value = base::parse_number<std::uint32_t>(text, base);
   return value && *value <= last ? value : std::nullopt;
 }
 
@@ -23,10 +23,10 @@ std::optional<std::uint32_t> number(std::string_view text, int base, std::uint32
 std::optional<CpuList> parse_cpu_list(std::string_view text) {
   constexpr std::uint32_t kLast = kMaxCpus - 1;
   CpuList cpus;
-  text = trimmed(text);
+  text = base::trimmed(text);
   if (text.ends_with(',')) return std::nullopt;
   while (!text.empty()) {
-    const std::string_view item = take_part(text, ',');
+    const std::string_view item = base::take_part(text, ',');
     const std::size_t dash = item.find('-');
     const auto first = number(item.substr(0, dash), 10, kLast);
     const auto last =
@@ -43,7 +43,7 @@ std::optional<CpuList> parse_cpu_mask(std::string_view text) {
   if (text.ends_with(',') || words > kMaxCpus / kWordBits) return std::nullopt;
   CpuList cpus;
   for (int word = words - 1; word >= 0; --word) {
-    const std::string_view digits = take_part(text, ',');
+    const std::string_view digits = base::take_part(text, ',');
     const bool whole = digits.size() == kWordDigits;
     const bool highest = word == words - 1 && digits.size() < kWordDigits;
     const auto bits = number(digits, 16, UINT32_MAX);

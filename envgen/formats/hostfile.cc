@@ -133,14 +133,14 @@ void Reader::add_outside_comments(Line line, bool& in_comment) {
 bool Reader::host_is_good(const Line& line, std::string_view host) {
   if (is_host(host)) return true;
   const std::size_t colon = host.find(':');
-  if (colon != std::string_view::npos && parse_count<int>(host.substr(colon + 1))) {
-    refuse(line.number, quoted(host) + ", which this reader takes for a host of that name",
+  if (colon != std::string_view::npos && base::parse_count<int>(host.substr(colon + 1))) {
+    refuse(line.number, base::quoted(host) + ", which this reader takes for a host of that name",
            dialect_ == HostfileDialect::kPlain
                ? "write the host alone"
                : "write \"" + std::string(host.substr(0, colon)) +
                      " slots=" + std::string(host.substr(colon + 1)) + "\"");
   } else {
-    refuse(line.number, quoted(host) + " as the host",
+    refuse(line.number, base::quoted(host) + " as the host",
            "write a host name or an address; a masked or invented one cannot be reached");
   }
   return false;
@@ -158,7 +158,8 @@ void Reader::add(const Line& line, std::string_view host, std::optional<int> slo
     return;
   }
   const Place& before = found->second;
-  const std::string twice = quoted(host) + " again, after line " + std::to_string(before.line);
+  const std::string twice =
+      base::quoted(host) + " again, after line " + std::to_string(before.line);
   const char* const one_line = "give each host one line, with all its slots";
   HostfileEntry& entry = hostfile_.entries[before.entry];
   const bool counts_add_up =
@@ -197,7 +198,7 @@ bool is_openmpi_keyword(std::string_view word) {
 // Splits a line into words. OpenMPI's lexer ignores blanks around '=', so '=' is a separate word.
 std::vector<std::string_view> openmpi_words(std::string_view text) {
   std::vector<std::string_view> words;
-  for (std::string_view word : words_of(text)) {
+  for (std::string_view word : base::words_of(text)) {
     while (!word.empty()) {
       const std::size_t equals = word[0] == '=' ? 1 : std::min(word.find('='), word.size());
       words.push_back(word.substr(0, equals));
@@ -220,17 +221,18 @@ bool Reader::read_openmpi_option(const Line& line, const std::vector<std::string
   }
   if (!is_openmpi_keyword(name)) {
     if (is_host(name) && !(at + 1 < words.size() && words[at + 1] == "=")) {
-      refuse(line.number, "a second host, " + quoted(name), "write one host per line");
+      refuse(line.number, "a second host, " + base::quoted(name), "write one host per line");
     } else {
-      refuse(line.number, quoted(name), "write \"host slots=N\"");
+      refuse(line.number, base::quoted(name), "write \"host slots=N\"");
     }
     return false;
   }
-  auto count = parse_count<int>(value);
+  auto count = base::parse_count<int>(value);
   const bool is_slots = is_one_of(kSlotsNames, name);
   const bool is_most = is_one_of(kMaxSlotsNames, name);
   if (!has_value || ((is_slots || is_most) && !count)) {
-    refuse(line.number, quoted(name) + (has_value ? " = " + quoted(value) : " without a value"),
+    refuse(line.number,
+           base::quoted(name) + (has_value ? " = " + base::quoted(value) : " without a value"),
            "write " + std::string(name) + "=N with a number");
     return false;
   }
@@ -261,11 +263,12 @@ void Reader::read_openmpi(const Line& line) {
   const std::vector<std::string_view> words = openmpi_words(text);
   if (words.empty()) return;
   if (words[0] == "=" || (words.size() > 1 && words[1] == "=")) {
-    refuse(line.number, quoted(trimmed(text)) + " without a host", "write \"host slots=N\"");
+    refuse(line.number, base::quoted(base::trimmed(text)) + " without a host",
+           "write \"host slots=N\"");
     return;
   }
   if (words[0].starts_with('^') || words[0].starts_with('+')) {
-    refuse(line.number, quoted(words[0]) + ", which depends on another list of hosts",
+    refuse(line.number, base::quoted(words[0]) + ", which depends on another list of hosts",
            "write the hosts that run ranks");
     return;
   }
@@ -288,13 +291,13 @@ void Reader::read_openmpi(const Line& line) {
 void Reader::warn_of_name(const Line& line, std::string_view host) {
   if (!host.starts_with('[') && is_ipv6(host)) {
     warn(line.number,
-         quoted(host) +
+         base::quoted(host) +
              ", an IPv6 address, which OpenMPI uses only if it was built "
              "with --enable-ipv6",
          "write a name that stands for the address");
   } else if (host.find('_') != std::string_view::npos && is_host(host)) {
     warn(line.number,
-         quoted(host) +
+         base::quoted(host) +
              ", with a \"_\", which no host name has (RFC 1123): "
              "resolvers and ssh may refuse it",
          "write a name with \"-\" instead, or the address");
@@ -307,12 +310,12 @@ void Reader::read_hydra(const Line& line) {
            "Hydra cuts lines at 1023 bytes: shorten it");
     return;
   }
-  const std::vector<std::string_view> words = words_of(line.text);
+  const std::vector<std::string_view> words = base::words_of(line.text);
   if (words.empty() || words[0].starts_with('#')) return;
   std::string_view host = words[0];
   std::optional<int> slots;
   if (is_ipv6(host)) {
-    refuse(line.number, quoted(host) + ", which Hydra cuts at its first colon",
+    refuse(line.number, base::quoted(host) + ", which Hydra cuts at its first colon",
            "write a name that stands for the address");
     return;
   }
@@ -325,17 +328,17 @@ void Reader::read_hydra(const Line& line) {
     }
     const std::string_view value = word.substr(std::min(word.find('='), word.size() - 1) + 1);
     const bool is_slots = (word.starts_with("slots=") || word.starts_with("slot=")) &&
-                          is_host(host) && parse_count<int>(value);
-    refuse(line.number, quoted(word) + ", which Hydra does not support",
+                          is_host(host) && base::parse_count<int>(value);
+    refuse(line.number, base::quoted(word) + ", which Hydra does not support",
            is_slots
                ? "write " + std::string(host) + ":" + std::string(word.substr(word.find('=') + 1))
                : "write \"host:N\" and nothing else");
     return;
   }
   if (const std::size_t colon = host.find(':'); colon != std::string_view::npos) {
-    slots = parse_count<int>(host.substr(colon + 1));
+    slots = base::parse_count<int>(host.substr(colon + 1));
     if (!slots) {
-      refuse(line.number, quoted(host.substr(colon + 1)) + " as the number of processes",
+      refuse(line.number, base::quoted(host.substr(colon + 1)) + " as the number of processes",
              "write \"host:N\" with a number");
       return;
     }
@@ -345,30 +348,33 @@ void Reader::read_hydra(const Line& line) {
 }
 
 void Reader::read_deepspeed(const Line& line) {
-  const std::string_view text = trimmed(line.text);
+  const std::string_view text = base::trimmed(line.text);
   if (text.empty() || text.starts_with('#')) return;
   const std::size_t host_end = std::min(text.find_first_of(kBlanks), text.size());
   const std::string_view host = text.substr(0, host_end);
-  std::string_view rest = trimmed(text.substr(host_end));
+  std::string_view rest = base::trimmed(text.substr(host_end));
   constexpr std::string_view kSlots = "slots=";
   const std::string_view after = rest.starts_with(kSlots) ? rest.substr(kSlots.size()) : "";
   const std::size_t digits = std::min(after.find_first_not_of("0123456789"), after.size());
-  auto slots = parse_count<int>(after.substr(0, digits));
+  auto slots = base::parse_count<int>(after.substr(0, digits));
   if (!slots) {
-    refuse(line.number, quoted(text), "write \"host slots=N\": DeepSpeed refuses another form");
+    refuse(line.number, base::quoted(text),
+           "write \"host slots=N\": DeepSpeed refuses another form");
     return;
   }
-  if (const std::string_view ignored = trimmed(after.substr(digits)); ignored.starts_with('#')) {
+  if (const std::string_view ignored = base::trimmed(after.substr(digits));
+      ignored.starts_with('#')) {
     warn(line.number, "a comment behind the slots", "give it a line of its own");
   } else if (!ignored.empty()) {
-    refuse(line.number, quoted(ignored) + " behind the slots, which DeepSpeed ignores silently",
+    refuse(line.number,
+           base::quoted(ignored) + " behind the slots, which DeepSpeed ignores silently",
            "write one host per line and nothing behind its slots");
   }
   add(line, host, slots);
 }
 
 void Reader::read_horovod(const Line& line) {
-  const std::vector<std::string_view> words = words_of(line.text);
+  const std::vector<std::string_view> words = base::words_of(line.text);
   if (words.empty() || words[0].starts_with('#')) {
     refuse(line.number, words.empty() ? "a blank line" : "a comment",
            "remove it: horovodrun ends with an IndexError");
@@ -378,21 +384,23 @@ void Reader::read_horovod(const Line& line) {
   const std::string_view text = line.text.substr(0, line.text.find_last_not_of(kBlanks) + 1);
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    refuse(line.number, quoted(text) + " without slots=", "write \"host slots=N\"");
+    refuse(line.number, base::quoted(text) + " without slots=", "write \"host slots=N\"");
     return;
   }
   const std::string_view value = text.substr(equals + 1);
-  auto slots = parse_count<int>(value);
+  auto slots = base::parse_count<int>(value);
   if (!slots) {
-    refuse(line.number, quoted(value) + " as the slots", "write \"host slots=N\" and nothing else");
+    refuse(line.number, base::quoted(value) + " as the slots",
+           "write \"host slots=N\" and nothing else");
     return;
   }
   if (words.size() < 2 || !words[1].starts_with("slots")) {
-    warn(line.number, quoted(text), "write slots=: only horovodrun takes another word for it");
+    warn(line.number, base::quoted(text),
+         "write slots=: only horovodrun takes another word for it");
   }
   const std::string_view host = words[0];
   if (is_ipv6(host) || host.find('@') != std::string_view::npos) {
-    refuse(line.number, quoted(host) + ", which horovodrun does not take as a host",
+    refuse(line.number, base::quoted(host) + ", which horovodrun does not take as a host",
            "write a name that stands for it");
     return;
   }
@@ -400,10 +408,10 @@ void Reader::read_horovod(const Line& line) {
 }
 
 void Reader::read_plain(const Line& line) {
-  const std::vector<std::string_view> words = words_of(line.text);
+  const std::vector<std::string_view> words = base::words_of(line.text);
   if (words.empty() || words[0].starts_with('#')) return;
   if (words.size() > 1) {
-    refuse(line.number, quoted(words[1]) + " behind the host", "write the host alone");
+    refuse(line.number, base::quoted(words[1]) + " behind the host", "write the host alone");
     return;
   }
   add(line, words[0], std::nullopt);
@@ -451,27 +459,28 @@ std::size_t refusal_count(const Hostfile& hostfile) {
   return static_cast<std::size_t>(std::ranges::count_if(hostfile.findings, is_refused));
 }
 
-Status can_say(const HostfileEntry& entry, HostfileDialect dialect) {
+base::Status can_say(const HostfileEntry& entry, HostfileDialect dialect) {
   constexpr const char* kWriting = "writing a hostfile";
   const bool hydra = dialect == HostfileDialect::kMpich || dialect == HostfileDialect::kIntelMpi;
   const bool horovod = dialect == HostfileDialect::kHorovod;
   if (!is_host(entry.host) ||
       (dialect == HostfileDialect::kOpenMpi && is_openmpi_keyword(entry.host))) {
-    return fail(kWriting, std::string(dialect_name(dialect)), quoted(entry.host) + " as a host",
-                "give the node a host name or an address");
+    return base::fail(kWriting, std::string(dialect_name(dialect)),
+                      base::quoted(entry.host) + " as a host",
+                      "give the node a host name or an address");
   }
   if ((hydra || horovod) && is_ipv6(entry.host)) {
-    return fail(kWriting, std::string(dialect_name(dialect)),
-                "the IPv6 address " + entry.host + ", which the format cannot say",
-                "use a name that stands for the address");
+    return base::fail(kWriting, std::string(dialect_name(dialect)),
+                      "the IPv6 address " + entry.host + ", which the format cannot say",
+                      "use a name that stands for the address");
   }
   if ((hydra || horovod) && entry.host.find('@') != std::string::npos) {
-    return fail(kWriting, std::string(dialect_name(dialect)), quoted(entry.host) + " with a user",
-                "leave the user out");
+    return base::fail(kWriting, std::string(dialect_name(dialect)),
+                      base::quoted(entry.host) + " with a user", "leave the user out");
   }
   if (entry.slots < 1) {
-    return fail(kWriting, entry.host, std::to_string(entry.slots) + " slots",
-                "leave hosts without ranks out");
+    return base::fail(kWriting, entry.host, std::to_string(entry.slots) + " slots",
+                      "leave hosts without ranks out");
   }
   return {};
 }
@@ -528,36 +537,37 @@ HostfileDialect guess_dialect(std::string_view text) {
   return best;
 }
 
-Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
-                                    HostfileDialect dialect) {
+base::Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
+                                          HostfileDialect dialect) {
   constexpr const char* kWriting = "writing a hostfile";
   if (entries.empty()) {
-    return fail(kWriting, std::string(dialect_name(dialect)), "no host",
-                "name at least one node with ranks");
+    return base::fail(kWriting, std::string(dialect_name(dialect)), "no host",
+                      "name at least one node with ranks");
   }
   std::string text;
   std::set<std::string_view> seen;
   for (const HostfileEntry& entry : entries) {
     TRY(can_say(entry, dialect));
     if (!seen.insert(entry.host).second) {
-      return fail(kWriting, std::string(dialect_name(dialect)),
-                  "the host " + quoted(entry.host) + " twice", "give each node its own host name");
+      return base::fail(kWriting, std::string(dialect_name(dialect)),
+                        "the host " + base::quoted(entry.host) + " twice",
+                        "give each node its own host name");
     }
     text += line_of(entry, dialect);
   }
   return text;
 }
 
-Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster) {
+base::Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster) {
   std::vector<HostfileEntry> entries;
   entries.reserve(cluster.nodes.size());
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
     if (node.slots == 0) continue;
     if (node.host.empty()) {
-      return fail("listing the hosts of the job", "node " + std::to_string(i),
-                  "no host name: the platform did not tell it",
-                  "name all nodes, in node-rank order, with --hosts a:8,b:8");
+      return base::fail("listing the hosts of the job", "node " + std::to_string(i),
+                        "no host name: the platform did not tell it",
+                        "name all nodes, in node-rank order, with --hosts a:8,b:8");
     }
     entries.push_back({node.host, node.slots});
   }

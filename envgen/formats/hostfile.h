@@ -48,10 +48,10 @@ HostfileDialect guess_dialect(std::string_view text);
 
 // Writes one line per entry, each with its newline. Fails on entries that the dialect cannot
 // express: an IPv6 address for Hydra, a duplicate host for DeepSpeed, an empty list.
-Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
-                                    HostfileDialect dialect);
+base::Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
+                                          HostfileDialect dialect);
 
 // Returns the nodes that run ranks. Fails if one has no host name.
-Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster);
+base::Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster);
 
 }  // namespace envgen

@@ -37,7 +37,7 @@ bool is_ipv6(std::string_view text) {
 }
 
 std::optional<int> parse_port(std::string_view text) {
-  const auto port = parse_number<int>(text);
+  const auto port = base::parse_number<int>(text);
   return port && *port >= 1 && *port <= kMaxPort ? port : std::nullopt;
 }
 
@@ -61,7 +61,7 @@ std::string_view without_outer_brackets(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
-    if (depth == 0) return i + 1 == text.size() ? trimmed(text.substr(1, i - 1)) : text;
+    if (depth == 0) return i + 1 == text.size() ? base::trimmed(text.substr(1, i - 1)) : text;
   }
   return text;
 }
@@ -71,7 +71,7 @@ std::string_view without_quotes(std::string_view item) {
   constexpr std::string_view kQuotes = "\"'";
   const std::size_t first = item.find_first_not_of(kQuotes);
   if (first == std::string_view::npos) return {};
-  return trimmed(item.substr(first, item.find_last_not_of(kQuotes) - first + 1));
+  return base::trimmed(item.substr(first, item.find_last_not_of(kQuotes) - first + 1));
 }
 
 // Splits a list at commas and blanks. A comma without an item on both sides yields an empty item: a
@@ -80,9 +80,9 @@ std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> items;
   while (true) {
     std::size_t comma = text.find(',');
-    std::string_view part = trimmed(text.substr(0, comma));
+    std::string_view part = base::trimmed(text.substr(0, comma));
     do {
-      items.push_back(take_word(part));
+      items.push_back(base::take_word(part));
     } while (!part.empty());
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
@@ -123,11 +123,11 @@ std::optional<HostPort> parse_host_port(std::string_view text) {
   return HostPort{std::string(host), *port};
 }
 
-Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where) {
-  std::string_view list = without_outer_brackets(without_quotes(trimmed(text)));
-  if (list.find(',') == std::string_view::npos && trimmed(list).empty()) {
-    return fail(kReading, std::string(where), "no host",
-                "give the hosts of all nodes, separated by commas");
+base::Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where) {
+  std::string_view list = without_outer_brackets(without_quotes(base::trimmed(text)));
+  if (list.find(',') == std::string_view::npos && base::trimmed(list).empty()) {
+    return base::fail(kReading, std::string(where), "no host",
+                      "give the hosts of all nodes, separated by commas");
   }
   std::vector<HostPort> hosts;
   std::set<std::tuple<std::string, int>> seen;
@@ -135,25 +135,26 @@ Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string
     std::string number = std::to_string(hosts.size() + 1);
     item = without_quotes(item);
     if (item.empty()) {
-      return fail(kReading, std::string(where), "nothing at place " + number,
-                  "a host is missing there: give every node's, without empty places");
+      return base::fail(kReading, std::string(where), "nothing at place " + number,
+                        "a host is missing there: give every node's, without empty places");
     }
     auto host = parse_host_port(item);
     if (!host) {
-      return fail(kReading, std::string(where), quoted(item) + " at place " + number,
-                  "write host or host:port, with [brackets] around an IPv6 address with a port");
+      return base::fail(
+          kReading, std::string(where), base::quoted(item) + " at place " + number,
+          "write host or host:port, with [brackets] around an IPv6 address with a port");
     }
     if (!seen.emplace(host->host, host->port).second) {
-      return fail(kReading, std::string(where), to_text(*host) + " twice",
-                  "give each node once; two nodes on one host need different ports");
+      return base::fail(kReading, std::string(where), to_text(*host) + " twice",
+                        "give each node once; two nodes on one host need different ports");
     }
     hosts.push_back(std::move(*host));
   }
   return hosts;
 }
 
-Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
-                       const std::vector<std::string>& own, std::string_view where) {
+base::Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
+                             const std::vector<std::string>& own, std::string_view where) {
   auto is_own = [&own](const HostPort& host) {
     return std::ranges::any_of(own, [&host](const std::string& name) {
       return !name.empty() && label_of(name) == label_of(host.host);
@@ -164,17 +165,17 @@ Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
   const std::string place = "place " + std::to_string(index) + " of " + std::string(where);
   const auto found = std::ranges::find_if(hosts, is_own);
   if (found != hosts.end()) {
-    return fail("finding this node", place,
-                to_text(hosts[index]) + ", and this node's " + to_text(*found) + " at place " +
-                    std::to_string(found - hosts.begin()),
-                kFix);
+    return base::fail("finding this node", place,
+                      to_text(hosts[index]) + ", and this node's " + to_text(*found) +
+                          " at place " + std::to_string(found - hosts.begin()),
+                      kFix);
   }
   const std::string_view stem = stem_of(hosts[index].host);
   const auto sibling =
       std::ranges::find_if(own, [stem](const std::string& name) { return stem_of(name) == stem; });
   if (stem.empty() || sibling == own.end()) return {};
-  return fail("finding this node", place, to_text(hosts[index]) + ", and nowhere " + *sibling,
-              kFix);
+  return base::fail("finding this node", place, to_text(hosts[index]) + ", and nowhere " + *sibling,
+                    kFix);
 }
 
 bool is_loopback(std::string_view host) {

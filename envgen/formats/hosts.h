@@ -25,14 +25,14 @@ std::optional<HostPort> parse_host_port(std::string_view text);
 // Parses a list separated by commas, blanks or newlines. Removes one pair of brackets around the
 // list, and quotes around each host. `where` is the variable or file, for errors. A duplicate host
 // is an error unless the ports differ.
-Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where);
+base::Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where);
 
 // Fails if the host at `index` belongs to another node. `own` has the names and addresses of this
 // node. Two cases prove the conflict. One of `own` is at another index, or it is missing from a
 // list of names that are numbered in the same way ("job-worker-3"). A list with other kinds of
 // names proves nothing and is accepted. Requires that `index` is within the list.
-Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
-                       const std::vector<std::string>& own, std::string_view where);
+base::Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
+                             const std::vector<std::string>& own, std::string_view where);
 
 // Returns true if `host` has the form of an IPv4 or IPv6 address, not of a name; true for "".
 bool is_address(std::string_view host);

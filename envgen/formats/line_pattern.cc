@@ -131,7 +131,7 @@ std::string anchor_of(std::string_view head) {
   }
   const bool none = longest.empty();
   while (none && !head.empty()) {
-    const std::string_view word = take_part(head, ' ');
+    const std::string_view word = base::take_part(head, ' ');
     if (word.size() > longest.size()) longest = word;
   }
   return std::string(longest);
@@ -192,8 +192,8 @@ std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::s
 // `from`.
 std::optional<LineNumbers> match_plain(const LinePattern& pattern, std::string_view line,
                                        std::size_t from) {
-  for (std::size_t at = find_word(line, pattern.anchor, from); at != std::string_view::npos;
-       at = find_word(line, pattern.anchor, at + 1)) {
+  for (std::size_t at = base::find_word(line, pattern.anchor, from); at != std::string_view::npos;
+       at = base::find_word(line, pattern.anchor, at + 1)) {
     const std::size_t begin = head_begin(pattern, line, at);
     if (begin == std::string_view::npos) continue;
     if (const auto numbers = match_at(pattern, line.substr(begin))) return numbers;
@@ -243,9 +243,10 @@ bool LinePattern::has(std::size_t number) const {
   return std::ranges::find(parts, number, &Part::number) != parts.end();
 }
 
-Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const LineNumber> known) {
+base::Result<LinePattern> parse_line_pattern(std::string_view text,
+                                             std::span<const LineNumber> known) {
   const std::string whole = with_single_blanks(text);
-  const auto bad = [&](const std::string& found) { return fail(kReading, whole, found, ""); };
+  const auto bad = [&](const std::string& found) { return base::fail(kReading, whole, found, ""); };
   if (text.size() > kMaxPatternBytes) return bad("too long");
   if (whole.find_first_of(kBreaks) != std::string::npos) return bad("more than a line");
   LinePattern pattern;
@@ -283,7 +284,7 @@ std::optional<std::int64_t> parse_decimal(std::string_view text) {
 
 std::optional<LineNumbers> match_line(const LinePattern& pattern, std::string_view line) {
   if (line.find('\033') == std::string_view::npos) return match_plain(pattern, line, 0);
-  return match_plain(pattern, plain_text(line), 0);
+  return match_plain(pattern, base::plain_text(line), 0);
 }
 
 void LineScanner::add(std::string_view bytes, const Found& found) {
@@ -314,13 +315,13 @@ void LineScanner::forget() {
 void LineScanner::search(std::string_view lines, const Found& found) const {
   std::vector<std::size_t> next(patterns_.size(), 0);
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
-    next[i] = find_word(lines, patterns_[i].anchor, 0);
+    next[i] = base::find_word(lines, patterns_[i].anchor, 0);
   }
   std::size_t from = 0;
   while (true) {
     const auto first = std::ranges::min_element(next);
     if (first == next.end() || *first == std::string_view::npos) return;
-    const LineAround around = line_around(lines, from, *first);
+    const base::LineAround around = base::line_around(lines, from, *first);
     const std::string_view line = lines.substr(around.begin, around.end - around.begin);
     from = around.end;
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
@@ -331,7 +332,7 @@ void LineScanner::search(std::string_view lines, const Found& found) const {
                                  : match_plain(patterns_[i], line, next[i] - around.begin);
         if (numbers) found(i, *numbers);
       }
-      next[i] = find_word(lines, patterns_[i].anchor, around.end);
+      next[i] = base::find_word(lines, patterns_[i].anchor, around.end);
     }
   }
 }

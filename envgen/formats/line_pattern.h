@@ -49,7 +49,8 @@ struct LinePattern {
 };
 // Parses a pattern. `text` must contain at least one of `known`, and each of them at most once. The
 // error's `found` says what is wrong.
-Result<LinePattern> parse_line_pattern(std::string_view text, std::span<const LineNumber> known);
+base::Result<LinePattern> parse_line_pattern(std::string_view text,
+                                             std::span<const LineNumber> known);
 
 // Converts "0.5" to 500000. Returns nullopt if `text` is not such a decimal, or too large.
 std::optional<std::int64_t> parse_decimal(std::string_view text);

@@ -10,8 +10,8 @@ constexpr const char* kReading = "reading the NCCL topology";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kDisplayClass = "0x03";  // PCI base class of GPUs, with or without VGA
 
-void add_gpus(const xml::Element& element, std::vector<std::string>& gpus) {
-  for (const xml::Element& child : element.children) {
+void add_gpus(const base::xml::Element& element, std::vector<std::string>& gpus) {
+  for (const base::xml::Element& child : element.children) {
     if (child.name == "pci" && child.attribute("class").starts_with(kDisplayClass)) {
       if (auto id = normal_bus_id(child.attribute("busid"))) gpus.push_back(std::move(*id));
     }
@@ -19,14 +19,15 @@ void add_gpus(const xml::Element& element, std::vector<std::string>& gpus) {
   }
 }
 
-Result<TopologyNode> node_of(const xml::Element& cpu, std::string_view where) {
+base::Result<TopologyNode> node_of(const base::xml::Element& cpu, std::string_view where) {
   const std::string_view id = cpu.attribute("numaid");
   auto refuse = [&](std::string_view name, std::string fix) {
-    return fail(kReading, std::string(where) + ": cpu " + std::string(id),
-                std::string(name) + "=\"" + std::string(cpu.attribute(name)) + '"', std::move(fix));
+    return base::fail(kReading, std::string(where) + ": cpu " + std::string(id),
+                      std::string(name) + "=\"" + std::string(cpu.attribute(name)) + '"',
+                      std::move(fix));
   };
   TopologyNode node;
-  const auto number = parse_count<int>(id);
+  const auto number = base::parse_count<int>(id);
   if (!number) {
     return refuse("numaid", "give the number of a NUMA node: NCCL takes any text without an error");
   }
@@ -48,24 +49,24 @@ bool is_hex(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
-                                                      std::string_view where) {
-  auto root = xml::parse(document, where);
+base::Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
+                                                            std::string_view where) {
+  auto root = base::xml::parse(document, where);
   if (!root) {
     root.error().what = kReading;
     return std::unexpected(root.error());
   }
   if (root->name != "system") {
-    return fail(kReading, std::string(where), "<" + root->name + ">",
-                "name a file with <system>; a file with <graphs> is for NCCL_GRAPH_FILE");
+    return base::fail(kReading, std::string(where), "<" + root->name + ">",
+                      "name a file with <system>; a file with <graphs> is for NCCL_GRAPH_FILE");
   }
   if (root->attribute("version") != kVersion) {
-    return fail(kReading, std::string(where),
-                "version=\"" + std::string(root->attribute("version")) + '"',
-                "NCCL reads version 1 alone");
+    return base::fail(kReading, std::string(where),
+                      "version=\"" + std::string(root->attribute("version")) + '"',
+                      "NCCL reads version 1 alone");
   }
   std::vector<TopologyNode> nodes;
-  for (const xml::Element& child : root->children) {
+  for (const base::xml::Element& child : root->children) {
     if (child.name != "cpu") continue;
     TRY_ASSIGN(auto node, node_of(child, where));
     nodes.push_back(std::move(node));
@@ -85,7 +86,7 @@ std::optional<std::string> normal_bus_id(std::string_view text) {
     if (mark ? rest[i] != kRest[i] : !is_hex(rest.substr(i, 1))) return std::nullopt;
   }
   while (domain.size() > kDomainDigits && domain.starts_with('0')) domain.remove_prefix(1);
-  return lowercased(std::string(domain) + std::string(rest));
+  return base::lowercased(std::string(domain) + std::string(rest));
 }
 
 }  // namespace envgen

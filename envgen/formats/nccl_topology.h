@@ -23,8 +23,8 @@ struct TopologyNode {
 };
 
 // Returns the file's <cpu> elements. `where` names the file in errors.
-Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
-                                                      std::string_view where);
+base::Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
+                                                            std::string_view where);
 
 // Converts the forms of nvidia-smi ("00000000:0A:00.0") and NCCL to that of sysfs, "0000:0a:00.0".
 // Returns nullopt if the text is not a PCI address.

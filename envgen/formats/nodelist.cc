@@ -33,34 +33,35 @@ bool is_name_character(char c) {
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {
-  return text.size() > kMaxDigits ? std::nullopt : parse_number<std::uint64_t>(text);
+  return text.size() > kMaxDigits ? std::nullopt : base::parse_number<std::uint64_t>(text);
 }
 
-std::unexpected<Error> malformed(std::string_view where, std::string found) {
-  return fail(kReading, std::string(where), std::move(found),
-              "write it as Slurm does: n[1-3,07],login");
+std::unexpected<base::Error> malformed(std::string_view where, std::string found) {
+  return base::fail(kReading, std::string(where), std::move(found),
+                    "write it as Slurm does: n[1-3,07],login");
 }
 
-std::unexpected<Error> too_many(std::string_view where) {
-  return fail(kReading, std::string(where), "more than " + std::to_string(kMaxHosts) + " hosts",
-              "is there a digit too many in a range?");
+std::unexpected<base::Error> too_many(std::string_view where) {
+  return base::fail(kReading, std::string(where),
+                    "more than " + std::to_string(kMaxHosts) + " hosts",
+                    "is there a digit too many in a range?");
 }
 
-Result<Range> parse_range(std::string_view text, std::string_view where) {
+base::Result<Range> parse_range(std::string_view text, std::string_view where) {
   std::size_t dash = text.find('-');
   std::string_view low = text.substr(0, dash);
   std::string_view high = dash == std::string_view::npos ? low : text.substr(dash + 1);
   auto first = number(low);
   auto last = number(high);
   if (!first || !last || *last < *first) {
-    return malformed(where, quoted(text) + ", which is no range");
+    return malformed(where, base::quoted(text) + ", which is no range");
   }
   return Range{*first, *last, low.size()};
 }
 
 // Expands "1-3,07" after "n": n1 n2 n3 n07.
-Result<std::vector<std::string>> parse_group(const std::string& prefix, std::string_view text,
-                                             std::string_view where) {
+base::Result<std::vector<std::string>> parse_group(const std::string& prefix, std::string_view text,
+                                                   std::string_view where) {
   std::vector<std::string> words;
   while (true) {
     std::size_t comma = text.find(',');
@@ -78,7 +79,8 @@ Result<std::vector<std::string>> parse_group(const std::string& prefix, std::str
 
 // Parses one host or one product of ranges, from text[at] to the next separator outside of
 // brackets.
-Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::string_view where) {
+base::Result<Pattern> parse_pattern(std::string_view text, std::size_t& at,
+                                    std::string_view where) {
   Pattern pattern;
   for (; at < text.size() && !is_separator(text[at]); ++at) {
     if (text[at] == '[') {
@@ -94,7 +96,7 @@ Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::strin
     } else if (text[at] == ']') {
       return malformed(where, "a ] without its [");
     } else {
-      return malformed(where, quoted(text.substr(at, 1)) + " in a host name");
+      return malformed(where, base::quoted(text.substr(at, 1)) + " in a host name");
     }
   }
   // Refuse a leading "-": a program that gets the name as an argument would read it as an option.
@@ -106,8 +108,8 @@ Result<Pattern> parse_pattern(std::string_view text, std::size_t& at, std::strin
 
 // Appends hosts in Slurm's order. The last group changes fastest; the groups before it act as one,
 // in which the first changes fastest.
-Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
-                    std::string_view where) {
+base::Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
+                          std::string_view where) {
   const auto& groups = pattern.groups;
   std::size_t count = 1;
   for (const auto& group : groups) {
@@ -131,7 +133,8 @@ Status append_hosts(const Pattern& pattern, std::vector<std::string>& hosts,
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where) {
+base::Result<std::vector<std::string>> expand_nodelist(std::string_view text,
+                                                       std::string_view where) {
   std::vector<std::string> hosts;
   for (std::size_t at = 0; at < text.size();) {
     if (is_separator(text[at])) {
@@ -145,10 +148,10 @@ Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::str
   return hosts;
 }
 
-Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where) {
+base::Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where) {
   auto bad = [&where](std::string_view item) {
-    return fail("reading Slurm's tasks per node", std::string(where), quoted(item),
-                "write it as Slurm does: 2(x3),1");
+    return base::fail("reading Slurm's tasks per node", std::string(where), base::quoted(item),
+                      "write it as Slurm does: 2(x3),1");
   };
   std::vector<int> counts;
   while (true) {

@@ -12,9 +12,10 @@ namespace envgen {
 
 // Limit of hosts, so that a typing error cannot request unlimited memory.
 inline constexpr std::size_t kMaxHosts = 262144;
-Result<std::vector<std::string>> expand_nodelist(std::string_view text, std::string_view where);
+base::Result<std::vector<std::string>> expand_nodelist(std::string_view text,
+                                                       std::string_view where);
 
 // Expands SLURM_TASKS_PER_NODE and similar variables: "2(x3),1" is 2 2 2 1.
-Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where);
+base::Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where);
 
 }  // namespace envgen

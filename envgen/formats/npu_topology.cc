@@ -17,29 +17,30 @@ constexpr std::size_t kMaxFoundBytes = 80;
 
 // Returns 7 for "NPU7   HCCS ...".
 std::optional<int> npu_of(std::string_view line) {
-  const std::string_view name = take_word(line);
+  const std::string_view name = base::take_word(line);
   if (!name.starts_with(kName) || line.empty()) return {};
-  return parse_count<int>(name.substr(kName.size()));
+  return base::parse_count<int>(name.substr(kName.size()));
 }
 
-std::unexpected<Error> refuse(std::string_view where, std::string found) {
-  return fail("reading the NPU topology", std::string(where), std::move(found),
-              "a driver that prints the column CPU Affinity is needed");
+std::unexpected<base::Error> refuse(std::string_view where, std::string found) {
+  return base::fail("reading the NPU topology", std::string(where), std::move(found),
+                    "a driver that prints the column CPU Affinity is needed");
 }
 
 }  // namespace
 
-Result<std::vector<NpuAffinity>> parse_npu_topology(std::string_view text, std::string_view where) {
+base::Result<std::vector<NpuAffinity>> parse_npu_topology(std::string_view text,
+                                                          std::string_view where) {
   const std::size_t header = text.find(kColumn);
   if (header == std::string_view::npos) {
-    const std::string_view first = trimmed(take_line(text));
+    const std::string_view first = base::trimmed(base::take_line(text));
     return refuse(where, first.empty() ? "nothing" : std::string(first.substr(0, kMaxFoundBytes)));
   }
   text.remove_prefix(header);
-  take_line(text);
+  base::take_line(text);
   std::vector<NpuAffinity> list;
   while (!text.empty() && list.size() < kMaxNpus) {
-    const std::string_view line = trimmed(take_line(text));
+    const std::string_view line = base::trimmed(base::take_line(text));
     const auto npu = npu_of(line);
     if (!npu) continue;
     const std::string_view last = line.substr(line.find_last_of(kSpace) + 1);

@@ -25,6 +25,7 @@ struct NpuAffinity {
 
 // Returns each NPU once, in the order of the lines. NPUs whose CPUs the driver does not report are
 // left out. `where` names the text in errors.
-Result<std::vector<NpuAffinity>> parse_npu_topology(std::string_view text, std::string_view where);
+base::Result<std::vector<NpuAffinity>> parse_npu_topology(std::string_view text,
+                                                          std::string_view where);
 
 }  // namespace envgen

@@ -35,12 +35,12 @@ std::string millionths_text(std::int64_t value) {
   return std::to_string(value / kMillion) + "." + decimals;
 }
 
-Result<LinePattern> parse_perf_pattern(std::string_view text) {
+base::Result<LinePattern> parse_perf_pattern(std::string_view text) {
   if (text.empty()) text = kUsualPerfPattern;
   const auto bad = [](const std::string& found) {
-    return fail(kReading, "--perf-pattern", found,
-                "give a text with {hardware} and {e2e} behind it, as in \"" +
-                    std::string(kUsualPerfPattern) + '"');
+    return base::fail(kReading, "--perf-pattern", found,
+                      "give a text with {hardware} and {e2e} behind it, as in \"" +
+                          std::string(kUsualPerfPattern) + '"');
   };
   auto pattern = parse_line_pattern(text, kNumbers);
   if (!pattern) return bad(pattern.error().found);

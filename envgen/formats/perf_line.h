@@ -31,7 +31,7 @@ struct PerfTimes {
 std::string millionths_text(std::int64_t value);
 
 // Parses the value of --perf-pattern; "" means kUsualPerfPattern.
-Result<LinePattern> parse_perf_pattern(std::string_view text);
+base::Result<LinePattern> parse_perf_pattern(std::string_view text);
 // Returns the times that such a pattern has matched; nullopt if e2e is 0.
 std::optional<PerfTimes> perf_times(const LineNumbers& numbers);
 

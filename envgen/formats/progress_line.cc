@@ -14,11 +14,11 @@ constexpr std::array<LineNumber, 2> kNumbers{LineNumber{.name = "step"},
 
 }  // namespace
 
-Result<ProgressPattern> parse_progress_pattern(std::string_view text) {
+base::Result<ProgressPattern> parse_progress_pattern(std::string_view text) {
   TRY_ASSIGN(auto line, parse_line_pattern(text, kNumbers));
   if (line.has(kStep) && line.has(kSaved)) {
-    return fail("reading the pattern of a line", std::string(text),
-                "{step} and {saved}: one of them a pattern", "");
+    return base::fail("reading the pattern of a line", std::string(text),
+                      "{step} and {saved}: one of them a pattern", "");
   }
   return ProgressPattern{.saved = line.has(kSaved), .line = std::move(line)};
 }

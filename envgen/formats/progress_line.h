@@ -14,7 +14,7 @@ struct ProgressPattern {
   bool saved = false;  // the pattern has {saved}, not {step}
   LinePattern line;
 };
-Result<ProgressPattern> parse_progress_pattern(std::string_view text);
+base::Result<ProgressPattern> parse_progress_pattern(std::string_view text);
 
 // Returns the step that such a pattern has matched.
 std::int64_t step_of(const ProgressPattern& pattern, const LineNumbers& numbers);

@@ -42,13 +42,14 @@ struct TfConfig {
 // empty object gives an empty TfConfig, because TensorFlow treats it as no cluster. Other keys
 // (rpc_layer, ...) are ignored: a text that the platform set is kept, never written again. `where`
 // names the source in errors.
-Result<TfConfig> parse_tf_config(std::string_view text, std::string_view where);
+base::Result<TfConfig> parse_tf_config(std::string_view text, std::string_view where);
 
 // Returns one line of JSON, with the roles in alphabetical order.
 std::string render_tf_config(const TfConfig& config);
 
 // Returns the TF_CONFIG for node `self` of a cluster with roles. Nodes without a role are workers.
 // An evaluator is listed in `cluster` only for itself. Returns nullopt for a single replica.
-Result<std::optional<TfConfig>> tf_config_of(const Cluster& cluster, int self, bool index_text);
+base::Result<std::optional<TfConfig>> tf_config_of(const Cluster& cluster, int self,
+                                                   bool index_text);
 
 }  // namespace envgen

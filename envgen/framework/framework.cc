@@ -33,7 +33,7 @@ bool is_torch_agent(const ParsedCommand& command) {
 // Starts the command with its environment unchanged, because the user may have set RANK on purpose.
 // If the platform started it as one of several ranks (PlatformFacts::own_rank), a RANK from the
 // image is unset: the MPI library asks the platform's PMI.
-Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_single(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   Process process =
       main_process(inputs, resolved.platform, resolved.platform.command.typed(), plan);
   if (resolved.platform.own_rank) process.env = unset_stale(inputs, plan, rank_variables());
@@ -68,9 +68,9 @@ void warn_of_torch_agent(const Request& request, Plan& plan) {
   constexpr std::int64_t kAgentsOwnMs = 30'000;
   const std::int64_t term_ms = stop_budget(plan).term_phase_ms;
   if (!request.grace_ms || term_ms >= kAgentsOwnMs) return;
-  plan.warnings.push_back("torchrun 2.x gives its workers " + seconds(kAgentsOwnMs) +
+  plan.warnings.push_back("torchrun 2.x gives its workers " + base::seconds(kAgentsOwnMs) +
                           " between TERM and KILL, and the grace period leaves it " +
-                          seconds(term_ms) +
+                          base::seconds(term_ms) +
                           ": slower workers are killed without its report; see --grace");
 }
 

@@ -28,7 +28,7 @@ struct FrameworkLauncher {
   // Process::cwd from PlatformFacts::cwd. Also overwrites or unsets RANK, WORLD_SIZE and LOCAL_RANK
   // if they would mislead the processes. A single command keeps these variables, unless the
   // platform started it as a rank.
-  Status (*launch)(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) = nullptr;
+  base::Status (*launch)(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) = nullptr;
   // Returns the number of ranks of a node by its role, if its devices do not matter. nullptr: the
   // slots.
   int (*ranks_of_role)(std::string_view role) = nullptr;

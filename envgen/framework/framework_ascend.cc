@@ -59,17 +59,18 @@ std::vector<std::string> absolute_command(Inputs& inputs, const PlatformFacts& p
   return result;
 }
 
-Result<std::string> table_path(const Inputs& inputs) {
+base::Result<std::string> table_path(const Inputs& inputs) {
   const std::string& run_dir = inputs.facts().run_dir;
   if (run_dir.empty()) {
-    return fail("placing the rank table", "TRAINIT_RUN_DIR", "no writable run directory",
-                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+    return base::fail("placing the rank table", "TRAINIT_RUN_DIR", "no writable run directory",
+                      "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
   std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
   // HCCL takes the first ".json" in the path as its end.
   if (path.find(".json") + 5 != path.size()) {
-    return fail("placing the rank table", path, "\".json\" inside the path, which HCCL refuses",
-                "set TRAINIT_RUN_DIR to a directory without it");
+    return base::fail("placing the rank table", path,
+                      "\".json\" inside the path, which HCCL refuses",
+                      "set TRAINIT_RUN_DIR to a directory without it");
   }
   return path;
 }
@@ -97,9 +98,11 @@ std::string work_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& pla
   return places[chosen];
 }
 
-std::vector<EnvEdit> rank_environment(const Device& device, int index, const std::string& table,
-                                      const ResolvedCluster& resolved, const Request& request) {
-  using Kind = EnvEdit::Kind;
+std::vector<base::EnvEdit> rank_environment(const Device& device, int index,
+                                            const std::string& table,
+                                            const ResolvedCluster& resolved,
+                                            const Request& request) {
+  using Kind = base::EnvEdit::Kind;
   const PlatformFacts& platform = resolved.platform;
   std::string rank = std::to_string(device.rank);
   bool logical = request.device_ids.value_or(platform.device_ids) == DeviceIds::kLogical;
@@ -120,7 +123,7 @@ std::vector<EnvEdit> rank_environment(const Device& device, int index, const std
 
 // Returns the indexes in node.devices of the devices that this container drives, in the order of
 // their ranks. The first rank prints on stdout, whatever the order of the table.
-Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFacts& platform) {
+base::Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFacts& platform) {
   std::vector<std::size_t> by_rank(node.devices.size());
   std::iota(by_rank.begin(), by_rank.end(), std::size_t{0});
   std::ranges::sort(by_rank, {}, [&node](std::size_t i) { return node.devices[i].rank; });
@@ -129,34 +132,35 @@ Result<std::vector<std::size_t>> own_places(const Node& node, const PlatformFact
   const std::string task = "task " + std::to_string(platform.local_rank) + " of this node, rank " +
                            std::to_string(*platform.own_rank);
   if (place >= by_rank.size()) {
-    return fail(kPlanning, "the rank table",
-                std::to_string(by_rank.size()) + " devices on this node, and this is " + task,
-                "start one task per device, or one per node");
+    return base::fail(kPlanning, "the rank table",
+                      std::to_string(by_rank.size()) + " devices on this node, and this is " + task,
+                      "start one task per device, or one per node");
   }
   const int rank = node.devices[by_rank[place]].rank;
   if (rank != *platform.own_rank) {
-    return fail(kPlanning, "the rank table", "rank " + std::to_string(rank) + " for " + task,
-                "start one task per node, or number the tasks as the table does");
+    return base::fail(kPlanning, "the rank table", "rank " + std::to_string(rank) + " for " + task,
+                      "start one task per node, or number the tasks as the table does");
   }
   return std::vector{by_rank[place]};
 }
 
 // Plans one process per Ascend device of this node, or a launcher that starts them.
-Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   if (const ParsedCommand& typed = resolved.platform.command; typed.launcher()) {
     if (typed.framework() == "ascend") return launch_msrun(inputs, resolved, plan);
-    return fail(kPlanning, "--framework ascend",
-                typed.launcher_name() + ", which starts the ranks by itself",
-                "name the training script alone, or leave out --framework ascend");
+    return base::fail(kPlanning, "--framework ascend",
+                      typed.launcher_name() + ", which starts the ranks by itself",
+                      "name the training script alone, or leave out --framework ascend");
   }
   const AscendLauncher launcher = inputs.request().ascend_launcher.value_or(
       resolved.platform.ascend_launcher.value_or(AscendLauncher::kRankTable));
   if (launcher == AscendLauncher::kMsrun) return launch_msrun(inputs, resolved, plan);
   if (launcher == AscendLauncher::kDynamic) return launch_dynamic_cluster(inputs, resolved, plan);
   if (resolved.cluster.rank_table.empty()) {
-    return fail(kPlanning, "platform " + plan.platform, "no rank table",
-                "name one with RANK_TABLE_FILE, or use --ascend-launcher msrun or dynamic, or "
-                "--framework single");
+    return base::fail(
+        kPlanning, "platform " + plan.platform, "no rank table",
+        "name one with RANK_TABLE_FILE, or use --ascend-launcher msrun or dynamic, or "
+        "--framework single");
   }
   TRY_ASSIGN(auto table, table_path(inputs));
   plan.directories.push_back({table.substr(0, table.rfind('/'))});
@@ -187,11 +191,12 @@ Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
     process.env = rank_environment(device, index, table, resolved, request);
     // MindSpore prefers its cluster variables to the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
-      for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
+      for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
+        process.env.push_back(std::move(edit));
     }
     if (imports_from_cwd(resolved.platform.command.python())) {
-      process.env.push_back(
-          {EnvEdit::Kind::kPrependPath, "PYTHONPATH", start_directory(inputs, resolved.platform)});
+      process.env.push_back({base::EnvEdit::Kind::kPrependPath, "PYTHONPATH",
+                             start_directory(inputs, resolved.platform)});
     }
     plan.directories.push_back({process.cwd, request.clean_device_dirs, true});
     if (own_log_path) {

@@ -18,15 +18,15 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kHostfile = "/job/hostfile";  // DeepSpeed's default path
 constexpr const char* kHostfileDirectory = "/job";
 constexpr int kDefaultPort = 29500;
 
 // Adds the hostfile to the plan and returns its path. Every node gets the same bytes.
-Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
-                                 Plan& plan) {
+base::Result<std::string> add_hostfile(Inputs& inputs, const std::vector<HostfileEntry>& hosts,
+                                       Plan& plan) {
   TRY_ASSIGN(auto text, render_hostfile(hosts, HostfileDialect::kDeepSpeed));
   PlannedFile file{kHostfile, 0644, std::move(text), ""};
   std::string directory = kHostfileDirectory;
@@ -121,8 +121,8 @@ std::vector<std::string> launch_command(const ParsedCommand& command, const std:
 // Adds a script named ssh that passes trainit's arguments. ssh_setup() ensures that these hold no
 // quotes or blanks.
 void add_ssh_script(Inputs& inputs, const SshSetup& setup, Process& process, Plan& plan) {
-  const Environ env = planned_environment(inputs, plan);
-  const FoundProgram found = find_program(inputs, search_path_of(env), "ssh");
+  const base::Environ env = planned_environment(inputs, plan);
+  const FoundProgram found = find_program(inputs, base::search_path_of(env), "ssh");
   const std::string ssh = found.known && !found.path.empty() ? found.path : "/usr/bin/ssh";
   const std::string directory = setup.directory + "/bin";
   plan.directories.push_back({directory});
@@ -139,7 +139,7 @@ void set_master(const Master& master, Plan& plan) {
 }
 
 // Plans a job of one node: DeepSpeed starts its processes itself, without hostfile and ssh.
-Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const Request& request = inputs.request();
   const int port = request.master_port.value_or(resolved.cluster.master_port);
   const Master master{"127.0.0.1", std::to_string(port > 0 ? port : kDefaultPort)};
@@ -153,7 +153,7 @@ Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   return {};
 }
 
-Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   // A rank without DeepSpeed's launcher reads PyTorch's variables.
   if (resolved.platform.own_rank) return launcher_of("pytorch").launch(inputs, resolved, plan);
   if (resolved.cluster.nodes.size() < 2) return launch_alone(inputs, resolved, plan);
@@ -167,8 +167,8 @@ Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, Plan& p
     return {};
   }
   if (hosts.empty()) {
-    return fail("planning a DeepSpeed job", "platform", "no node that runs ranks",
-                "say how many ranks a node runs with --slots");
+    return base::fail("planning a DeepSpeed job", "platform", "no node that runs ranks",
+                      "say how many ranks a node runs with --slots");
   }
   TRY_ASSIGN(auto hostfile, add_hostfile(inputs, hosts, plan));
 

@@ -14,20 +14,20 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a JAX job";
 constexpr int kCoordinatorPort = 6666;  // default of JAXJob and of the documents
 
-std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& job, int rank,
-                                         int local_rank) {
+std::vector<base::EnvEdit> process_environment(const Inputs& inputs, const NodeJob& job, int rank,
+                                               int local_rank) {
   const std::string port = std::to_string(job.port);
   const std::string count = std::to_string(job.world_size);
   const std::string index = std::to_string(rank);
-  std::vector<EnvEdit> edits = {{Kind::kSet, "JAX_COORDINATOR_ADDRESS", endpoint_of(job)},
-                                {Kind::kSet, "JAX_COORDINATOR_PORT", port},
-                                {Kind::kSet, "JAX_NUM_PROCESSES", count},
-                                {Kind::kSet, "JAX_PROCESS_ID", index}};
+  std::vector<base::EnvEdit> edits = {{Kind::kSet, "JAX_COORDINATOR_ADDRESS", endpoint_of(job)},
+                                      {Kind::kSet, "JAX_COORDINATOR_PORT", port},
+                                      {Kind::kSet, "JAX_NUM_PROCESSES", count},
+                                      {Kind::kSet, "JAX_PROCESS_ID", index}};
   if (job.slots > 1) {
     edits.push_back({Kind::kSet, "JAX_LOCAL_DEVICE_IDS", std::to_string(local_rank)});
   }
@@ -43,7 +43,7 @@ std::vector<EnvEdit> process_environment(const Inputs& inputs, const NodeJob& jo
 }
 
 // Plans this node's processes. If the platform started a task per process, the task is the process.
-Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kCoordinatorPort));
   if (!told) return {};
   NodeJob& job = *told;
@@ -61,7 +61,7 @@ Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
                           : rank_process(inputs, platform, platform.command, rank, plan);
     process.env = unset_stale(inputs, plan, rank_variables());
     const int local = platform.own_rank ? platform.local_rank : local_rank;
-    for (EnvEdit& edit : process_environment(inputs, job, rank, local)) {
+    for (base::EnvEdit& edit : process_environment(inputs, job, rank, local)) {
       process.env.push_back(std::move(edit));
     }
     plan.processes.push_back(std::move(process));

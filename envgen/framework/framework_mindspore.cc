@@ -11,7 +11,7 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a MindSpore job";
 constexpr int kDefaultPort = 8118;        // msrun's default
@@ -35,7 +35,7 @@ int ranks_of(const Node& node) {
 
 // Returns the scheduler's host. Addresses of node 0 are preferred to its name: MindSpore 2.3 starts
 // its scheduler only where the address equals an interface's address character by character.
-Result<std::string> scheduler_of(const Request& request, const Cluster& cluster) {
+base::Result<std::string> scheduler_of(const Request& request, const Cluster& cluster) {
   const std::string& named =
       request.master_addr.empty() ? cluster.master_addr : request.master_addr;
   if (named.empty() && cluster.nodes.size() < 2) return "127.0.0.1";
@@ -47,12 +47,12 @@ Result<std::string> scheduler_of(const Request& request, const Cluster& cluster)
       if (!host->empty() && is_address(*host) != name) return *host;
     }
   }
-  return fail(kPlanning, "node 0", "no address of it: the platform did not tell one",
-              "name it with --master-addr");
+  return base::fail(kPlanning, "node 0", "no address of it: the platform did not tell one",
+                    "name it with --master-addr");
 }
 
 // Returns nullopt until the node's devices have been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
+base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const Cluster& cluster = resolved.cluster;
   Job job;
   job.node_rank = resolved.local_node.node_rank;
@@ -72,8 +72,8 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
     }
   }
   if (job.world_size == 0) {
-    return fail(kPlanning, "platform", "no node that runs ranks",
-                "say how many ranks a node runs with --slots");
+    return base::fail(kPlanning, "platform", "no node that runs ranks",
+                      "say how many ranks a node runs with --slots");
   }
   TRY_ASSIGN(job.scheduler, scheduler_of(inputs.request(), cluster));
   const int port = inputs.request().master_port.value_or(cluster.master_port);
@@ -94,7 +94,8 @@ void unset_stale_cluster(const Inputs& inputs, Plan& plan) {
       "RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID", "ASCEND_DEVICE_ID"};
   for (auto names : {rank_variables(), mindspore_cluster_variables(),
                      std::span<const std::string_view>(kTable)}) {
-    for (EnvEdit& edit : unset_stale(inputs, plan, names)) plan.env.push_back(std::move(edit));
+    for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
+      plan.env.push_back(std::move(edit));
   }
 }
 
@@ -128,14 +129,14 @@ std::vector<std::string> script_of(const ParsedCommand& command, Plan& plan) {
 
 // Adds the rank table if the cluster has one, and returns its path or "". HCCL takes the first
 // ".json" in the path as its end.
-Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
+base::Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
   if (cluster.rank_table.empty()) return std::string();
   const std::string directory = join_path(inputs.facts().run_dir, "rank_table");
   if (inputs.facts().run_dir.empty() || directory.find(".json") != std::string::npos) {
-    return fail("placing the rank table", "TRAINIT_RUN_DIR",
-                inputs.facts().run_dir.empty() ? "no writable run directory"
-                                               : '"' + directory + "\", which HCCL refuses",
-                "set it to a writable directory without \".json\" in its name");
+    return base::fail("placing the rank table", "TRAINIT_RUN_DIR",
+                      inputs.facts().run_dir.empty() ? "no writable run directory"
+                                                     : '"' + directory + "\", which HCCL refuses",
+                      "set it to a writable directory without \".json\" in its name");
   }
   std::string path = directory + "/jobstart_hccl.json";
   plan.directories.push_back({directory});
@@ -203,13 +204,14 @@ std::span<const std::string_view> mindspore_cluster_variables() {
   return kNames;
 }
 
-Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const ParsedCommand& command = resolved.platform.command;
   if (resolved.platform.own_rank) {
-    return fail(kPlanning, "platform " + plan.platform,
-                "one task per rank, each of which would start an msrun for its whole node",
-                "start one task per node (srun --ntasks-per-node=1), or use --ascend-launcher "
-                "dynamic");
+    return base::fail(
+        kPlanning, "platform " + plan.platform,
+        "one task per rank, each of which would start an msrun for its whole node",
+        "start one task per node (srun --ntasks-per-node=1), or use --ascend-launcher "
+        "dynamic");
   }
   const bool direct = starts_msrun(command);
   // The shell's text may pass these variables to its own msrun.
@@ -229,13 +231,13 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   if (!is_address(own.scheduler)) plan.scheduler = Scheduler{own.scheduler, own.node_rank == 0};
   if (resolved.cluster.nodes.empty()) plan.world_size = own.world_size;
   if (own.local_size == 0) {
-    return fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
-                "msrun starts the scheduler beside the ranks of the first node: use "
-                "--ascend-launcher dynamic for a node of its own");
+    return base::fail(kPlanning, "node " + std::to_string(own.node_rank), "no ranks on it",
+                      "msrun starts the scheduler beside the ranks of the first node: use "
+                      "--ascend-launcher dynamic for a node of its own");
   }
   if (own.scheduler.find(':') != std::string::npos) {
-    return fail(kPlanning, "the master's address", own.scheduler,
-                "msrun takes no IPv6 address: name a host with --master-addr");
+    return base::fail(kPlanning, "the master's address", own.scheduler,
+                      "msrun takes no IPv6 address: name a host with --master-addr");
   }
   TRY_ASSIGN(auto table, add_rank_table(inputs, resolved.cluster, plan));
   plan.directories.push_back({resolved.platform.log_dir, false, true});  // msrun writes there
@@ -255,7 +257,7 @@ Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan)
   return {};
 }
 
-Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto job, job_of(inputs, resolved));
   if (!job) return {};
   if (resolved.cluster.nodes.empty()) plan.world_size = job->world_size;

@@ -15,12 +15,12 @@ namespace envgen {
 
 // Plans one msrun per node, which starts the node's processes. The option --join=True is always
 // set, because otherwise msrun, and the container with it, would end at once.
-Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
+base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 // Plans one process per device with MindSpore's variables. One node also gets the scheduler, which
 // is no rank. If the platform started one task per rank, only the process of this task's device is
 // planned.
-Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
+base::Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 // Returns the variables by which the operator, or an msrun around this container, describes its own
 // cluster.

@@ -22,7 +22,7 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning an MPI job";
 constexpr std::int64_t kMpirunEndMs = 1000;  // time in which mpirun and its daemons exit
@@ -34,7 +34,7 @@ struct Job {
 };
 
 // Returns nullopt until the node's devices have been counted.
-Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
+base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   Job job;
   job.alone = nodes.size() < 2;
@@ -50,8 +50,8 @@ Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolve
   // If the launcher's node has the hostfile, a worker may know neither hosts nor ranks of the job.
   const bool launches = resolved.local_node.node_rank == launching_node(resolved.cluster);
   if (job.world_size == 0 && (launches || !resolved.platform.hostfiles_given)) {
-    return fail(kPlanning, "platform", "no node that runs ranks",
-                "say how many ranks a node runs with --slots");
+    return base::fail(kPlanning, "platform", "no node that runs ranks",
+                      "say how many ranks a node runs with --slots");
   }
   if (resolved.platform.hostfiles_given) return job;
   TRY_ASSIGN(job.hosts, hostfile_of(resolved.cluster));
@@ -107,12 +107,12 @@ std::string parent_of(const std::string& path) {
 }
 
 // Returns the hostfile's path: the promised one if it can be written, otherwise one below RUN_DIR.
-Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& plan) {
+base::Result<std::string> place_of(Inputs& inputs, const HostfilePlace& place, Plan& plan) {
   const bool promised = !place.promised.empty();
   if (promised && can_be_made(inputs, parent_of(place.promised))) return place.promised;
   if (inputs.facts().run_dir.empty()) {
-    return fail("placing the hostfile", "TRAINIT_RUN_DIR", "no writable run directory",
-                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+    return base::fail("placing the hostfile", "TRAINIT_RUN_DIR", "no writable run directory",
+                      "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
   std::string own = join_path(join_path(inputs.facts().run_dir, "mpi"), place.own_name);
   if (promised) {
@@ -130,8 +130,8 @@ void warn_of_names(const std::vector<Finding>& findings, Plan& plan) {
   plan.warnings.push_back(text + "; " + findings[0].fix);
 }
 
-Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
-                    const std::vector<HostfileEntry>& hosts, bool given, Plan& plan) {
+base::Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
+                          const std::vector<HostfileEntry>& hosts, bool given, Plan& plan) {
   std::string path = place.promised;
   if (given && path.empty()) return {};
   if (!given) {
@@ -155,7 +155,8 @@ Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
   return {};
 }
 
-Status add_hostfiles(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+base::Status add_hostfiles(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                           Plan& plan) {
   const PlatformFacts& platform = resolved.platform;
   const bool given = platform.hostfiles_given;
   const HostfilePlace openmpi{platform.openmpi_hostfile,
@@ -203,15 +204,16 @@ void add_ssh_arguments(const Inputs& inputs, const SshSetup& setup, Plan& plan) 
 // launcher's node. The value is the same on every node: the workers' daemons read it in their
 // sessions.
 void add_kill_timeout(bool alone, Plan& plan) {
-  const Budget stop = alone ? stop_budget(plan) : launching_stop_budget(plan);
+  const base::Budget stop = alone ? stop_budget(plan) : launching_stop_budget(plan);
   const std::int64_t term_ms = stop.term_phase_ms;
   const std::int64_t kill_seconds = std::max<std::int64_t>((term_ms - kMpirunEndMs) / 2000, 1);
   const std::int64_t needed_ms = 2000 * kill_seconds + kMpirunEndMs;
   if (term_ms < needed_ms) {
     plan.warnings.push_back(
-        "mpirun needs " + seconds(needed_ms) +
+        "mpirun needs " + base::seconds(needed_ms) +
         " between TERM and KILL to end its ranks in good order, and a grace of " +
-        seconds(stop.exit_at) + " leaves it " + seconds(term_ms) + ": give a longer --grace");
+        base::seconds(stop.exit_at) + " leaves it " + base::seconds(term_ms) +
+        ": give a longer --grace");
   }
   for (const char* variable :
        {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"}) {
@@ -260,12 +262,12 @@ struct MpiLauncher {
 // Returns "mpirun", or the only other name under which the image has a launcher. OpenMPI's has its
 // daemon or ompi_info beside it; Hydra and Intel MPI refuse OpenMPI's flags.
 MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
-  const Environ env = planned_environment(inputs, plan);
+  const base::Environ env = planned_environment(inputs, plan);
   FoundProgram found;
   MpiLauncher launcher;
   for (const char* name :
        {"mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra"}) {
-    found = find_program(inputs, search_path_of(env), name);
+    found = find_program(inputs, base::search_path_of(env), name);
     if (!found.known) return {};
     launcher.program = name;
     if (!found.path.empty()) break;
@@ -307,13 +309,14 @@ bool has_pmi(const Inputs& inputs) {
                              [&](const char* name) { return !inputs.variable(name).empty(); });
 }
 
-Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
+base::Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
   // The platform's own tasks are the ranks: its PMI gives each its rank.
   if (resolved.platform.own_rank) {
     if (!has_pmi(inputs)) {
-      return fail("planning an MPI job", "the platform's tasks",
-                  "nothing by which MPI processes find each other (PMI)",
-                  "start one container a node: with --rank-means node mpirun starts the ranks");
+      return base::fail(
+          "planning an MPI job", "the platform's tasks",
+          "nothing by which MPI processes find each other (PMI)",
+          "start one container a node: with --rank-means node mpirun starts the ranks");
     }
     return launcher_of("single").launch(inputs, resolved, plan);
   }
@@ -344,11 +347,11 @@ Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Pla
 }
 
 // Both launchers start mpirun; horovod adds the flags that Horovod's own launcher uses.
-Status launch_mpi(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_mpi(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   return launch(inputs, resolved, false, plan);
 }
 
-Status launch_horovod(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_horovod(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   return launch(inputs, resolved, true, plan);
 }
 

@@ -21,7 +21,7 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a Paddle job";
 constexpr int kDefaultPort = 36543;   // PaddleJob's default
@@ -41,11 +41,13 @@ std::span<const std::string_view> paddle_variables() {
 
 void unset(const Inputs& inputs, Plan& plan, std::span<const std::string_view> names,
            Process& process) {
-  for (EnvEdit& edit : unset_stale(inputs, plan, names)) process.env.push_back(std::move(edit));
+  for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
+    process.env.push_back(std::move(edit));
 }
 
 // Returns "host:6070", "host:6071", ... in rank order. Every process gets the endpoints of all.
-Result<std::vector<std::string>> endpoints_of(const ResolvedCluster& resolved, const NodeJob& job) {
+base::Result<std::vector<std::string>> endpoints_of(const ResolvedCluster& resolved,
+                                                    const NodeJob& job) {
   std::vector<std::string> endpoints;
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(job.node_count); ++rank) {
@@ -53,9 +55,10 @@ Result<std::vector<std::string>> endpoints_of(const ResolvedCluster& resolved, c
     if (host.empty()) host = nodes[rank].container_ip;
     if (host.empty()) host = nodes[rank].host_ip;
     if (host.empty()) {
-      return fail(kPlanning, "node " + std::to_string(rank), "no name and no address of it",
-                  "each process is told all others' endpoints: list the nodes with --hosts, or "
-                  "start paddle.distributed.launch, which asks the others");
+      return base::fail(
+          kPlanning, "node " + std::to_string(rank), "no name and no address of it",
+          "each process is told all others' endpoints: list the nodes with --hosts, or "
+          "start paddle.distributed.launch, which asks the others");
     }
     const int slots = job.alone()             ? job.slots
                       : nodes[rank].slots > 0 ? nodes[rank].slots
@@ -73,23 +76,23 @@ std::string comma_list(const std::vector<std::string>& words) {
   return text;
 }
 
-std::vector<EnvEdit> rank_environment(const NodeJob& job, int rank, int local_rank,
-                                      const std::string& endpoints, const std::string& own) {
+std::vector<base::EnvEdit> rank_environment(const NodeJob& job, int rank, int local_rank,
+                                            const std::string& endpoints, const std::string& own) {
   const std::string id = std::to_string(rank);
   const std::string local = std::to_string(local_rank);
   const std::string world = std::to_string(job.world_size);
-  std::vector<EnvEdit> edits = {{Kind::kSet, "PADDLE_TRAINER_ID", id},
-                                {Kind::kSet, "PADDLE_GLOBAL_RANK", id},
-                                {Kind::kSet, "PADDLE_TRAINERS_NUM", world},
-                                {Kind::kSet, "PADDLE_GLOBAL_SIZE", world},
-                                {Kind::kSet, "PADDLE_TRAINER_ENDPOINTS", endpoints},
-                                {Kind::kSet, "PADDLE_CURRENT_ENDPOINT", own},
-                                {Kind::kSet, "PADDLE_RANK_IN_NODE", local},
-                                {Kind::kSet, "PADDLE_LOCAL_RANK", local},
-                                {Kind::kSet, "PADDLE_LOCAL_SIZE", std::to_string(job.slots)},
-                                {Kind::kSet, "PADDLE_NNODES", std::to_string(job.node_count)},
-                                {Kind::kSet, "MASTER_ADDR", job.address},
-                                {Kind::kSet, "MASTER_PORT", std::to_string(job.port)}};
+  std::vector<base::EnvEdit> edits = {{Kind::kSet, "PADDLE_TRAINER_ID", id},
+                                      {Kind::kSet, "PADDLE_GLOBAL_RANK", id},
+                                      {Kind::kSet, "PADDLE_TRAINERS_NUM", world},
+                                      {Kind::kSet, "PADDLE_GLOBAL_SIZE", world},
+                                      {Kind::kSet, "PADDLE_TRAINER_ENDPOINTS", endpoints},
+                                      {Kind::kSet, "PADDLE_CURRENT_ENDPOINT", own},
+                                      {Kind::kSet, "PADDLE_RANK_IN_NODE", local},
+                                      {Kind::kSet, "PADDLE_LOCAL_RANK", local},
+                                      {Kind::kSet, "PADDLE_LOCAL_SIZE", std::to_string(job.slots)},
+                                      {Kind::kSet, "PADDLE_NNODES", std::to_string(job.node_count)},
+                                      {Kind::kSet, "MASTER_ADDR", job.address},
+                                      {Kind::kSet, "MASTER_PORT", std::to_string(job.port)}};
   // The index among the devices that the container sees.
   for (const char* name : {"FLAGS_selected_gpus", "FLAGS_selected_npus", "FLAGS_selected_xpus"}) {
     edits.push_back({Kind::kSetDefault, name, local});
@@ -120,7 +123,7 @@ void launch_typed(const Inputs& inputs, const ResolvedCluster& resolved, const N
   plan.processes.push_back(std::move(process));
 }
 
-Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kDefaultPort));
   if (!told) return {};
   const NodeJob& job = *told;
@@ -145,7 +148,7 @@ Status launch_paddle(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan
                           : rank_process(inputs, platform, platform.command, rank, plan);
     unset(inputs, plan, rank_variables(), process);
     unset(inputs, plan, paddle_variables(), process);
-    for (EnvEdit& edit :
+    for (base::EnvEdit& edit :
          rank_environment(job, rank, local_rank, list, endpoints[static_cast<std::size_t>(rank)])) {
       process.env.push_back(std::move(edit));
     }

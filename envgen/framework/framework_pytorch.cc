@@ -34,7 +34,7 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a PyTorch job";
 constexpr int kDefaultPort = 29500;
@@ -80,22 +80,23 @@ bool is_users_own(const ParsedCommand& command, const ResolvedCluster& resolved,
   return !bare || contains_text(command, "torch.distributed.launch");
 }
 
-std::vector<EnvEdit> unset_present(const Environ& env, std::span<const std::string_view> names) {
-  std::vector<EnvEdit> edits;
+std::vector<base::EnvEdit> unset_present(const base::Environ& env,
+                                         std::span<const std::string_view> names) {
+  std::vector<base::EnvEdit> edits;
   for (const std::string_view name : names) {
     if (env.get(name)) edits.push_back({Kind::kUnset, std::string(name), ""});
   }
   return edits;
 }
 
-void append(std::vector<EnvEdit>& to, std::vector<EnvEdit> edits) {
+void append(std::vector<base::EnvEdit>& to, std::vector<base::EnvEdit> edits) {
   std::ranges::move(edits, std::back_inserter(to));
 }
 
 // Unsets RANK_TABLE_FILE. torch_npu would read ranks from a table that may not be one (ModelArts
 // sets a directory). Without a table the ranks use the master.
 void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
-                     std::vector<EnvEdit>& edits) {
+                     std::vector<base::EnvEdit>& edits) {
   static constexpr std::array<std::string_view, 1> kNames = {"RANK_TABLE_FILE"};
   if (!resolved.cluster.rank_table.empty()) append(edits, unset_present(inputs.env(), kNames));
 }
@@ -104,8 +105,8 @@ void hide_rank_table(const Inputs& inputs, const ResolvedCluster& resolved,
 bool is_range(std::string_view nodes) {
   const std::size_t colon = nodes.find(':');
   if (colon == std::string_view::npos) return false;
-  const auto least = parse_number<int>(nodes.substr(0, colon));
-  const auto most = parse_number<int>(nodes.substr(colon + 1));
+  const auto least = base::parse_number<int>(nodes.substr(0, colon));
+  const auto most = base::parse_number<int>(nodes.substr(colon + 1));
   return least && most && *least < *most;
 }
 
@@ -115,7 +116,7 @@ Kind kind_for(const Job& job) { return job.alone() ? Kind::kSetDefault : Kind::k
 
 // Fails if the endpoint is at localhost, where each node would find only itself. Node 0 may have
 // such an endpoint with a fixed port, because the others reach it by its name.
-Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job) {
+base::Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, const Job& job) {
   const ParsedCommand& command = resolved.platform.command;
   const std::string& launcher = command.launcher_name();
   const auto nodes = find_flag(command, launcher, "--nnodes");
@@ -126,19 +127,20 @@ Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolved, con
   const std::string_view host = endpoint.substr(0, endpoint.rfind(':'));
   const bool first = job.node_rank == 0 && !resolved.local_node.unnumbered;
   if (host.empty() || !is_loopback(host) || (first && !endpoint.ends_with(":0"))) return {};
-  return fail(kPlanning, flag ? "--rdzv_endpoint" : "PET_RDZV_ENDPOINT",
-              quoted(endpoint) + " for " + std::to_string(job.node_count) + " nodes",
-              "set it to the first node's host and a port, or the number of nodes to 1 where this "
-              "node is the whole job");
+  return base::fail(
+      kPlanning, flag ? "--rdzv_endpoint" : "PET_RDZV_ENDPOINT",
+      base::quoted(endpoint) + " for " + std::to_string(job.node_count) + " nodes",
+      "set it to the first node's host and a port, or the number of nodes to 1 where this "
+      "node is the whole job");
 }
 
 // Returns the variables that a launcher in the user's command reads. Flags in the command take
 // precedence over PET_*.
-std::vector<EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
-                                     const ResolvedCluster& resolved) {
+std::vector<base::EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
+                                           const ResolvedCluster& resolved) {
   const Kind kind = kind_for(job);
   const bool asks_for_range = is_range(inputs.variable("PET_NNODES"));
-  std::vector<EnvEdit> edits = {
+  std::vector<base::EnvEdit> edits = {
       {asks_for_range ? Kind::kSetDefault : kind, "PET_NNODES", node_range(job)},
       {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
   };
@@ -160,7 +162,7 @@ std::vector<EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
 
 // Returns the variables of programs that use them to start torchrun. On a node with one device,
 // LLaMA-Factory starts torchrun only with FORCE_TORCHRUN.
-std::vector<EnvEdit> node_variables(const Inputs& inputs, const Job& job, bool unnumbered) {
+std::vector<base::EnvEdit> node_variables(const Inputs& inputs, const Job& job, bool unnumbered) {
   const Kind kind = kind_for(job);
   return {{is_range(inputs.variable("NNODES")) ? Kind::kSetDefault : kind, "NNODES",
            std::to_string(job.node_count)},
@@ -180,8 +182,8 @@ bool typed_a_range(const Inputs& inputs, const ParsedCommand& command) {
 // Replaces a loopback --master_addr on node 0, and fails on other nodes. Since PyTorch 1.9 the
 // first node's agent publishes its --master_addr to the workers of all nodes. The "localhost" that
 // a platform writes for older versions would send them to themselves.
-Status name_typed_master(const Request& request, const Job& job, const std::string& launcher,
-                         std::vector<std::string>& command, Plan& plan) {
+base::Status name_typed_master(const Request& request, const Job& job, const std::string& launcher,
+                               std::vector<std::string>& command, Plan& plan) {
   const auto nodes = find_flag(command, launcher, "--nnodes");
   const auto master = find_flag(command, launcher, "--master_addr");
   if (!master || !is_loopback(master->text) || job.alone()) return {};
@@ -190,10 +192,10 @@ Status name_typed_master(const Request& request, const Job& job, const std::stri
   }
   const std::string found = "--master_addr " + std::string(master->text);
   if (job.node_rank != 0) {
-    return fail(kPlanning, "the command",
-                found + " on node " + std::to_string(job.node_rank) + " of " +
-                    std::to_string(job.node_count),
-                "that is this node itself: set it to the first node's host");
+    return base::fail(kPlanning, "the command",
+                      found + " on node " + std::to_string(job.node_rank) + " of " +
+                          std::to_string(job.node_count),
+                      "that is this node itself: set it to the first node's host");
   }
   plan.warnings.push_back(found + " is changed to " + job.address +
                           ": the launcher publishes it to the workers of all nodes");
@@ -208,7 +210,7 @@ Status name_typed_master(const Request& request, const Job& job, const std::stri
 void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
   const std::string& run_dir = inputs.facts().run_dir;
   if (process.rank_logs != RankLogs::kNone || run_dir.empty()) return;
-  const Environ env = planned_environment(inputs, plan);
+  const base::Environ env = planned_environment(inputs, plan);
   for (const char* name : {"PET_LOG_DIR", "PET_TEE", "PET_REDIRECTS"}) {
     if (!env.get_or(name, "").empty()) return;
   }
@@ -221,8 +223,8 @@ void keep_error_files(const Inputs& inputs, Process& process, Plan& plan) {
   process.env.push_back({Kind::kSet, "PET_LOG_DIR", process.rank_dir});
 }
 
-Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
-                        Plan& plan) {
+base::Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                              Plan& plan) {
   const ParsedCommand& command = resolved.platform.command;
   const std::optional<Launcher>& typed = command.launcher();
   const bool torch_agent = (typed && typed->reads == LauncherReads::kPet) ||
@@ -272,13 +274,13 @@ Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, const J
   return {};
 }
 
-std::vector<EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
-                                        Plan& plan, TorchRank rank) {
+std::vector<base::EnvEdit> worker_environment(const Inputs& inputs, const ResolvedCluster& resolved,
+                                              Plan& plan, TorchRank rank) {
   static constexpr std::array<std::string_view, 2> kAgents = {"TORCHELASTIC_SIGNALS_TO_HANDLE",
                                                               "TORCHELASTIC_ERROR_FILE"};
   rank.run_id = rendezvous_id(resolved);
   rank.max_restarts = plan.policy.max_restarts;
-  std::vector<EnvEdit> edits = unset_present(planned_environment(inputs, plan), kAgents);
+  std::vector<base::EnvEdit> edits = unset_present(planned_environment(inputs, plan), kAgents);
   if (const std::string& run_dir = inputs.facts().run_dir; !run_dir.empty()) {
     const PlannedDirectory errors{
         .path = join_path(run_dir, kErrorsDirectory), .clean = true, .of_job = true};
@@ -298,8 +300,8 @@ bool has_old_torch(Inputs& inputs, const ResolvedCluster& resolved, const Plan& 
 }
 
 // Plans one rank, as which the platform started this process.
-Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
-                       Plan& plan) {
+base::Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                             Plan& plan) {
   TRY(needs_master(job, kPlanning));
   const int rank = *resolved.platform.own_rank;
   if (resolved.platform.command.launcher()) {
@@ -322,12 +324,13 @@ Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Jo
   return {};
 }
 
-Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+base::Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                            Plan& plan) {
   const ParsedCommand& typed = resolved.platform.command;
   if (typed.launcher()) {
-    return fail(kPlanning, "--fan-out",
-                typed.launcher_name() + ", which starts the ranks by itself",
-                "name the training script alone, or leave out --fan-out");
+    return base::fail(kPlanning, "--fan-out",
+                      typed.launcher_name() + ", which starts the ranks by itself",
+                      "name the training script alone, or leave out --fan-out");
   }
   TRY(needs_master(job, kPlanning));
   if (job.elastic()) {
@@ -368,9 +371,9 @@ struct Torchrun {
 };
 
 Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
-  const Environ env = planned_environment(inputs, plan);
-  const FoundProgram in_path = find_program(inputs, search_path_of(env), "torchrun");
-  const FoundProgram interpreter = find_program(inputs, search_path_of(env), python);
+  const base::Environ env = planned_environment(inputs, plan);
+  const FoundProgram in_path = find_program(inputs, base::search_path_of(env), "torchrun");
+  const FoundProgram interpreter = find_program(inputs, base::search_path_of(env), python);
   if (!in_path.known || !interpreter.known)
     return {.known = false, .program = "", .python_exec = ""};
   const bool seen = !in_path.path.empty();
@@ -451,7 +454,7 @@ PythonOptions options_of(const std::vector<std::string>& command, const PythonCo
 
 // Unsets PET_* variables of the platform or the image that would add flags to trainit's own. With
 // `keep_rendezvous`, variables that give the job's rendezvous stay.
-std::vector<EnvEdit> unset_agent_variables(const Environ& env, bool keep_rendezvous) {
+std::vector<base::EnvEdit> unset_agent_variables(const base::Environ& env, bool keep_rendezvous) {
   static constexpr std::array<std::string_view, 7> kNames = {
       "PET_STANDALONE",   "PET_MODULE",        "PET_NO_PYTHON", "PET_RUN_PATH",
       "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID",
@@ -461,7 +464,7 @@ std::vector<EnvEdit> unset_agent_variables(const Environ& env, bool keep_rendezv
 }
 
 // Returns true if variables request features that only an agent has.
-bool configures_agent(const Environ& env) {
+bool configures_agent(const base::Environ& env) {
   static constexpr std::array<std::string_view, 10> kNames = {
       "PET_MAX_RESTARTS", "PET_MONITOR_INTERVAL", "PET_START_METHOD",
       "PET_ROLE",         "PET_LOG_DIR",          "PET_REDIRECTS",
@@ -521,22 +524,25 @@ std::string legacy_address(Inputs& inputs, const ResolvedCluster& resolved, cons
   return published ? job.address : "localhost";
 }
 
-Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job& job, Plan& plan) {
+base::Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
+                           Plan& plan) {
   constexpr const char* kModule = "torch.distributed.launch";
   const ParsedCommand& typed = resolved.platform.command;
   const std::vector<std::string>& command = typed;
   const PythonCommand& python = *typed.python();
   if (python.text) {
-    return fail(kPlanning, "the command",
-                std::string("a -c text, which ") + kModule + " cannot start", "use --fan-out");
+    return base::fail(kPlanning, "the command",
+                      std::string("a -c text, which ") + kModule + " cannot start",
+                      "use --fan-out");
   }
   if (job.mixed_slots) {
-    return fail(kPlanning, kModule, "nodes with different numbers of ranks, which it miscounts",
-                "use --fan-out, or torchrun");
+    return base::fail(kPlanning, kModule,
+                      "nodes with different numbers of ranks, which it miscounts",
+                      "use --fan-out, or torchrun");
   }
   if (job.elastic()) {
-    return fail(kPlanning, kModule, "a range of nodes, which it does not know",
-                "use torchrun, or a fixed number of nodes");
+    return base::fail(kPlanning, kModule, "a range of nodes, which it does not know",
+                      "use torchrun, or a fixed number of nodes");
   }
   PythonOptions options = options_of(command, python);
   if (!options.only_unbuffered) {
@@ -555,7 +561,7 @@ Status launch_legacy(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   return {};
 }
 
-Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kDefaultPort));
   if (!told) return {};
   Job& job = *told;

@@ -19,19 +19,20 @@
 namespace envgen {
 namespace {
 
-using Kind = EnvEdit::Kind;
+using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a TensorFlow job";
 
 // Checks the kernel's limit, which applies to "NAME=value" and to an argument alike, with the final
 // NUL.
-Status fits_in_one_string(std::string_view name, std::size_t bytes) {
+base::Status fits_in_one_string(std::string_view name, std::size_t bytes) {
   if (bytes < kMaxVariableBytes) return {};
-  return fail(kPlanning, std::string(name),
-              std::to_string(bytes) + " bytes, where the kernel takes less than " +
-                  std::to_string(kMaxVariableBytes),
-              "use shorter host names (names of the headless service without the cluster's domain, "
-              "or addresses) or fewer tasks");
+  return base::fail(
+      kPlanning, std::string(name),
+      std::to_string(bytes) + " bytes, where the kernel takes less than " +
+          std::to_string(kMaxVariableBytes),
+      "use shorter host names (names of the headless service without the cluster's domain, "
+      "or addresses) or fewer tasks");
 }
 
 struct Config {
@@ -62,7 +63,7 @@ Tasks started_tasks(const ResolvedCluster& resolved) {
   return tasks;
 }
 
-Result<std::optional<TfConfig>> made_config(const ResolvedCluster& resolved) {
+base::Result<std::optional<TfConfig>> made_config(const ResolvedCluster& resolved) {
   const bool index_text = resolved.platform.tf_index_text;
   if (!resolved.platform.own_rank) {
     return tf_config_of(resolved.cluster, resolved.local_node.node_rank, index_text);
@@ -71,7 +72,7 @@ Result<std::optional<TfConfig>> made_config(const ResolvedCluster& resolved) {
   return tf_config_of(tasks.cluster, tasks.self, index_text);
 }
 
-Result<Config> config_of(const ResolvedCluster& resolved, const Inputs& inputs) {
+base::Result<Config> config_of(const ResolvedCluster& resolved, const Inputs& inputs) {
   const std::string& injected = resolved.platform.tf_config;
   Config config;
   if (!injected.empty()) {
@@ -101,8 +102,8 @@ bool gives_flag(const std::vector<std::string>& command, std::size_t from, std::
 }
 
 // Returns the command with the flags of this task after its script.
-Result<std::vector<std::string>> with_flags(const ParsedCommand& typed, const TfConfig& config,
-                                            Plan& plan) {
+base::Result<std::vector<std::string>> with_flags(const ParsedCommand& typed,
+                                                  const TfConfig& config, Plan& plan) {
   std::vector<std::string> command = typed;
   const auto& python = typed.python();
   if (!python) {
@@ -128,7 +129,7 @@ Result<std::vector<std::string>> with_flags(const ParsedCommand& typed, const Tf
   return command;
 }
 
-Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
+base::Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   constexpr std::string_view kVariable = "TF_CONFIG";
   TRY_ASSIGN(auto config, config_of(resolved, inputs));
 
@@ -150,7 +151,7 @@ Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, Plan& 
   }
   std::ranges::move(unset_stale(inputs, plan, rank_variables()), std::back_inserter(process.env));
   // A parameter server never exits on its own: the job is over when its workers have exited.
-  if (config.value && config.value->type == "ps") plan.policy.success = SuccessPolicy::kServe;
+  if (config.value && config.value->type == "ps") plan.policy.success = base::SuccessPolicy::kServe;
   plan.processes.push_back(std::move(process));
   return {};
 }

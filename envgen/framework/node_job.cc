@@ -23,8 +23,8 @@ std::string master_of(const Request& request, const ResolvedCluster& resolved, b
 
 }  // namespace
 
-Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster& resolved,
-                                           const char* planning, int default_port) {
+base::Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster& resolved,
+                                                 const char* planning, int default_port) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   NodeJob job;
   job.is_task = resolved.platform.own_rank.has_value();
@@ -39,8 +39,8 @@ Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster
     for (int rank = 0; rank < job.node_count; ++rank) {
       const int slots = slots_of(nodes[static_cast<std::size_t>(rank)]);
       if (slots < 1) {
-        return fail(planning, "node " + std::to_string(rank), "no ranks on it",
-                    "say how many ranks a node runs with --slots");
+        return base::fail(planning, "node " + std::to_string(rank), "no ranks on it",
+                          "say how many ranks a node runs with --slots");
       }
       if (rank == job.node_rank) {
         job.slots = slots;
@@ -58,10 +58,10 @@ Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster
   return job;
 }
 
-Status needs_master(const NodeJob& job, const char* planning) {
+base::Status needs_master(const NodeJob& job, const char* planning) {
   if (!job.address.empty()) return {};
-  return fail(planning, "the master's address", "neither MASTER_ADDR nor the first node's host",
-              "name it with --master-addr");
+  return base::fail(planning, "the master's address",
+                    "neither MASTER_ADDR nor the first node's host", "name it with --master-addr");
 }
 
 std::string flag_address(const std::string& address) {

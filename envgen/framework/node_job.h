@@ -30,11 +30,11 @@ struct NodeJob {
 
 // Returns this node's part of the job; nullopt until the node's devices have been counted.
 // `planning` begins the text of errors.
-Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster& resolved,
-                                           const char* planning, int default_port);
+base::Result<std::optional<NodeJob>> node_job_of(Inputs& inputs, const ResolvedCluster& resolved,
+                                                 const char* planning, int default_port);
 
 // Fails if the master's address is not known.
-Status needs_master(const NodeJob& job, const char* planning);
+base::Status needs_master(const NodeJob& job, const char* planning);
 
 // Return the address and "host:port" for flags and endpoints, with brackets around an IPv6 address.
 std::string flag_address(const std::string& address);

@@ -36,7 +36,7 @@ Process serve(const Inputs& inputs, const SshSetup& setup, const char* name) {
   return process;
 }
 
-void keep_to_end_workers(Policy& policy) { policy.post_stop_ms += kEndWorkersMs; }
+void keep_to_end_workers(base::Policy& policy) { policy.post_stop_ms += kEndWorkersMs; }
 
 void add_directory(const SshSetup& setup, Plan& plan) {
   const PlannedDirectory directory{setup.directory};
@@ -70,20 +70,20 @@ std::string SshSetup::argument_line() const {
   return line;
 }
 
-Result<SshSetup> ssh_setup(const Inputs& inputs) {
+base::Result<SshSetup> ssh_setup(const Inputs& inputs) {
   const Request& request = inputs.request();
   const Facts& facts = inputs.facts();
   if (!request.sandbox.user.empty() && !request.sandbox.settings.given_up) {
     // This node's sshd, and what it starts on the other nodes, would run as another user.
-    return fail(kPlanning, "--user", quoted(request.sandbox.user),
-                "jobs over ssh run as one user on all nodes: set USER in the image instead");
+    return base::fail(kPlanning, "--user", base::quoted(request.sandbox.user),
+                      "jobs over ssh run as one user on all nodes: set USER in the image instead");
   }
   if (facts.run_dir.empty()) {
-    return fail(kPlanning, "TRAINIT_RUN_DIR", "no writable run directory",
-                "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
+    return base::fail(kPlanning, "TRAINIT_RUN_DIR", "no writable run directory",
+                      "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
   if (facts.program.empty()) {
-    return fail(kPlanning, "/proc/self/exe", "no path of this program", "mount /proc");
+    return base::fail(kPlanning, "/proc/self/exe", "no path of this program", "mount /proc");
   }
   SshSetup setup;
   setup.port = request.ssh_port.value_or(facts.uid == 0 ? kRootPort : kUserPort);
@@ -92,9 +92,9 @@ Result<SshSetup> ssh_setup(const Inputs& inputs) {
   for (const std::string& path : {setup.directory, setup.key}) {
     // Launchers split their variables at blanks and take quotes literally.
     if (path.find_first_of(" \t\n\"'\\") == std::string::npos) continue;
-    return fail(kPlanning, path, "a blank, quote or backslash in the path",
-                "MPI launchers cannot pass it to ssh: name another with --ssh-key or "
-                "TRAINIT_RUN_DIR");
+    return base::fail(kPlanning, path, "a blank, quote or backslash in the path",
+                      "MPI launchers cannot pass it to ssh: name another with --ssh-key or "
+                      "TRAINIT_RUN_DIR");
   }
   setup.arguments = client_arguments(setup);
   return setup;
@@ -105,20 +105,20 @@ int launching_node(const Cluster& cluster) {
   return launcher == cluster.nodes.end() ? 0 : static_cast<int>(launcher - cluster.nodes.begin());
 }
 
-Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self) {
+base::Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self) {
   std::vector<std::string> hosts;
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     if (static_cast<int>(i) == self) continue;
     const std::string& host = cluster.nodes[i].host;
     if (host.empty()) {
-      return fail(kPlanning, "node " + std::to_string(i),
-                  "no host name: the platform did not tell it",
-                  "name all nodes, in node-rank order, with --hosts a:8,b:8");
+      return base::fail(kPlanning, "node " + std::to_string(i),
+                        "no host name: the platform did not tell it",
+                        "name all nodes, in node-rank order, with --hosts a:8,b:8");
     }
     // A leading "-" would make it an option of ssh.
     if (host.starts_with('-')) {
-      return fail(kPlanning, "node " + std::to_string(i), quoted(host) + " as its host",
-                  "give it a host name");
+      return base::fail(kPlanning, "node " + std::to_string(i), base::quoted(host) + " as its host",
+                        "give it a host name");
     }
     hosts.push_back(host);
   }
@@ -172,11 +172,11 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
   keep_to_end_workers(plan.policy);
 }
 
-Budget launching_stop_budget(const Plan& plan) {
-  Policy policy = plan.policy;
+base::Budget launching_stop_budget(const Plan& plan) {
+  base::Policy policy = plan.policy;
   keep_to_end_workers(policy);
   const bool pre_stop = has_hooks(plan, HookEvent::kPreStop);
-  return make_budget(policy, {.pre_stop = pre_stop, .post_stop = true}, 0);
+  return base::make_budget(policy, {.pre_stop = pre_stop, .post_stop = true}, 0);
 }
 
 void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
@@ -210,7 +210,8 @@ std::span<const std::string_view> stale_launch_variables() {
 
 void unset_stale_launch(const Inputs& inputs, Plan& plan) {
   for (auto names : {rank_variables(), stale_launch_variables()}) {
-    for (EnvEdit& edit : unset_stale(inputs, plan, names)) plan.env.push_back(std::move(edit));
+    for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
+      plan.env.push_back(std::move(edit));
   }
 }
 
@@ -227,7 +228,7 @@ void keep_launchers_from_slurm(const Inputs& inputs, Plan& plan) {
         std::pair{"HYDRA_LAUNCHER", "ssh"}, std::pair{"HYDRA_RMK", "user"},
         std::pair{"I_MPI_HYDRA_BOOTSTRAP", "ssh"},
         std::pair{"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT", "0"}}) {
-    plan.env.push_back({EnvEdit::Kind::kSetDefault, name, value});
+    plan.env.push_back({base::EnvEdit::Kind::kSetDefault, name, value});
   }
 }
 

@@ -32,13 +32,13 @@ struct SshSetup {
 
 // Returns the setup from --ssh-key and --ssh-port; the default port is 22 for root and 2222 for
 // other users. Fails with --user, without a run directory, or if a path has blanks or quotes.
-Result<SshSetup> ssh_setup(const Inputs& inputs);
+base::Result<SshSetup> ssh_setup(const Inputs& inputs);
 
 // Returns the node that launches: the one with the role "launcher", otherwise the first.
 int launching_node(const Cluster& cluster);
 
 // Returns the hosts of all nodes except `self`. Fails if a node has no host name.
-Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self);
+base::Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int self);
 
 // Adds the sshd of a node that also runs a launcher, as a service beside the main task.
 void add_sshd_service(const Inputs& inputs, const SshSetup& setup, Plan& plan,
@@ -59,7 +59,7 @@ void wait_for_and_end_workers(const Inputs& inputs, const SshSetup& setup,
 
 // Returns the stop budget of the launcher's node, with the stop request at 0. Can be called before
 // wait_for_and_end_workers(), and on a worker's node.
-Budget launching_stop_budget(const Plan& plan);
+base::Budget launching_stop_budget(const Plan& plan);
 
 // If the plan has a link and node 0 is the launcher's, sends the end of the job over the link.
 // Workers that receive it there are not called through ssh.

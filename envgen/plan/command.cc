@@ -145,10 +145,10 @@ std::vector<std::string> split_words(std::string_view line) {
   }
 }
 
-std::unexpected<Error> needs_shell(const std::string& found, std::string_view platform,
-                                   const std::string& line) {
-  return fail("reading the command", "platform " + std::string(platform), found,
-              "use: " + advice_for_line(line));
+std::unexpected<base::Error> needs_shell(const std::string& found, std::string_view platform,
+                                         const std::string& line) {
+  return base::fail("reading the command", "platform " + std::string(platform), found,
+                    "use: " + advice_for_line(line));
 }
 
 }  // namespace
@@ -159,13 +159,13 @@ std::string advice_for_line(const std::string& line) {
     const std::string& rest = activation->rest;
     const std::vector<std::string> words = split_words(rest);
     const bool plain = words.empty() || (!is_assignment(words[0]) && !special_in(rest, {}));
-    return concat({"--conda-env ", name, " (TRAINIT_CONDA_ENV=", name, ") with the command: ",
-                   words.empty() ? "python ..."
-                   : plain       ? rest
-                                 : advice_for_line(rest)});
+    return base::concat({"--conda-env ", name, " (TRAINIT_CONDA_ENV=", name, ") with the command: ",
+                         words.empty() ? "python ..."
+                         : plain       ? rest
+                                       : advice_for_line(rest)});
   }
   const bool plain = line.find_first_of("\"$`\\!") == std::string::npos;
-  return "bash -c " + (plain ? '"' + line + '"' : shell_quoted(line));
+  return "bash -c " + (plain ? '"' + line + '"' : base::shell_quoted(line));
 }
 
 bool is_assignment(std::string_view word) {
@@ -201,9 +201,9 @@ std::optional<FlagValue> find_flag(const std::vector<std::string>& command,
       if (module || rest.ends_with(".py") || rest.ends_with(".sh") || name.starts_with("python")) {
         place = Place::kProgram;
       }
-      const std::string_view flag = take_part(rest, '=');
+      const std::string_view flag = base::take_part(rest, '=');
       for (std::string_view names = flags; !next && !names.empty();) {
-        next = std::ranges::equal(flag, take_part(names, ' '), same);
+        next = std::ranges::equal(flag, base::take_part(names, ' '), same);
       }
       if (next && !rest.empty()) return FlagValue{i, end - rest.size(), rest};
     }
@@ -220,9 +220,9 @@ std::vector<std::string> command_of_line(std::string_view line) {
   return {"/bin/sh", "-c", std::string(line)};
 }
 
-Result<std::vector<std::string>> without_shell_syntax(const std::vector<std::string>& command,
-                                                      std::string_view platform,
-                                                      std::span<const std::string_view> filled) {
+base::Result<std::vector<std::string>> without_shell_syntax(
+    const std::vector<std::string>& command, std::string_view platform,
+    std::span<const std::string_view> filled) {
   if (command.empty()) return command;
   // A platform may pass its text field as one argument.
   const bool one_line = command.size() == 1 && has_blank(command[0]);

@@ -20,7 +20,7 @@ namespace envgen {
 // If the platform passes its text field as one argument, the text is split at its blanks. The error
 // remains for a text that only a shell can split. The text may name the variables in `filled`,
 // which the platform replaces by expand_variables().
-Result<std::vector<std::string>> without_shell_syntax(
+base::Result<std::vector<std::string>> without_shell_syntax(
     const std::vector<std::string>& command, std::string_view platform,
     std::span<const std::string_view> filled = {});
 

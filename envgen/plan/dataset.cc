@@ -9,15 +9,15 @@ namespace {
 
 constexpr const char* kWhat = "reading the datasets";
 
-std::unexpected<Error> refuse(const std::string& spec, std::string found, std::string fix) {
-  return fail(kWhat, "--data " + spec, std::move(found), std::move(fix));
+std::unexpected<base::Error> refuse(const std::string& spec, std::string found, std::string fix) {
+  return base::fail(kWhat, "--data " + spec, std::move(found), std::move(fix));
 }
 
 // Normalises a path: "/a//b/./c/" is "/a/b/c". ".." stays, because its target depends on links.
 std::string plain(std::string_view path) {
   std::string result;
   while (!path.empty()) {
-    const std::string_view part = take_part(path, '/');
+    const std::string_view part = base::take_part(path, '/');
     if (!part.empty() && part != ".") result.append("/").append(part);
   }
   return result.empty() ? "/" : result;
@@ -43,7 +43,7 @@ std::string variable_of(std::string_view name) {
   return variable;
 }
 
-Result<std::string> checked(const std::string& spec, std::string_view path) {
+base::Result<std::string> checked(const std::string& spec, std::string_view path) {
   constexpr std::size_t kMaxBytes = 4095;  // PATH_MAX
   if (!path.starts_with('/')) {
     return refuse(spec, path.empty() ? "no path" : "a relative path",
@@ -60,7 +60,7 @@ Result<std::string> checked(const std::string& spec, std::string_view path) {
   return result;
 }
 
-Result<Dataset> dataset_of(const std::string& spec) {
+base::Result<Dataset> dataset_of(const std::string& spec) {
   const std::size_t split = spec.find("=/");
   TRY_ASSIGN(auto source, checked(spec, std::string_view(spec).substr(0, split)));
   Dataset dataset;
@@ -87,7 +87,7 @@ void name_apart(Dataset& dataset, const std::vector<Dataset>& others) {
 
 // Refuses overlapping places. A copy is published as a whole, so no other dataset may be inside its
 // destination, and the destination may not be inside a source.
-Status check_places(const DataRequest& request, const std::vector<Dataset>& datasets) {
+base::Status check_places(const DataRequest& request, const std::vector<Dataset>& datasets) {
   for (std::size_t at = 0; at < datasets.size(); ++at) {
     const std::string& place = datasets[at].destination;
     if (place.empty()) continue;
@@ -109,11 +109,11 @@ Status check_places(const DataRequest& request, const std::vector<Dataset>& data
 
 }  // namespace
 
-Result<std::vector<Dataset>> datasets_of(const DataRequest& request) {
+base::Result<std::vector<Dataset>> datasets_of(const DataRequest& request) {
   constexpr std::size_t kMax = 256;
   if (request.specs.size() > kMax) {
-    return fail(kWhat, "--data", std::to_string(request.specs.size()) + " of them",
-                "copy at most 256, or a directory that holds several");
+    return base::fail(kWhat, "--data", std::to_string(request.specs.size()) + " of them",
+                      "copy at most 256, or a directory that holds several");
   }
   std::vector<Dataset> datasets;
   datasets.reserve(request.specs.size());

@@ -60,6 +60,6 @@ struct Dataset {
 // may contain "=", as Hive's partitions do. A second dataset of the same name gets "-2" and "_2".
 // Errors: a path that is not absolute, the root directory, the same destination twice, one inside a
 // second one or inside its source.
-Result<std::vector<Dataset>> datasets_of(const DataRequest& request);
+base::Result<std::vector<Dataset>> datasets_of(const DataRequest& request);
 
 }  // namespace envgen

@@ -7,9 +7,9 @@
 namespace envgen {
 namespace {
 
-void write_dataset(json::Writer& out, const Dataset& dataset, const DataRequest& request) {
-  constexpr Rule kOmit{.omit = true};
-  JsonOut v(out);
+void write_dataset(base::json::Writer& out, const Dataset& dataset, const DataRequest& request) {
+  constexpr base::Rule kOmit{.omit = true};
+  base::JsonOut v(out);
   out.begin_object();
   v.add("name", dataset.name);
   v.add("variable", dataset.variable);
@@ -35,15 +35,15 @@ void write_dataset(json::Writer& out, const Dataset& dataset, const DataRequest&
 
 }  // namespace
 
-void write_data(json::Writer& out, const std::vector<Dataset>& datasets,
+void write_data(base::json::Writer& out, const std::vector<Dataset>& datasets,
                 const DataRequest& request) {
   out.key("data").begin_array();
   for (const Dataset& dataset : datasets) write_dataset(out, dataset, request);
   out.end_array();
 }
 
-ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request) {
-  ShownLines lines;
+base::ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request) {
+  base::ShownLines lines;
   for (const Dataset& dataset : datasets) {
     std::string text = "copies " + dataset.source + " to ";
     if (!dataset.destination.empty()) {
@@ -52,7 +52,7 @@ ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& re
       text += "the node's cache";
       if (!request.root.empty()) text += " below " + request.root;
     }
-    if (request.timeout_ms > 0) text += ", at most " + seconds(request.timeout_ms);
+    if (request.timeout_ms > 0) text += ", at most " + base::seconds(request.timeout_ms);
     text += ": " + dataset.variable + "; when that fails, the job ";
     text += request.on_failure == OnDataFailure::kFail ? "ends" : "reads the source";
     lines.add({text});

@@ -11,9 +11,9 @@
 namespace envgen {
 
 // Writes the key "data" and its array: an object for each dataset, or an empty array.
-void write_data(json::Writer& out, const std::vector<Dataset>& datasets,
+void write_data(base::json::Writer& out, const std::vector<Dataset>& datasets,
                 const DataRequest& request);
 // Returns the lines for the text output.
-ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
+base::ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
 
 }  // namespace envgen

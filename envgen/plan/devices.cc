@@ -36,11 +36,11 @@ constexpr const char* kKfdNodes = "/sys/class/kfd/kfd/topology/nodes";
 std::vector<std::string> devices_in(const PathState& dev, std::string_view prefix) {
   std::vector<std::string> names;
   for (const std::string& name : dev.entries) {
-    if (name.starts_with(prefix) && is_digits(std::string_view(name).substr(prefix.size()))) {
+    if (name.starts_with(prefix) && base::is_digits(std::string_view(name).substr(prefix.size()))) {
       names.push_back(name);
     }
   }
-  envgen::stable_sort(names, [](const std::string& a, const std::string& b) {
+  base::stable_sort(names, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
   return names;
@@ -53,12 +53,12 @@ bool has_entry(const PathState& directory, std::string_view name) {
 // Returns the number of devices in an item: "0-3" -> 4, "GPU-5b6e" -> 1. Returns 0 for a word that
 // names no device ("none", "NoDevFiles", "-1", a path, a name of CDI).
 int width_of(std::string_view item, bool indices) {
-  if (is_digits(item)) return 1;
+  if (base::is_digits(item)) return 1;
   if (item.find_first_of("/=") != std::string_view::npos) return 0;
   const std::size_t dash = item.find('-');
   if (dash == std::string_view::npos || dash == 0) return 0;
-  const auto first = parse_count<int>(item.substr(0, dash));
-  const auto last = parse_count<int>(item.substr(dash + 1));
+  const auto first = base::parse_count<int>(item.substr(0, dash));
+  const auto last = base::parse_count<int>(item.substr(dash + 1));
   if (!first || !last || indices) return 1;  // a UUID; CUDA reads the number and ignores the rest
   return *last >= *first && *last - *first < 1024 ? *last - *first + 1 : 1;
 }
@@ -77,10 +77,10 @@ struct Listed {
 Listed listed_devices(std::string_view list, int below) {
   Listed listed;
   while (!list.empty()) {
-    const std::string_view item = trimmed(take_part(list, ','));
+    const std::string_view item = base::trimmed(base::take_part(list, ','));
     if (item.starts_with("MIG-") || item.contains(':')) return {1, true, true};
     const int width = width_of(item, below > 0);
-    const auto index = parse_count<int>(item);
+    const auto index = base::parse_count<int>(item);
     if (width == 0 || (below > 0 && index && *index >= below)) return listed;
     listed.count += width;
   }
@@ -108,7 +108,7 @@ void narrow_by_runtime(const Inputs& inputs, std::string_view variable, DeviceCo
 
 std::string source_of(const std::vector<std::string>& files) {
   if (files.size() < 2) return files[0];
-  return concat({files[0], " and ", std::to_string(files.size() - 1), " more"});
+  return base::concat({files[0], " and ", std::to_string(files.size() - 1), " more"});
 }
 
 // Returns whether a GPU of this node is divided into MIG devices, or nothing while that is not
@@ -159,8 +159,9 @@ std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, cons
 // Returns the number after `name` in a text of lines "NAME NUMBER"; 0 without such a line.
 int property(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    std::string_view line = take_line(text);
-    if (take_part(line, ' ') == name) return parse_count<int>(trimmed(line)).value_or(0);
+    std::string_view line = base::take_line(text);
+    if (base::take_part(line, ' ') == name)
+      return base::parse_count<int>(base::trimmed(line)).value_or(0);
   }
   return 0;
 }
@@ -177,16 +178,17 @@ std::optional<DeviceCount> count_kfd(Inputs& inputs, const PathState& dev) {
   DeviceCount count{.known = !nodes->entries.empty()};
   bool looked = true;
   for (const std::string& node : nodes->entries) {
-    const PathState* state = inputs.content(concat({kKfdNodes, "/", node, "/properties"}));
+    const PathState* state = inputs.content(base::concat({kKfdNodes, "/", node, "/properties"}));
     looked = looked && state != nullptr;
     if (state == nullptr || property(state->content, "simd_count") == 0) continue;
     const int minor = property(state->content, "drm_render_minor");
-    const std::string file = concat({"/dev/", kRender, std::to_string(minor)});
+    const std::string file = base::concat({"/dev/", kRender, std::to_string(minor)});
     count.count += std::ranges::find(*render, file) == render->end() ? 0 : 1;
   }
   if (!looked) return std::nullopt;
   if (count.known && count.count == 0) return count;
-  count.source = concat({"/dev/kfd", count.known ? "" : " without ", count.known ? "" : kKfdNodes});
+  count.source =
+      base::concat({"/dev/kfd", count.known ? "" : " without ", count.known ? "" : kKfdNodes});
   narrow_by_runtime(inputs, "AMD_VISIBLE_DEVICES", count);
   // ROCr's list is applied first. HIP picks from the remaining devices, by CUDA's variable if its
   // own is not set.
@@ -202,7 +204,8 @@ bool drop_displays(Inputs& inputs, std::vector<std::string>& files) {
   const bool only = files.size() == 1;
   std::erase_if(files, [&](const std::string& file) {
     const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-    const PathState* state = inputs.content(concat({"/sys/class/drm/", name, "/device/class"}));
+    const PathState* state =
+        inputs.content(base::concat({"/sys/class/drm/", name, "/device/class"}));
     looked = looked && state != nullptr;
     if (state == nullptr) return false;
     return state->content.empty() ? only : state->content.starts_with("0x0300");
@@ -236,7 +239,7 @@ std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   std::vector<std::string> found;
   bool looked = true;
   for (const std::string& address : all->entries) {
-    const PathState* state = inputs.content(concat({place, "/", address, "/class"}));
+    const PathState* state = inputs.content(base::concat({place, "/", address, "/class"}));
     looked = looked && state != nullptr;
     if (state == nullptr) continue;
     const std::string_view text = state->content;
@@ -251,10 +254,10 @@ std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
 // the same manner, so the result is not sure. A host's own /dev, which has the kernel's log,
 // contains many others.
 std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev) {
-  constexpr auto kUsual =
-      words("console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm",
-            "stderr", "stdin", "stdout", "tty", "urandom", "zero", "block", "bus", "char", "cpu",
-            "disk", "dma_heap", "dri", "hugepages", "infiniband", "input", "mapper", "net", "snd");
+  constexpr auto kUsual = base::words(
+      "console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr",
+      "stdin", "stdout", "tty", "urandom", "zero", "block", "bus", "char", "cpu", "disk",
+      "dma_heap", "dri", "hugepages", "infiniband", "input", "mapper", "net", "snd");
   if (has_entry(dev, "kmsg")) return pci_accelerators(inputs);
   if (auto names = series_in(dev); !names.empty()) return uncounted("/dev/", names, false);
   bool looked = true;
@@ -273,10 +276,10 @@ std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev)
 
 // Finds a list of devices for the runtime of any maker: FOO_VISIBLE_DEVICES=0,1.
 DeviceCount listed_by_variable(const Inputs& inputs) {
-  constexpr auto kThings = words("DEVICES", "CHIPS", "CORES", "MODULES", "CARDS", "PUS");
+  constexpr auto kThings = base::words("DEVICES", "CHIPS", "CORES", "MODULES", "CARDS", "PUS");
   for (const std::string& entry : inputs.env().entries()) {
     std::string_view value = entry;
-    const std::string_view name = take_part(value, '=');
+    const std::string_view name = base::take_part(value, '=');
     // Ray's RAY_EXPERIMENTAL_NOSET_*_VISIBLE_DEVICES are switches.
     if (!name.contains("_VISIBLE_") || name.contains("NOSET")) continue;
     const bool things =
@@ -348,7 +351,7 @@ std::vector<int> device_numbers(const PathState& dev, std::string_view prefix) {
   std::vector<int> numbers;
   numbers.reserve(names.size());
   for (const std::string& name : names) {
-    const auto number = parse_count<int>(std::string_view(name).substr(prefix.size()));
+    const auto number = base::parse_count<int>(std::string_view(name).substr(prefix.size()));
     if (!number) break;
     numbers.push_back(*number);
   }

@@ -2,21 +2,21 @@
 
 namespace envgen {
 
-Deltas::Deltas(const std::vector<EnvEdit>& shared, const Environ& base)
+Deltas::Deltas(const std::vector<base::EnvEdit>& shared, const base::Environ& base)
     : shared_(shared), base_(base), common_(base) {
-  for (const EnvEdit& edit : shared) common_.apply(edit);
+  for (const base::EnvEdit& edit : shared) common_.apply(edit);
 }
 
-EnvDelta Deltas::of(const std::vector<EnvEdit>& own) {
-  Environ edited = common_;
-  for (const EnvEdit& edit : own) edited.apply(edit);
+EnvDelta Deltas::of(const std::vector<base::EnvEdit>& own) {
+  base::Environ edited = common_;
+  for (const base::EnvEdit& edit : own) edited.apply(edit);
   EnvDelta delta;
-  for (const EnvEdit& edit : shared_) note(edit.name, edited, delta);
-  for (const EnvEdit& edit : own) note(edit.name, edited, delta);
+  for (const base::EnvEdit& edit : shared_) note(edit.name, edited, delta);
+  for (const base::EnvEdit& edit : own) note(edit.name, edited, delta);
   return delta;
 }
 
-void Deltas::note(const std::string& name, const Environ& edited, EnvDelta& delta) {
+void Deltas::note(const std::string& name, const base::Environ& edited, EnvDelta& delta) {
   auto before = base_.get(name);
   auto after = edited.get(name);
   if (before && !after) delta.unset.insert(name);

@@ -22,18 +22,18 @@ struct EnvDelta {
 class Deltas {
  public:
   // `shared` and `base` must outlive the object.
-  Deltas(const std::vector<EnvEdit>& shared, const Environ& base);
+  Deltas(const std::vector<base::EnvEdit>& shared, const base::Environ& base);
 
   // Returns the effect of the shared edits and of a process's own ones.
-  EnvDelta of(const std::vector<EnvEdit>& own);
+  EnvDelta of(const std::vector<base::EnvEdit>& own);
 
  private:
-  void note(const std::string& name, const Environ& edited, EnvDelta& delta);
+  void note(const std::string& name, const base::Environ& edited, EnvDelta& delta);
 
-  const std::vector<EnvEdit>& shared_;
-  const Environ& base_;
-  Environ common_;
-  EntryMask mask_;
+  const std::vector<base::EnvEdit>& shared_;
+  const base::Environ& base_;
+  base::Environ common_;
+  base::EntryMask mask_;
 };
 
 }  // namespace envgen

@@ -8,15 +8,16 @@
 namespace envgen {
 namespace {
 
-constexpr PackedTable<kGivenRows, &GivenNames::platform, &GivenNames::count, &GivenNames::own,
-                      &GivenNames::leader, &GivenNames::hosts, &GivenNames::slots, &GivenNames::job>
+constexpr base::PackedTable<kGivenRows, &GivenNames::platform, &GivenNames::count, &GivenNames::own,
+                            &GivenNames::leader, &GivenNames::hosts, &GivenNames::slots,
+                            &GivenNames::job>
     kNames;
 // A platform that counts for every command is known to init/early too.
 static_assert(std::ranges::all_of(kGivenRows,
                                   [](const GivenNames& names) {
                                     return !names.always ||
-                                           is_platform_variable(names.count.data(),
-                                                                names.count.size());
+                                           base::is_platform_variable(names.count.data(),
+                                                                      names.count.size());
                                   }),
               "add the platform's prefix and its count to base/constants/platform_variables.h");
 

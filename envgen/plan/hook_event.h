@@ -48,7 +48,7 @@ struct HookGroup {
 
   bool operator==(const HookGroup&) const = default;
 };
-inline void fields(FieldVisitor& v, HookGroup& group) {
+inline void fields(base::FieldVisitor& v, HookGroup& group) {
   v("event", group.event, HookEvent::kHealth);
   v("paths", group.paths);
   v("script", group.script);

@@ -26,7 +26,7 @@ class Inputs {
   // The request's command. A platform's rules may change it (PlatformFacts::command).
   [[nodiscard]] const ParsedCommand& command() const { return command_; }
   [[nodiscard]] const Facts& facts() const { return snapshot_.facts; }
-  [[nodiscard]] const Environ& env() const { return snapshot_.env; }
+  [[nodiscard]] const base::Environ& env() const { return snapshot_.env; }
   // Returns a variable's value, "" if it is unset.
   [[nodiscard]] std::string_view variable(std::string_view name) const {
     const std::string_view value = snapshot_.env.get_or(name, "");
@@ -47,12 +47,12 @@ class Inputs {
 
   // Notes why the number of this node's ranks is not known. Only the first note is kept. If not
   // `sure`, a warning is enough.
-  void note_uncounted(Error error, bool sure) {
+  void note_uncounted(base::Error error, bool sure) {
     if (uncounted_) return;
     uncounted_ = std::move(error);
     uncounted_surely_ = sure;
   }
-  [[nodiscard]] const std::optional<Error>& uncounted() const { return uncounted_; }
+  [[nodiscard]] const std::optional<base::Error>& uncounted() const { return uncounted_; }
   [[nodiscard]] bool uncounted_surely() const { return uncounted_surely_; }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
@@ -77,7 +77,7 @@ class Inputs {
   }
 
   void note_link(std::string_view name) const {
-    std::string note = ignored_link(snapshot_.env, name);
+    std::string note = base::ignored_link(snapshot_.env, name);
     if (!note.empty()) ignored_links_.insert(std::move(note));
   }
 
@@ -88,7 +88,7 @@ class Inputs {
   std::set<Want> wants_;
   std::set<std::string> files_read_;
   mutable std::set<std::string> ignored_links_;
-  std::optional<Error> uncounted_;
+  std::optional<base::Error> uncounted_;
   bool uncounted_surely_ = false;
 };
 

@@ -97,16 +97,16 @@ Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
   return process;
 }
 
-Environ planned_environment(const Inputs& inputs, const Plan& plan) {
-  Environ env = inputs.env();
-  for (const EnvEdit& edit : plan.env) env.apply(edit);
+base::Environ planned_environment(const Inputs& inputs, const Plan& plan) {
+  base::Environ env = inputs.env();
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
   return env;
 }
 
 FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::string_view name) {
   FoundProgram found;
   // Continue after an unknown place, so that one round looks at all of them.
-  for (const std::string& each : places_of_program(search_path, name)) {
+  for (const std::string& each : base::places_of_program(search_path, name)) {
     std::string place = join_path(inputs.facts().cwd, each);
     const PathState* state = inputs.kind(place);
     if (state == nullptr) found.known = false;
@@ -119,17 +119,17 @@ FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::str
 }
 
 bool is_promised(const Plan& plan, std::string_view name) {
-  return std::ranges::any_of(plan.env, [name](const EnvEdit& edit) {
-    return edit.name == name && edit.kind != EnvEdit::Kind::kUnset;
+  return std::ranges::any_of(plan.env, [name](const base::EnvEdit& edit) {
+    return edit.name == name && edit.kind != base::EnvEdit::Kind::kUnset;
   });
 }
 
-std::vector<EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
-                                 std::span<const std::string_view> names) {
-  std::vector<EnvEdit> edits;
+std::vector<base::EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
+                                       std::span<const std::string_view> names) {
+  std::vector<base::EnvEdit> edits;
   for (const std::string_view name : names) {
     if (!inputs.env().get(name) || is_promised(plan, name)) continue;
-    edits.push_back({EnvEdit::Kind::kUnset, std::string(name), ""});
+    edits.push_back({base::EnvEdit::Kind::kUnset, std::string(name), ""});
   }
   return edits;
 }
@@ -142,12 +142,12 @@ std::span<const std::string_view> rank_variables() {
   return kNames;
 }
 
-std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
-  using Kind = EnvEdit::Kind;
+std::vector<base::EnvEdit> torch_rank_environment(const TorchRank& rank) {
+  using Kind = base::EnvEdit::Kind;
   const std::string number = std::to_string(rank.rank);
   const std::string world_size = std::to_string(rank.world_size);
   const std::string node_rank = std::to_string(rank.node_rank);
-  std::vector<EnvEdit> edits = {
+  std::vector<base::EnvEdit> edits = {
       {Kind::kSet, "RANK", number},
       {Kind::kSet, "LOCAL_RANK", std::to_string(rank.local_rank)},
       {Kind::kSet, "WORLD_SIZE", world_size},
@@ -178,8 +178,8 @@ std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank) {
 
 void set_of_processes(Plan& plan, std::string_view name, const std::string& value) {
   for (Process& process : plan.processes) {
-    for (EnvEdit& edit : process.env) {
-      if (edit.name == name && edit.kind != EnvEdit::Kind::kUnset) edit.value = value;
+    for (base::EnvEdit& edit : process.env) {
+      if (edit.name == name && edit.kind != base::EnvEdit::Kind::kUnset) edit.value = value;
     }
   }
 }

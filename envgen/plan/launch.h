@@ -40,7 +40,7 @@ Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
 std::string start_directory(const Inputs& inputs, const PlatformFacts& platform);
 
 // Returns the environment of the processes, as far as the plan knows it.
-Environ planned_environment(const Inputs& inputs, const Plan& plan);
+base::Environ planned_environment(const Inputs& inputs, const Plan& plan);
 
 // A program by the rules of base/search_path.h, with two differences. Relative places count from
 // the directory of the snapshot (cwd). A file that may not be executed is taken, because a hook can
@@ -56,8 +56,8 @@ bool is_promised(const Plan& plan, std::string_view name);
 
 // Returns edits that unset `names`, but only variables that the processes would otherwise inherit
 // and no platform promises.
-std::vector<EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
-                                 std::span<const std::string_view> names);
+std::vector<base::EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
+                                       std::span<const std::string_view> names);
 
 // Returns the names RANK, WORLD_SIZE and similar ones, which give a process its rank in PyTorch,
 // Horovod or on a platform.
@@ -81,7 +81,7 @@ struct TorchRank {
   std::string error_file = {};  // written by torch's @record; "" = none
   bool before_2_2 = false;      // torch is older than 2.2
 };
-std::vector<EnvEdit> torch_rank_environment(const TorchRank& rank);
+std::vector<base::EnvEdit> torch_rank_environment(const TorchRank& rank);
 
 // The variables that get a free port when the processes start (Plan::free_master_port).
 // The last one gets it behind the loopback address.

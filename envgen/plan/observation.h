@@ -29,7 +29,7 @@ enum class Preflight : unsigned char {
   kWarn,     // findings of doctor become warnings
   kRequire,  // a failed check ends the job before it starts, with exit code 125
 };
-inline constexpr Word<Preflight> kPreflights[] = {
+inline constexpr base::Word<Preflight> kPreflights[] = {
     {"off", Preflight::kOff}, {"warn", Preflight::kWarn}, {"require", Preflight::kRequire}};
 
 struct Observation {
@@ -83,8 +83,8 @@ struct Observation {
   bool operator==(const Observation&) const = default;
 };
 // Visits the members that PID 1 needs: `preflight` and `bind` are only the resolver's.
-inline void fields(FieldVisitor& v, Observation& observe) {
-  constexpr Rule kCount{.least = 0, .most = 1'000'000};
+inline void fields(base::FieldVisitor& v, Observation& observe) {
+  constexpr base::Rule kCount{.least = 0, .most = 1'000'000};
   v("log_max_bytes", observe.log_max_bytes);
   v("log_keep", observe.log_keep, kCount);
   v("log_reader_timeout_ms", observe.log_reader_timeout_ms);

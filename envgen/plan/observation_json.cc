@@ -19,7 +19,7 @@ std::string rounds_text(int count) {
 
 }  // namespace
 
-void write_watches(json::Writer& out, const Observation& observe) {
+void write_watches(base::json::Writer& out, const Observation& observe) {
   if (!has_watches(observe)) return;
   out.key("watches").begin_object();
   if (observe.perf_threshold_ppm > 0) {
@@ -53,8 +53,8 @@ void write_watches(json::Writer& out, const Observation& observe) {
   out.end_object();
 }
 
-ShownLines watches_text(const Observation& observe) {
-  ShownLines lines;
+base::ShownLines watches_text(const Observation& observe) {
+  base::ShownLines lines;
   if (observe.perf_threshold_ppm > 0) {
     lines.add({"watches performance: hardware / e2e above ",
                millionths_text(observe.perf_threshold_ppm), " in ", lines_text(observe.perf_count),
@@ -67,11 +67,11 @@ ShownLines watches_text(const Observation& observe) {
   if (observe.stall_ms > 0) {
     lines.add({"watches for stalls: no output", observe.stall_by_output ? "" : " and no CPU time",
                observe.progress.empty() ? "" : ", of ranks that tell their steps no new one,",
-               " for ", seconds(observe.stall_ms),
+               " for ", base::seconds(observe.stall_ms),
                observe.stall_ends ? " fails the job with exit code 70" : " is reported"});
   }
   if (observe.health_interval_ms > 0) {
-    lines.add({"watches health: each ", seconds(observe.health_interval_ms),
+    lines.add({"watches health: each ", base::seconds(observe.health_interval_ms),
                observe.health_checks.empty() ? "" : ", checks ", observe.health_checks, "; ",
                rounds_text(observe.health_failures)});
   }

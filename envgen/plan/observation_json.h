@@ -10,8 +10,8 @@
 namespace envgen {
 
 // Writes the key "watches" and its object. Writes nothing if no watch is on.
-void write_watches(json::Writer& out, const Observation& observe);
+void write_watches(base::json::Writer& out, const Observation& observe);
 // Returns the lines for the text output.
-ShownLines watches_text(const Observation& observe);
+base::ShownLines watches_text(const Observation& observe);
 
 }  // namespace envgen

@@ -94,7 +94,7 @@ std::optional<Direct> launcher_of_words(Words command) {
   if (!launcher) return std::nullopt;
   std::string_view first;
   if (arguments < command.size()) first = command[arguments];
-  static constexpr auto kAsking = words("--version", "-V", "--help", "-h", "env");
+  static constexpr auto kAsking = base::words("--version", "-V", "--help", "-h", "env");
   if (arguments + 1 == command.size() && is_one_of(first, kAsking)) return std::nullopt;
   if (!launcher->argument.empty() && launcher->argument != first) return std::nullopt;
   return Direct{*launcher, name, arguments};
@@ -143,7 +143,7 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
   if (names_only(direct, command)) return false;
   if (is_told_ranks(arguments)) return true;
   if (is_mpi(direct)) {
-    static constexpr auto kRanks = words("-np", "-n", "--np", "-c", "-ppn");
+    static constexpr auto kRanks = base::words("-np", "-n", "--np", "-c", "-ppn");
     if (!arguments.empty() && is_one_of(arguments[0], kRanks)) return true;
     return needed == Evidence::kFile && !arguments.empty() &&
            (arguments[0].starts_with('-') || arguments[0].contains('/') ||
@@ -151,8 +151,8 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
   }
   if (needed == Evidence::kRanks) return false;
   if (!direct.launcher.argument.empty()) return true;
-  static constexpr auto kFiles = words(".py", ".yaml", ".yml", ".json");
-  static constexpr auto kOfScripts = words("-m", "--module", "--no-python", "--no_python");
+  static constexpr auto kFiles = base::words(".py", ".yaml", ".yml", ".json");
+  static constexpr auto kOfScripts = base::words("-m", "--module", "--no-python", "--no_python");
   return std::ranges::any_of(arguments, [](const std::string& word) {
     return ends_in(word, kFiles) || is_one_of(word, kOfScripts) || is_shell(word);
   });
@@ -163,7 +163,7 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
 bool is_value(std::string_view before, const Direct& direct, Words command) {
   if (!before.starts_with("--") || before == "--" || before.contains('=')) return false;
   if (direct.arguments >= command.size()) return true;
-  static constexpr auto kOwn = words("--n", "-n", "--m", "-m", "--standalone", "--rdzv");
+  static constexpr auto kOwn = base::words("--n", "-n", "--m", "-m", "--standalone", "--rdzv");
   const std::string& next = command[direct.arguments];
   return std::ranges::none_of(kOwn, [&next](auto own) { return next.starts_with(own); });
 }
@@ -172,21 +172,23 @@ bool is_value(std::string_view before, const Direct& direct, Words command) {
 
 // Programs whose arguments are a command. A launcher's name among them needs no further evidence.
 constexpr auto kWrappers =
-    words("env", "nohup", "nice", "timeout", "numactl", "taskset", "stdbuf", "ionice", "chrt",
-          "setsid", "time", "exec", "command", "sudo", "gosu", "su-exec", "tini", "setpriv",
-          "prlimit", "unshare", "dumb-init", "catchsegv", "unbuffer");
+    base::words("env", "nohup", "nice", "timeout", "numactl", "taskset", "stdbuf", "ionice", "chrt",
+                "setsid", "time", "exec", "command", "sudo", "gosu", "su-exec", "tini", "setpriv",
+                "prlimit", "unshare", "dumb-init", "catchsegv", "unbuffer");
 // Programs that also install packages by name.
-constexpr auto kManagers = words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
+constexpr auto kManagers = base::words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
 // Programs that print their arguments, or read a file in the same shell.
-constexpr auto kNoStarters = words("echo", "printf", "which", "type", "source", ".");
+constexpr auto kNoStarters = base::words("echo", "printf", "which", "type", "source", ".");
 // Words of a shell that a command follows.
-constexpr auto kReserved = words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
+constexpr auto kReserved =
+    base::words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
 // Returns whether the option's value is a name that the user gave to an environment:
 // `conda run -n deepspeed`.
 bool names_environment(std::string_view wrapper, std::string_view option) {
-  static constexpr auto kNaming = words("-n", "--name", "-p", "--prefix", "-e", "--environment",
-                                        "--with", "--extra", "--group", "--project");
+  static constexpr auto kNaming =
+      base::words("-n", "--name", "-p", "--prefix", "-e", "--environment", "--with", "--extra",
+                  "--group", "--project");
   return is_one_of(wrapper, kManagers) && is_one_of(option, kNaming);
 }
 
@@ -235,7 +237,7 @@ bool is_text_option(std::string_view word) {
 // Returns whether the word is a variable that only the shell knows, such as $CMD. The name $PYTHON
 // shows that it is no launcher.
 bool may_be_launcher(std::string_view word) {
-  return word.starts_with('$') && !lowercased(word).contains("python");
+  return word.starts_with('$') && !base::lowercased(word).contains("python");
 }
 
 // Finds the launcher that another program starts; the first known word decides. Options may take
@@ -247,7 +249,7 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
   const bool trusted = wrapper || is_one_of(program, kManagers);
   if (is_one_of(program, kNoStarters)) return {};
   // `command -v torchrun` only asks for its path.
-  static constexpr auto kAsking = words("-v", "-V");
+  static constexpr auto kAsking = base::words("-v", "-V");
   if (program == "command" && command.size() > 1 && is_one_of(command[1], kAsking)) return {};
   ComesTo result;
   for (std::size_t i = 1; i < command.size(); ++i) {
@@ -291,7 +293,7 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
   }
   if (is_told_ranks(command.subspan(1))) return {kUnknownLauncher, std::string(program)};
   // `axolotl train job.yml`: a program that reads its task from a file may start ranks.
-  static constexpr auto kFiles = words(".yaml", ".yml", ".toml");
+  static constexpr auto kFiles = base::words(".yaml", ".yml", ".toml");
   for (const std::string& word : command.subspan(1)) {
     const bool told = needed == Evidence::kFile && ends_in(word, kFiles);
     const bool doubtful = wrapper ? may_be_launcher(word) : told;
@@ -310,7 +312,7 @@ ComesTo behind_python(Words command, const Operand& python) {
     const bool script = python.letter == '\0';
     return {.doubt = script && told_ranks ? std::string(operand) : ""};
   }
-  static constexpr auto kScripts = words(".py");
+  static constexpr auto kScripts = base::words(".py");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (names_module(arguments, i)) {

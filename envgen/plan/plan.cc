@@ -9,10 +9,10 @@ bool has_hooks(const Plan& plan, HookEvent event) {
   return std::ranges::find(plan.hooks, event, &HookGroup::event) != plan.hooks.end();
 }
 
-Budget stop_budget(const Plan& plan) {
+base::Budget stop_budget(const Plan& plan) {
   const bool post_stop = has_hooks(plan, HookEvent::kPostStop) || !plan.post_stop.empty();
-  return make_budget(plan.policy,
-                     {.pre_stop = has_hooks(plan, HookEvent::kPreStop), .post_stop = post_stop}, 0);
+  return base::make_budget(
+      plan.policy, {.pre_stop = has_hooks(plan, HookEvent::kPreStop), .post_stop = post_stop}, 0);
 }
 
 bool has_own_hooks(const Plan& plan, HookEvent event) {
@@ -25,10 +25,10 @@ void confine(Plan& plan, Sandbox sandbox) {
   if (sandbox.identity) {
     const Identity& who = *sandbox.identity;
     for (Process& process : plan.processes) {
-      process.env.push_back({EnvEdit::Kind::kSet, "HOME", who.home});
+      process.env.push_back({base::EnvEdit::Kind::kSet, "HOME", who.home});
       if (who.name.empty()) continue;
       for (const char* name : {"USER", "LOGNAME"}) {
-        process.env.push_back({EnvEdit::Kind::kSet, name, who.name});
+        process.env.push_back({base::EnvEdit::Kind::kSet, name, who.name});
       }
     }
   }

@@ -25,7 +25,7 @@ namespace envgen {
 struct PlannedFile {
   std::string path;
   std::uint32_t mode = 0644;
-  LazyText content;
+  base::LazyText content;
   std::string copy_of =
       {};  // path of a file with the content, whose bytes no plan may hold (a key)
 
@@ -53,7 +53,7 @@ struct Process {
   int device = -1;   // physical id of its device, -1 without one
   std::vector<std::string> argv;
   std::string cwd;
-  std::vector<EnvEdit> env;
+  std::vector<base::EnvEdit> env;
   std::string log;       // file for stdout and stderr; "" = inherited
   std::string env_file;  // file to which its environment is saved; "" = none
   // If true, stdout and stderr are pipes (terminals if trainit's are) that the node's tee process
@@ -70,7 +70,7 @@ struct Process {
 
   bool operator==(const Process&) const = default;
 };
-inline void fields(FieldVisitor& v, Process& process) {
+inline void fields(base::FieldVisitor& v, Process& process) {
   v("name", process.name);
   v("rank", process.rank);
   v("device", process.device);
@@ -111,7 +111,7 @@ struct NodeLink {
 
   bool operator==(const NodeLink&) const = default;
 };
-void fields(FieldVisitor& v, NodeLink& link);
+void fields(base::FieldVisitor& v, NodeLink& link);
 // The text for a link without a secret.
 inline constexpr const char* kNoSecret =
     "no secret: any process that reaches the port and knows the nodes' names can join as a node "
@@ -165,9 +165,9 @@ struct Plan {
   std::optional<LocalNode> local_node;
   int node_count = 1;
   int world_size = 1;
-  std::uint64_t cluster_id = 0;  // resolver's digest of `cluster`, which PID 1 does not get
-  std::uint64_t claim = 0;       // digest of what this node runs (claim.h); 0 = none
-  std::vector<EnvEdit> env;      // for every process below, before its own edits
+  std::uint64_t cluster_id = 0;    // resolver's digest of `cluster`, which PID 1 does not get
+  std::uint64_t claim = 0;         // digest of what this node runs (claim.h); 0 = none
+  std::vector<base::EnvEdit> env;  // for every process below, before its own edits
   // Scripts that a shell sources before the start, in this order. Their changes are added to `env`.
   std::vector<std::string> scripts;
   // Scripts sourced before `scripts`, and before `env` applies, to leave an active conda
@@ -180,7 +180,7 @@ struct Plan {
   std::vector<Process> processes;
   std::vector<Process> services;          // run beside the job; their exit is no failure
   std::vector<HookGroup> hooks;           // only events that have hooks
-  std::vector<EnvEdit> hook_env;          // plan's facts as variables for hooks
+  std::vector<base::EnvEdit> hook_env;    // plan's facts as variables for hooks
   std::optional<DeviceWait> device_wait;  // before a restart; not sent to PID 1
   std::optional<NodeLink> link;
   // If true, the resolver replaces MASTER_PORT of the processes by a port that is free when they
@@ -190,7 +190,7 @@ struct Plan {
   bool elastic_launcher = false;   // the launcher continues without a lost node; not sent to PID 1
   std::vector<Process> post_stop;  // run one by one after the job, with TRAINIT_EXIT_CODE set
   Sandbox sandbox;                 // applies to `processes`
-  Policy policy;
+  base::Policy policy;
   Observation observe;
   WarmPlan warm;
   std::vector<Dataset> datasets;  // copied beside the resolver
@@ -207,7 +207,7 @@ bool has_hooks(const Plan& plan, HookEvent event);
 bool has_own_hooks(const Plan& plan, HookEvent event);
 
 // Returns the times of a stop of a job with this plan; the stop request is at 0.
-Budget stop_budget(const Plan& plan);
+base::Budget stop_budget(const Plan& plan);
 
 // Puts `processes` into a sandbox. If the job has its own user, it gets that user's HOME, USER and
 // LOGNAME. For a user without a name, USER and LOGNAME are unchanged.
@@ -219,15 +219,15 @@ void confine_unprepared(Plan& plan, const SandboxRequest& request);
 // Returns the object that `trainit plan --json` prints: platform, framework, cluster, self, files,
 // processes, services, hooks, data, policy, waits, warnings. `base` is the environment to which the
 // edits are applied. Values of variables that look like secrets are masked.
-std::string plan_to_json(const Plan& plan, const Environ& base);
+std::string plan_to_json(const Plan& plan, const base::Environ& base);
 
 // Returns the plan as text for users.
-ShownLines plan_to_text(const Plan& plan, const Environ& base);
+base::ShownLines plan_to_text(const Plan& plan, const base::Environ& base);
 
 // Returns the part of a plan that PID 1 needs, as bytes (wire.h). The resolver child has done the
 // rest.
 std::string encode_plan(const Plan& plan);
 // Refuses bytes that are cut, too long or not a plan. Never reads outside `bytes`.
-Result<Plan> decode_plan(std::string_view bytes);
+base::Result<Plan> decode_plan(std::string_view bytes);
 
 }  // namespace envgen

@@ -12,13 +12,13 @@ namespace envgen {
 
 // Members that the JSON shows, in their order.
 
-static void fields(FieldVisitor& v, Device& device) {
+static void fields(base::FieldVisitor& v, Device& device) {
   v("rank", device.rank);
   v("device_id", device.physical_id);
 }
 
-static void fields(FieldVisitor& v, Node& node) {
-  constexpr Rule kOmit{.omit = true};
+static void fields(base::FieldVisitor& v, Node& node) {
+  constexpr base::Rule kOmit{.omit = true};
   v("host", node.host, kOmit);
   v("port", node.port, kOmit);
   v("role", node.role, kOmit);
@@ -31,12 +31,12 @@ static void fields(FieldVisitor& v, Node& node) {
   v("devices", node.devices);
 }
 
-static void fields(FieldVisitor& v, PlannedDirectory& directory) {
+static void fields(base::FieldVisitor& v, PlannedDirectory& directory) {
   v("path", directory.path);
   v("clean", directory.clean);
 }
 
-static void fields(FieldVisitor& v, PlannedFile& file) {
+static void fields(base::FieldVisitor& v, PlannedFile& file) {
   v("path", file.path);
   v("mode", file.mode);
   std::string content = file.content.text();
@@ -47,7 +47,7 @@ static void fields(FieldVisitor& v, PlannedFile& file) {
 struct ShownLink {
   const NodeLink& link;
 };
-static void fields(FieldVisitor& v, ShownLink& shown) {
+static void fields(base::FieldVisitor& v, ShownLink& shown) {
   NodeLink link = shown.link;
   v("address", link.address);
   v("port", link.port);
@@ -59,17 +59,17 @@ static void fields(FieldVisitor& v, ShownLink& shown) {
   v("on_node_failure", word);
 }
 
-static void fields(FieldVisitor& v, DeviceWait::Device& device) {
+static void fields(base::FieldVisitor& v, DeviceWait::Device& device) {
   v("path", device.path);
   v("bus_id", device.bus_id, {.omit = true});
 }
 
-static void fields(FieldVisitor& v, DeviceWait& wait) {
+static void fields(base::FieldVisitor& v, DeviceWait& wait) {
   v("devices", wait.devices);
   v("timeout_ms", wait.timeout_ms);
 }
 
-static void fields(FieldVisitor& v, PeerWait& wait) {
+static void fields(base::FieldVisitor& v, PeerWait& wait) {
   v("peers", wait.hosts);
   v("probe", wait.probe);
   v("timeout_ms", wait.timeout_ms);
@@ -77,7 +77,7 @@ static void fields(FieldVisitor& v, PeerWait& wait) {
 
 namespace {
 
-void write_cluster(json::Writer& out, const Plan& plan) {
+void write_cluster(base::json::Writer& out, const Plan& plan) {
   out.key("cluster");
   if (!plan.cluster) {
     out.null();
@@ -87,7 +87,7 @@ void write_cluster(json::Writer& out, const Plan& plan) {
     out.key("nodes").begin_array();
     for (std::size_t rank = 0; rank < plan.cluster->nodes.size(); ++rank) {
       out.begin_object().key("node_rank").integer(static_cast<std::int64_t>(rank));
-      JsonOut v(out);
+      base::JsonOut v(out);
       visit(v, plan.cluster->nodes[rank]);
       out.end_object();
     }
@@ -104,7 +104,7 @@ void write_cluster(json::Writer& out, const Plan& plan) {
   }
 }
 
-void write_hooks(json::Writer& out, const Plan& plan) {
+void write_hooks(base::json::Writer& out, const Plan& plan) {
   out.key("hooks").begin_array();
   for (const HookGroup& group : plan.hooks) {
     for (const std::string& path : group.paths) {
@@ -119,11 +119,11 @@ void write_hooks(json::Writer& out, const Plan& plan) {
   out.end_array();
 }
 
-void write_process(json::Writer& out, const Process& process, Deltas& deltas) {
+void write_process(base::json::Writer& out, const Process& process, Deltas& deltas) {
   const EnvDelta delta = deltas.of(process.env);
   out.begin_object();
   out.key("name").string(process.name);
-  JsonOut(out).add("argv", masked_arguments(process.argv));
+  base::JsonOut(out).add("argv", base::masked_arguments(process.argv));
   out.key("cwd").string(process.cwd);
   out.key("env").begin_object();
   for (const auto& [name, value] : delta.set) out.key(name).string(value);
@@ -145,14 +145,14 @@ void write_process(json::Writer& out, const Process& process, Deltas& deltas) {
   out.end_object();
 }
 
-void write_processes(json::Writer& out, std::string_view key, const std::vector<Process>& processes,
-                     Deltas& deltas) {
+void write_processes(base::json::Writer& out, std::string_view key,
+                     const std::vector<Process>& processes, Deltas& deltas) {
   out.key(key).begin_array();
   for (const Process& process : processes) write_process(out, process, deltas);
   out.end_array();
 }
 
-void write_waits(json::Writer& out, const Plan& plan) {
+void write_waits(base::json::Writer& out, const Plan& plan) {
   out.key("waits").begin_array();
   for (const Wait& wait : plan.waits) {
     out.begin_object();
@@ -162,14 +162,14 @@ void write_waits(json::Writer& out, const Plan& plan) {
     out.key("timeout_ms").integer(wait.timeout_ms);
     out.end_object();
   }
-  if (plan.peers) write_json(out, *plan.peers);
+  if (plan.peers) base::write_json(out, *plan.peers);
   out.end_array();
 }
 
-void write_warm(json::Writer& out, const WarmPlan& warm) {
+void write_warm(base::json::Writer& out, const WarmPlan& warm) {
   if (warm.modules.empty()) return;
   out.key("warm").begin_object();
-  JsonOut v(out);
+  base::JsonOut v(out);
   v.add("modules", warm.modules);
   v.add("free", warm.free);
   out.key("cold").string(warm.cold);
@@ -178,9 +178,9 @@ void write_warm(json::Writer& out, const WarmPlan& warm) {
 
 }  // namespace
 
-std::string plan_to_json(const Plan& plan, const Environ& base) {
-  json::Writer out;
-  JsonOut v(out);
+std::string plan_to_json(const Plan& plan, const base::Environ& base) {
+  base::json::Writer out;
+  base::JsonOut v(out);
   out.begin_object();
   out.key("platform").string(plan.platform);
   out.key("platform_reason").string(plan.platform_reason);
@@ -211,7 +211,7 @@ std::string plan_to_json(const Plan& plan, const Environ& base) {
   if (plan.free_master_port) out.key("free_master_port").boolean(true);
   if (plan.scheduler) out.key("scheduler_host").string(plan.scheduler->host);
   if (plan.observe.preflight != Preflight::kOff) {
-    out.key("preflight").string(word_of(kPreflights, plan.observe.preflight));
+    out.key("preflight").string(base::word_of(kPreflights, plan.observe.preflight));
   }
   write_waits(out, plan);
   v.add("warnings", plan.warnings, {.masked = true});

@@ -22,9 +22,9 @@ bool can_run(const Plan& plan) {
 
 }  // namespace
 
-void fields(FieldVisitor& v, NodeLink& link) {
-  constexpr Rule kPort{.least = 0, .most = 65'535};
-  constexpr Rule kNodes{.least = 0, .most = 1U << 20};
+void fields(base::FieldVisitor& v, NodeLink& link) {
+  constexpr base::Rule kPort{.least = 0, .most = 65'535};
+  constexpr base::Rule kNodes{.least = 0, .most = 1U << 20};
   v("address", link.address);
   v("port", link.port, kPort);
   v("node_rank", link.node_rank, kNodes);
@@ -42,8 +42,8 @@ void fields(FieldVisitor& v, NodeLink& link) {
   v("names", link.names, {.most_items = 1U << 20});
 }
 
-void fields(FieldVisitor& v, Plan& plan) {
-  constexpr Rule kProcesses{.most_items = 4096};  // far above the number on any node
+void fields(base::FieldVisitor& v, Plan& plan) {
+  constexpr base::Rule kProcesses{.most_items = 4096};  // far above the number on any node
   v("platform", plan.platform);
   v("framework", plan.framework);
   v("self", plan.local_node);
@@ -65,13 +65,13 @@ void fields(FieldVisitor& v, Plan& plan) {
   v("warnings", plan.warnings);
 }
 
-std::string encode_plan(const Plan& plan) { return to_wire(plan); }
+std::string encode_plan(const Plan& plan) { return base::to_wire(plan); }
 
-Result<Plan> decode_plan(std::string_view bytes) {
-  auto plan = from_wire<Plan>(bytes);
+base::Result<Plan> decode_plan(std::string_view bytes) {
+  auto plan = base::from_wire<Plan>(bytes);
   if (plan && can_run(*plan)) return std::move(*plan);
-  return fail("receiving the plan", "the resolver", "a damaged plan",
-              "this is a defect of trainit: report it with `trainit snapshot`");
+  return base::fail("receiving the plan", "the resolver", "a damaged plan",
+                    "this is a defect of trainit: report it with `trainit snapshot`");
 }
 
 }  // namespace envgen

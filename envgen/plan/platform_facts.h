@@ -25,15 +25,15 @@ struct PlatformFacts {
   std::string log_suffix = ".log";
   DeviceIds device_ids = DeviceIds::kPhysical;
 
-  std::string framework;         // launcher that the platform's variables ask for; "" = none
-  std::string framework_reason;  // "PS_HOST is set"
-  ParsedCommand command;         // command after the platform's command rules (command.h)
-  std::string cwd;               // start directory; "" = the caller's directory
-  std::vector<EnvEdit> env;      // edits that the platform promises to every process
+  std::string framework;           // launcher that the platform's variables ask for; "" = none
+  std::string framework_reason;    // "PS_HOST is set"
+  ParsedCommand command;           // command after the platform's command rules (command.h)
+  std::string cwd;                 // start directory; "" = the caller's directory
+  std::vector<base::EnvEdit> env;  // edits that the platform promises to every process
 
   // Set if the number of the job's nodes is not known: the error for callers that need it. A single
   // process does not need it, nor does a launcher whose own flags state it.
-  std::optional<Error> uncounted;
+  std::optional<base::Error> uncounted;
 
   // True if the plan has one node only because nothing says that there are more. A possible sign of
   // several nodes is then an error.
@@ -82,6 +82,6 @@ struct NotYet {
   Wait wait;
 };
 struct NeedsPaths {};  // The snapshot lacks the paths in Inputs::wants().
-using Location = std::variant<ResolvedCluster, NotYet, NeedsPaths, Error>;
+using Location = std::variant<ResolvedCluster, NotYet, NeedsPaths, base::Error>;
 
 }  // namespace envgen

@@ -10,76 +10,77 @@
 namespace envgen {
 namespace {
 
-const char* kind_name(SignalRule::Kind kind) {
+const char* kind_name(base::SignalRule::Kind kind) {
   switch (kind) {
-    case SignalRule::Kind::kSignal:
+    case base::SignalRule::Kind::kSignal:
       return "signal";
-    case SignalRule::Kind::kCheckpoint:
+    case base::SignalRule::Kind::kCheckpoint:
       return "checkpoint";
-    case SignalRule::Kind::kFile:
+    case base::SignalRule::Kind::kFile:
       return "file";
-    case SignalRule::Kind::kNothing:
+    case base::SignalRule::Kind::kNothing:
       return "none";
-    case SignalRule::Kind::kForward:
+    case base::SignalRule::Kind::kForward:
       return "forward";
   }
   return "signal";
 }
 
-std::string name_or_none(int signal) { return signal == 0 ? "none" : signal_name(signal); }
+std::string name_or_none(int signal) { return signal == 0 ? "none" : base::signal_name(signal); }
 
 // Returns whether a setting of checkpoints was chosen. Without one nothing is shown, although
 // `trainit checkpoint` can request a checkpoint of any job.
-bool shows_checkpoint(const Policy& policy) {
+bool shows_checkpoint(const base::Policy& policy) {
   constexpr std::int64_t kUsualMs = 300'000;
   return (policy.checkpoint_ms != 0 && policy.checkpoint_ms != kUsualMs) ||
          (policy.checkpoint_signal != 0 && policy.checkpoint_signal != SIGUSR1) ||
-         asks_for_checkpoint(policy.signals);
+         base::asks_for_checkpoint(policy.signals);
 }
 
-void write_codes(json::Writer& out, int first, int last) {
+void write_codes(base::json::Writer& out, int first, int last) {
   out.key("first").integer(first);
   out.key("last").integer(last);
 }
 
-void write_stop(json::Writer& out, const Policy& policy) {
+void write_stop(base::json::Writer& out, const base::Policy& policy) {
   if (policy.second_term_kills) out.key("second_term").string("kill");
   if (policy.drain_ms > 0) out.key("drain_ms").integer(policy.drain_ms);
   if (policy.pre_stop_ms > 0) out.key("pre_stop_ms").integer(policy.pre_stop_ms);
   if (policy.post_stop_ms > 0) out.key("post_stop_ms").integer(policy.post_stop_ms);
   if (policy.failure_grace_ms > 0) out.key("failure_grace_ms").integer(policy.failure_grace_ms);
-  if (policy.stop_scope != StopScope::kMain) {
-    out.key("stop_scope").string(word_of(kStopScopes, policy.stop_scope));
+  if (policy.stop_scope != base::StopScope::kMain) {
+    out.key("stop_scope").string(base::word_of(base::kStopScopes, policy.stop_scope));
   }
   if (policy.escalation.empty()) return;
   out.key("escalation").begin_array();
-  for (const EscalationStep& step : policy.escalation) {
+  for (const base::EscalationStep& step : policy.escalation) {
     out.begin_object();
-    out.key("signal").string(signal_name(step.signal));
+    out.key("signal").string(base::signal_name(step.signal));
     out.key("after_ms").integer(step.after_ms);
     out.end_object();
   }
   out.end_array();
 }
 
-void write_signals(json::Writer& out, const Policy& policy) {
+void write_signals(base::json::Writer& out, const base::Policy& policy) {
   if (policy.signals.empty()) return;
   out.key("signals").begin_array();
-  for (const SignalRule& rule : policy.signals) {
+  for (const base::SignalRule& rule : policy.signals) {
     out.begin_object();
-    out.key("signal").string(signal_name(rule.from));
+    out.key("signal").string(base::signal_name(rule.from));
     out.key("becomes").string(kind_name(rule.kind));
-    if (rule.kind == SignalRule::Kind::kSignal) out.key("to").string(signal_name(rule.to));
-    if (rule.kind == SignalRule::Kind::kFile) out.key("path").string(rule.path);
+    if (rule.kind == base::SignalRule::Kind::kSignal)
+      out.key("to").string(base::signal_name(rule.to));
+    if (rule.kind == base::SignalRule::Kind::kFile) out.key("path").string(rule.path);
     out.end_object();
   }
   out.end_array();
 }
 
-void write_exit_codes(json::Writer& out, const Policy& policy) {
+void write_exit_codes(base::json::Writer& out, const base::Policy& policy) {
   if (policy.exit_codes.empty()) return;
   out.key("exit_codes").begin_array();
-  for (const ExitCodeRule& rule : policy.exit_codes) {
+  for (const base::ExitCodeRule& rule : policy.exit_codes) {
     out.begin_object();
     write_codes(out, rule.first, rule.last);
     out.key("to").integer(rule.to);
@@ -88,7 +89,7 @@ void write_exit_codes(json::Writer& out, const Policy& policy) {
   out.end_array();
 }
 
-void write_checkpoint(json::Writer& out, const Policy& policy) {
+void write_checkpoint(base::json::Writer& out, const base::Policy& policy) {
   if (!shows_checkpoint(policy)) return;
   out.key("checkpoint").begin_object();
   out.key("signal").string(name_or_none(policy.checkpoint_signal));
@@ -96,7 +97,7 @@ void write_checkpoint(json::Writer& out, const Policy& policy) {
   out.end_object();
 }
 
-void write_restarts(json::Writer& out, const Policy& policy) {
+void write_restarts(base::json::Writer& out, const base::Policy& policy) {
   if (policy.elastic) out.key("elastic").boolean(true);
   if (policy.rendezvous_ms > 0) out.key("rendezvous_ms").integer(policy.rendezvous_ms);
   if (policy.max_restarts == 0) return;
@@ -105,7 +106,7 @@ void write_restarts(json::Writer& out, const Policy& policy) {
   if (policy.restart_reset_ms > 0) out.key("reset_ms").integer(policy.restart_reset_ms);
   out.key("delay_ms").integer(policy.restart_delay_ms);
   out.key("not_on").begin_array();
-  for (const CodeRange& range : policy.no_restart_on) {
+  for (const base::CodeRange& range : policy.no_restart_on) {
     out.begin_object();
     write_codes(out, range.first, range.last);
     out.end_object();
@@ -122,90 +123,94 @@ std::string codes_text(int first, int last) {
   return text;
 }
 
-std::string stop_text(const Policy& policy, const Budget& stop) {
-  std::string text = "stops within " + seconds(stop.exit_at);
-  if (stop.drained_at > 0) text += ", after a drain of " + seconds(stop.drained_at);
-  if (policy.stop_scope == StopScope::kGroup) text += ", telling the processes' groups";
-  if (policy.stop_scope == StopScope::kTree) text += ", telling all processes";
-  for (const EscalationStep& step : policy.escalation) {
-    text += ", " + signal_name(step.signal) + " after " + seconds(step.after_ms);
+std::string stop_text(const base::Policy& policy, const base::Budget& stop) {
+  std::string text = "stops within " + base::seconds(stop.exit_at);
+  if (stop.drained_at > 0) text += ", after a drain of " + base::seconds(stop.drained_at);
+  if (policy.stop_scope == base::StopScope::kGroup) text += ", telling the processes' groups";
+  if (policy.stop_scope == base::StopScope::kTree) text += ", telling all processes";
+  for (const base::EscalationStep& step : policy.escalation) {
+    text += ", " + base::signal_name(step.signal) + " after " + base::seconds(step.after_ms);
   }
   if (policy.failure_grace_ms > 0) {
-    text += ", after a failure within " + seconds(policy.failure_grace_ms) + " unless it writes";
+    text +=
+        ", after a failure within " + base::seconds(policy.failure_grace_ms) + " unless it writes";
   }
   if (policy.second_term_kills) text += ", at once on a second SIGTERM";
-  if (policy.hold_ms > 0) text += ", holds " + seconds(policy.hold_ms) + " on failure";
+  if (policy.hold_ms > 0) text += ", holds " + base::seconds(policy.hold_ms) + " on failure";
   return text;
 }
 
 // Returns the signals that an image's STOPSIGNAL can be: docker stop sends it instead of TERM.
-std::string stop_signals(const Policy& policy) {
+std::string stop_signals(const base::Policy& policy) {
   std::string names;
-  for (const int signal : kStopSignals) {
-    const auto rule = std::ranges::find(policy.signals, signal, &SignalRule::from);
-    const bool stops = rule == policy.signals.end() || rule->kind == SignalRule::Kind::kSignal;
-    if (stops) names += (names.empty() ? "" : ", ") + signal_name(signal);
+  for (const int signal : base::kStopSignals) {
+    const auto rule = std::ranges::find(policy.signals, signal, &base::SignalRule::from);
+    const bool stops =
+        rule == policy.signals.end() || rule->kind == base::SignalRule::Kind::kSignal;
+    if (stops) names += (names.empty() ? "" : ", ") + base::signal_name(signal);
   }
   return names;
 }
 
-std::string signal_text(const SignalRule& rule) {
-  const std::string name = signal_name(rule.from);
+std::string signal_text(const base::SignalRule& rule) {
+  const std::string name = base::signal_name(rule.from);
   switch (rule.kind) {
-    case SignalRule::Kind::kSignal:
-      return name + " becomes " + signal_name(rule.to);
-    case SignalRule::Kind::kCheckpoint:
+    case base::SignalRule::Kind::kSignal:
+      return name + " becomes " + base::signal_name(rule.to);
+    case base::SignalRule::Kind::kCheckpoint:
       return name + " asks for a checkpoint and ends the job with exit code 75";
-    case SignalRule::Kind::kFile:
+    case base::SignalRule::Kind::kFile:
       return name + " touches " + rule.path;
-    case SignalRule::Kind::kNothing:
+    case base::SignalRule::Kind::kNothing:
       return name + " is dropped";
-    case SignalRule::Kind::kForward:
+    case base::SignalRule::Kind::kForward:
       return name + " is forwarded, and stops nothing";
   }
   return "";
 }
 
-ShownLines restarts_text(const Policy& policy) {
-  ShownLines lines;
+base::ShownLines restarts_text(const base::Policy& policy) {
+  base::ShownLines lines;
   if (policy.elastic) lines.add({"restarts when its list of nodes changes"});
   if (policy.rendezvous_ms > 0) {
-    lines.add(
-        {"waits for the other nodes before each start, at most ", seconds(policy.rendezvous_ms)});
+    lines.add({"waits for the other nodes before each start, at most ",
+               base::seconds(policy.rendezvous_ms)});
   }
   if (policy.max_restarts == 0) return lines;
   std::string text = "restarts after a failure, at most " + std::to_string(policy.max_restarts) +
                      (policy.max_restarts == 1 ? " time" : " times");
   if (policy.restart_reset_ms > 0) {
-    text += ", anew after a start that ran " + seconds(policy.restart_reset_ms);
+    text += ", anew after a start that ran " + base::seconds(policy.restart_reset_ms);
   }
   text += ", first at once";
-  if (policy.max_restarts > 1) text += ", then after " + seconds(policy.restart_delay_ms);
+  if (policy.max_restarts > 1) text += ", then after " + base::seconds(policy.restart_delay_ms);
   const char* separator = ", not after exit code ";
-  for (const CodeRange& range : policy.no_restart_on) {
+  for (const base::CodeRange& range : policy.no_restart_on) {
     text += separator + codes_text(range.first, range.last);
     separator = ", ";
   }
-  if (policy.restart_verdict == RestartVerdict::kEnforce) text += ", not where it cannot help";
+  if (policy.restart_verdict == base::RestartVerdict::kEnforce)
+    text += ", not where it cannot help";
   lines.add({text});
   return lines;
 }
 
 // Returns the lines for the parts that the user chose.
-ShownLines chosen_text(const Policy& policy) {
-  ShownLines lines;
-  for (const SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
+base::ShownLines chosen_text(const base::Policy& policy) {
+  base::ShownLines lines;
+  for (const base::SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
   if (shows_checkpoint(policy)) {
     lines.add({"a checkpoint is asked for ",
-               policy.checkpoint_signal == 0 ? std::string("by hooks")
-                                             : "with " + signal_name(policy.checkpoint_signal),
-               " and granted ", seconds(policy.checkpoint_ms)});
+               policy.checkpoint_signal == 0
+                   ? std::string("by hooks")
+                   : "with " + base::signal_name(policy.checkpoint_signal),
+               " and granted ", base::seconds(policy.checkpoint_ms)});
   }
   lines.add(restarts_text(policy));
   if (policy.max_duration_ms > 0) {
-    lines.add({"ends after ", seconds(policy.max_duration_ms), " with exit code 124"});
+    lines.add({"ends after ", base::seconds(policy.max_duration_ms), " with exit code 124"});
   }
-  for (const ExitCodeRule& rule : policy.exit_codes) {
+  for (const base::ExitCodeRule& rule : policy.exit_codes) {
     lines.add({"exit code ", codes_text(rule.first, rule.last), " is given as ",
                std::to_string(rule.to)});
   }
@@ -214,9 +219,9 @@ ShownLines chosen_text(const Policy& policy) {
 
 }  // namespace
 
-void write_policy(json::Writer& out, const Policy& policy) {
+void write_policy(base::json::Writer& out, const base::Policy& policy) {
   out.key("policy").begin_object();
-  out.key("success").string(word_of(kSuccessPolicies, policy.success));
+  out.key("success").string(base::word_of(base::kSuccessPolicies, policy.success));
   out.key("grace_ms").integer(policy.grace_ms);
   out.key("hold_ms").integer(policy.hold_ms);
   write_stop(out, policy);
@@ -228,8 +233,8 @@ void write_policy(json::Writer& out, const Policy& policy) {
   out.end_object();
 }
 
-ShownLines policy_text(const Policy& policy, const Budget& stop) {
-  ShownLines lines;
+base::ShownLines policy_text(const base::Policy& policy, const base::Budget& stop) {
+  base::ShownLines lines;
   lines.add({stop_text(policy, stop)});
   if (const std::string names = stop_signals(policy); !names.empty()) {
     lines.add({"stop signals: ", names, " (the image's STOPSIGNAL has to be one of them)"});
@@ -238,8 +243,8 @@ ShownLines policy_text(const Policy& policy, const Budget& stop) {
   return lines;
 }
 
-ShownLines brief_policy_text(const Policy& policy, const Budget& stop) {
-  ShownLines lines;
+base::ShownLines brief_policy_text(const base::Policy& policy, const base::Budget& stop) {
+  base::ShownLines lines;
   const std::string names = stop_signals(policy);
   lines.add({stop_text(policy, stop), names.empty() ? "" : "; stop signals: ", names});
   lines.add(chosen_text(policy));

@@ -12,11 +12,11 @@
 namespace envgen {
 
 // Writes the key "policy" and its object.
-void write_policy(json::Writer& out, const Policy& policy);
+void write_policy(base::json::Writer& out, const base::Policy& policy);
 // Returns the lines for the text output. `stop`: the times of a stop under this policy, with the
 // request at 0.
-ShownLines policy_text(const Policy& policy, const Budget& stop);
+base::ShownLines policy_text(const base::Policy& policy, const base::Budget& stop);
 // Returns the same with the stop in one line.
-ShownLines brief_policy_text(const Policy& policy, const Budget& stop);
+base::ShownLines brief_policy_text(const base::Policy& policy, const base::Budget& stop);
 
 }  // namespace envgen

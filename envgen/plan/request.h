@@ -101,13 +101,13 @@ struct Request {
   // The job's policy as the options state it. The optional members below have their defaults in it.
   // If one is unset, platform, terminal and hooks decide (policy_of() in
   // envgen/resolve/restart_policy.h).
-  Policy policy;
+  base::Policy policy;
   std::optional<std::int64_t> grace_ms;
   std::optional<std::int64_t> failure_grace_ms;
   std::optional<std::int64_t> hold_ms;   // unset: 4 h with a terminal, 0 without
   std::optional<int> checkpoint_signal;  // 0 = none; unset = USR1 if no hook saves
   std::optional<int> max_restarts;
-  std::optional<RestartVerdict> restart_verdict;  // unset: it is enforced
+  std::optional<base::RestartVerdict> restart_verdict;  // unset: it is enforced
 
   // Options of hooks: see envgen/resolve/hooks.h.
   std::string hooks_dir;         // further directory besides /etc/trainit/hooks

@@ -27,7 +27,7 @@ struct ProcessSettings {
 
   bool operator==(const ProcessSettings&) const = default;
 };
-inline void fields(FieldVisitor& v, ProcessSettings& settings) {
+inline void fields(base::FieldVisitor& v, ProcessSettings& settings) {
   v("no_new_privs", settings.no_new_privs);
   v("given_up", settings.given_up);
   v("umask", settings.umask);
@@ -59,7 +59,7 @@ struct ResourceLimit {
   bool operator==(const ResourceLimit&) const = default;
 };
 inline constexpr int kResources = 16;
-inline void fields(FieldVisitor& v, ResourceLimit& limit) {
+inline void fields(base::FieldVisitor& v, ResourceLimit& limit) {
   v("resource", limit.resource, {.least = 0, .most = kResources - 1});
   v("soft", limit.soft);
   v("hard", limit.hard);
@@ -74,7 +74,7 @@ struct Identity {
 
   bool operator==(const Identity&) const = default;
 };
-inline void fields(FieldVisitor& v, Identity& who) {
+inline void fields(base::FieldVisitor& v, Identity& who) {
   v("name", who.name);
   v("uid", who.uid);
   v("gid", who.gid);
@@ -97,7 +97,7 @@ struct Sandbox {
   [[nodiscard]] bool empty() const { return *this == Sandbox{}; }
   bool operator==(const Sandbox&) const = default;
 };
-inline void fields(FieldVisitor& v, Sandbox& sandbox) {
+inline void fields(base::FieldVisitor& v, Sandbox& sandbox) {
   v("user", sandbox.identity);
   v("capabilities", sandbox.capabilities);
   v("ambient", sandbox.ambient);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kUnlimited = ~0ULL;
 constexpr std::size_t kFilterStepBytes = 8;
 
 // Names in the order of linux/capability.h.
-constexpr auto kCapabilities = words(
+constexpr auto kCapabilities = base::words(
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
     "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
     "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
@@ -44,7 +44,7 @@ std::string limit_value(std::uint64_t value) {
   return value == kUnlimited ? "unlimited" : std::to_string(value);
 }
 
-void write_limit(json::Writer& out, std::uint64_t value) {
+void write_limit(base::json::Writer& out, std::uint64_t value) {
   if (value > INT64_MAX) {
     out.string(limit_value(value));
   } else {
@@ -52,13 +52,13 @@ void write_limit(json::Writer& out, std::uint64_t value) {
   }
 }
 
-void write_set(json::Writer& out, const char* key, std::uint64_t set) {
+void write_set(base::json::Writer& out, const char* key, std::uint64_t set) {
   out.key(key).begin_array();
   for (const std::string& name : capability_list(set)) out.string(name);
   out.end_array();
 }
 
-void write_filter(json::Writer& out, const Sandbox& sandbox) {
+void write_filter(base::json::Writer& out, const Sandbox& sandbox) {
   out.key("seccomp").begin_object();
   out.key("profile").string(sandbox.profile);
   out.key("instructions")
@@ -66,7 +66,7 @@ void write_filter(json::Writer& out, const Sandbox& sandbox) {
   out.end_object();
 }
 
-void write_limits(json::Writer& out, const std::vector<ResourceLimit>& limits) {
+void write_limits(base::json::Writer& out, const std::vector<ResourceLimit>& limits) {
   out.key("limits").begin_object();
   for (const ResourceLimit& limit : limits) {
     out.key(resource_name(limit.resource)).begin_object();
@@ -80,14 +80,14 @@ void write_limits(json::Writer& out, const std::vector<ResourceLimit>& limits) {
 }
 
 std::string set_text(std::uint64_t set) {
-  return set == 0 ? "none" : joined(capability_list(set), ", ");
+  return set == 0 ? "none" : base::joined(capability_list(set), ", ");
 }
 
 }  // namespace
 
-void write_sandbox(json::Writer& out, const Sandbox& sandbox) {
-  constexpr Rule kOmit{.omit = true};
-  JsonOut v(out);
+void write_sandbox(base::json::Writer& out, const Sandbox& sandbox) {
+  constexpr base::Rule kOmit{.omit = true};
+  base::JsonOut v(out);
   out.begin_object();
   v.add("user", sandbox.identity, kOmit);
   if (sandbox.capabilities) write_set(out, "capabilities", *sandbox.capabilities);
@@ -126,7 +126,7 @@ std::string sandbox_text(const Sandbox& sandbox) {
   if (sandbox.settings.oom_score_adj) {
     parts.push_back("oom_score_adj " + std::to_string(*sandbox.settings.oom_score_adj));
   }
-  return joined(parts, ", ");
+  return base::joined(parts, ", ");
 }
 
 }  // namespace envgen

@@ -10,7 +10,7 @@ namespace envgen {
 
 // Writes the object {user, capabilities, ambient, no_new_privs, seccomp, limits, umask, nice,
 // oom_score_adj}. Parts that were not requested are left out.
-void write_sandbox(json::Writer& out, const Sandbox& sandbox);
+void write_sandbox(base::json::Writer& out, const Sandbox& sandbox);
 
 // Returns one line: "user bob (1000:100), capabilities none, no_new_privs".
 std::string sandbox_text(const Sandbox& sandbox);

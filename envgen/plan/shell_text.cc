@@ -135,7 +135,7 @@ class ShellText {
 }  // namespace
 
 bool is_shell(std::string_view word) {
-  static constexpr auto kShells = words("sh", "bash", "dash", "ash", "zsh", "ksh");
+  static constexpr auto kShells = base::words("sh", "bash", "dash", "ash", "zsh", "ksh");
   return std::ranges::find(kShells, word.substr(word.rfind('/') + 1)) != kShells.end();
 }
 
@@ -168,8 +168,8 @@ std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
 }
 
 std::optional<CondaActivation> conda_activation(std::string_view text) {
-  static constexpr auto kPrograms = words("conda", "mamba", "micromamba");
-  static constexpr auto kDefining = words(".", "source", "eval");
+  static constexpr auto kPrograms = base::words("conda", "mamba", "micromamba");
+  static constexpr auto kDefining = base::words(".", "source", "eval");
   constexpr std::string_view kBetween = " \t\r\n;&|";
   ShellText reader(text);
   while (true) {

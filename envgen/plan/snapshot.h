@@ -30,13 +30,13 @@ struct PathState {
 
   bool operator==(const PathState&) const = default;
 };
-inline void fields(FieldVisitor& v, PathState& state) {
+inline void fields(base::FieldVisitor& v, PathState& state) {
   static constexpr std::array<std::string_view, 4> kKinds = {"absent", "file", "directory",
                                                              "error"};
   v("kind", state.kind, kKinds);
   v("content", state.content, {.omit = true, .base64 = true});
   const bool listed = state.listed || !state.entries.empty();
-  const Rule entries{.omit = true, .base64 = true};
+  const base::Rule entries{.omit = true, .base64 = true};
   if (v.when(listed, "entries", state.entries, entries) && !listed) state.listed = true;
   v("writable", state.writable);
   v("error", state.error);
@@ -61,7 +61,7 @@ struct Facts {
 
   bool operator==(const Facts&) const = default;
 };
-inline void fields(FieldVisitor& v, Facts& facts) {
+inline void fields(base::FieldVisitor& v, Facts& facts) {
   v("cwd", facts.cwd);
   v("uid", facts.uid);
   v("gid", facts.gid);
@@ -88,7 +88,7 @@ struct Want {
 
 struct Snapshot {
   std::vector<std::string> argv;  // arguments after the program's name and its subcommand
-  Environ env;
+  base::Environ env;
   Facts facts;
   std::map<std::string, PathState> paths;
 
@@ -98,6 +98,6 @@ struct Snapshot {
 // Returns the JSON object {argv, environ, facts, paths}. Bytes that are not UTF-8 become {"base64":
 // "..."}. With `masked`, text that looks like a credential becomes "***".
 std::string to_json(const Snapshot& snapshot, bool masked);
-Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where);
+base::Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where);
 
 }  // namespace envgen

@@ -5,13 +5,13 @@
 namespace envgen {
 namespace {
 
-constexpr Rule kBytes{.base64 = true};
+constexpr base::Rule kBytes{.base64 = true};
 constexpr std::string_view kWhat = "reading a snapshot";
 
 // Returns whether a path contains a credential: an argument is looked up as a path, and may be one.
 bool holds_secret(std::string_view path, const std::vector<std::string>& arguments) {
-  if (mask_secrets(path) != path) return true;
-  const std::vector<std::string> masked = masked_arguments(arguments);
+  if (base::mask_secrets(path) != path) return true;
+  const std::vector<std::string> masked = base::masked_arguments(arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (masked[i] != arguments[i] && path.ends_with("/" + arguments[i])) return true;
   }
@@ -21,13 +21,13 @@ bool holds_secret(std::string_view path, const std::vector<std::string>& argumen
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot, bool masked) {
-  json::Writer out;
-  JsonOut v(out);
+  base::json::Writer out;
+  base::JsonOut v(out);
   out.begin_object();
-  v.add("argv", masked ? masked_arguments(snapshot.argv) : snapshot.argv, kBytes);
+  v.add("argv", masked ? base::masked_arguments(snapshot.argv) : snapshot.argv, kBytes);
   std::vector<std::string> environ = snapshot.env.entries();
   for (std::string& entry : environ) {
-    if (masked) entry = masked_entry(entry);
+    if (masked) entry = base::masked_entry(entry);
   }
   v("environ", environ, kBytes);
   v.add("facts", snapshot.facts);
@@ -37,7 +37,7 @@ std::string to_json(const Snapshot& snapshot, bool masked) {
       v.add(path, state);
     } else if (!holds_secret(path, snapshot.argv)) {
       PathState shown = state;
-      shown.content = mask_secrets(state.content);
+      shown.content = base::mask_secrets(state.content);
       v(path, shown);
     }
   }
@@ -45,21 +45,21 @@ std::string to_json(const Snapshot& snapshot, bool masked) {
   return std::move(out).take();
 }
 
-Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where) {
-  auto document = json::Document::parse(text, where);
+base::Result<Snapshot> snapshot_from_json(std::string_view text, std::string_view where) {
+  auto document = base::json::Document::parse(text, where);
   if (!document) {
-    Error error = document.error().error;
+    base::Error error = document.error().error;
     error.what = kWhat;
     return std::unexpected(std::move(error));
   }
-  JsonIn in(document->root());
+  base::JsonIn in(document->root());
   Snapshot snapshot;
   std::vector<std::string> environ;
   in("argv", snapshot.argv, kBytes);
   in("environ", environ, kBytes);
   in("facts", snapshot.facts);
   in.map("paths", snapshot.paths);
-  snapshot.env = Environ(std::move(environ));
+  snapshot.env = base::Environ(std::move(environ));
   TRY(in.finish(kWhat, where, "use a file that `trainit snapshot` wrote"));
   return snapshot;
 }

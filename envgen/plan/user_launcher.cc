@@ -47,8 +47,8 @@ constexpr Launcher kRows[] = {
     {"sglang", "sglang.launch_server", "", "single"},
     {"lmdeploy", "lmdeploy", "", "single"},
 };
-constexpr PackedTable<kRows, &Launcher::program, &Launcher::module, &Launcher::argument,
-                      &Launcher::framework>
+constexpr base::PackedTable<kRows, &Launcher::program, &Launcher::module, &Launcher::argument,
+                            &Launcher::framework>
     kLaunchers;
 
 // Returns whether only the module itself is a launcher, and its submodules are other programs.
@@ -62,7 +62,7 @@ std::optional<Launcher> launcher_of_program(std::string_view program) {
     if (program == known.program) return known;
     if (known.framework != "mpi" || !program.starts_with(known.program)) continue;
     const std::string_view rest = program.substr(known.program.size());
-    static constexpr auto kKinds = words("openmpi", "mpich", "hydra", "intel", "mvapich");
+    static constexpr auto kKinds = base::words("openmpi", "mpich", "hydra", "intel", "mvapich");
     const bool is_kind = std::ranges::any_of(
         kKinds, [rest](std::string_view kind) { return rest.substr(1).starts_with(kind); });
     if ((rest[0] == '.' || rest[0] == '-') && is_kind) return known;

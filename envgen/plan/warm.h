@@ -19,7 +19,7 @@ struct WarmProcess {
 
   bool operator==(const WarmProcess&) const = default;
 };
-inline void fields(FieldVisitor& v, WarmProcess& process) {
+inline void fields(base::FieldVisitor& v, WarmProcess& process) {
   v("operand", process.operand);
   v("module", process.module);
 }
@@ -33,7 +33,7 @@ struct WarmPlan {
 
   bool operator==(const WarmPlan&) const = default;
 };
-inline void fields(FieldVisitor& v, WarmPlan& warm) {
+inline void fields(base::FieldVisitor& v, WarmPlan& warm) {
   v("modules", warm.modules);
   v("free", warm.free);
   v("processes", warm.processes);

@@ -127,11 +127,11 @@ constexpr Sign kRows[] = {
      "pass on the variables of a DLC job of several nodes: MASTER_ADDR, WORLD_SIZE and RANK, or "
      "TF_CONFIG"},
 };
-constexpr PackedTable<kRows, &Sign::variable, &Sign::own> kSigns;
+constexpr base::PackedTable<kRows, &Sign::variable, &Sign::own> kSigns;
 static_assert(std::ranges::all_of(kRows,
                                   [](const Sign& sign) {
-                                    return is_platform_variable(sign.variable.data(),
-                                                                sign.variable.size());
+                                    return base::is_platform_variable(sign.variable.data(),
+                                                                      sign.variable.size());
                                   }),
               "add the variable of the sign to base/constants/platform_variables.h");
 
@@ -141,19 +141,20 @@ bool is_sign(std::string_view value, When when) {
   if (value.empty()) return false;
   if (when == When::kSet) return true;
   if (when == When::kSeveral) {
-    const std::string_view list = trimmed(value);
+    const std::string_view list = base::trimmed(value);
     return list.find_first_of(" \t\n,;") < list.find_last_not_of(" \t\n,;");
   }
-  const auto number = parse_count<int>(trimmed(value.substr(value.rfind(':') + 1)));
+  const auto number = base::parse_count<int>(base::trimmed(value.substr(value.rfind(':') + 1)));
   // A value that is not a number is no evidence.
   return number && *number > (when == When::kAboveOne ? 1 : 0);
 }
 
-Error error_of(std::string where, std::string_view found, std::string_view fix) {
+base::Error error_of(std::string where, std::string_view found, std::string_view fix) {
   return {"planning a job of one node", std::move(where),
           std::string(found) + ", a sign of several", std::string(fix) + kAlone};
 }
-std::unexpected<Error> sign_error(std::string where, std::string_view found, std::string_view fix) {
+std::unexpected<base::Error> sign_error(std::string where, std::string_view found,
+                                        std::string_view fix) {
   return std::unexpected(error_of(std::move(where), found, fix));
 }
 
@@ -225,7 +226,7 @@ std::string missing_names(const Inputs& inputs, const GivenNames& names) {
   return missing.empty() ? std::string(text_of(kByOptions)) : "pass on " + missing + " as well";
 }
 
-Status check_names(const Inputs& inputs, const GivenNames& names) {
+base::Status check_names(const Inputs& inputs, const GivenNames& names) {
   const auto value = [&inputs](std::string_view name) {
     return name.empty() ? std::string_view() : inputs.variable(name);
   };
@@ -236,7 +237,8 @@ Status check_names(const Inputs& inputs, const GivenNames& names) {
         std::pair(names.hosts, is_sign(value(names.hosts), When::kSeveral)),
         std::pair(names.own, is_sign(value(names.own), When::kAboveZero)),
         std::pair(names.leader, leader)}) {
-    if (is) return sign_error(std::string(name), quoted(value(name)), missing_names(inputs, names));
+    if (is)
+      return sign_error(std::string(name), base::quoted(value(name)), missing_names(inputs, names));
   }
   return {};
 }
@@ -264,11 +266,11 @@ std::string lone_warning(std::string why) {
          std::string(text_of(kByOptions));
 }
 
-Error sign_of_several(std::string where, std::string_view found) {
+base::Error sign_of_several(std::string where, std::string_view found) {
   return error_of(std::move(where), found, text_of(kByOptions));
 }
 
-Status check_alone(const Inputs& inputs) {
+base::Status check_alone(const Inputs& inputs) {
   const Request& request = inputs.request();
   if (request.nodes || request.node_rank.value_or(0) > 0) {
     const char* option = request.nodes ? "--nodes" : "--node-rank";
@@ -279,12 +281,12 @@ Status check_alone(const Inputs& inputs) {
   for (const Sign& sign : kSigns.all()) {
     const std::string_view value = inputs.variable(sign.variable);
     if (!is_sign(value, sign.when) || is_settled(inputs, sign.variable)) continue;
-    return sign_error(std::string(sign.variable), quoted(value),
+    return sign_error(std::string(sign.variable), base::quoted(value),
                       sign.fix == kOwn ? sign.own : text_of(sign.fix));
   }
   const std::string_view master = inputs.variable("MASTER_ADDR");
   if (is_other_master(inputs, master))
-    return sign_error("MASTER_ADDR", quoted(master), text_of(kByEnv));
+    return sign_error("MASTER_ADDR", base::quoted(master), text_of(kByEnv));
   return {};
 }
 

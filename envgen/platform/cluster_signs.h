@@ -15,7 +15,7 @@ namespace envgen {
 bool is_said_to_be_alone(const Request& request);
 
 // Returns an error for the first sign that has a row, with advice.
-Status check_alone(const Inputs& inputs);
+base::Status check_alone(const Inputs& inputs);
 
 // Returns whether a variable has a row, so that no other check judges it.
 bool has_sign_row(std::string_view variable);
@@ -25,6 +25,6 @@ bool has_sign_row(std::string_view variable);
 std::string lone_warning(std::string why);
 
 // Returns the error for a sign without a row.
-Error sign_of_several(std::string where, std::string_view found);
+base::Error sign_of_several(std::string where, std::string_view found);
 
 }  // namespace envgen

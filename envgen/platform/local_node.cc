@@ -48,19 +48,19 @@ std::string names_of_self(const LocalNodeHints& hints) {
   return list.empty() ? "no name or address" : list;
 }
 
-Result<LocalNode> by_node_rank(const std::vector<Node>& nodes, int node_rank) {
+base::Result<LocalNode> by_node_rank(const std::vector<Node>& nodes, int node_rank) {
   if (node_rank < 0 || static_cast<std::size_t>(node_rank) >= nodes.size()) {
     return std::unexpected(
-        Error{.what = "finding this node",
-              .where = "--node-rank",
-              .found = std::to_string(node_rank),
-              .fix = "use a node rank from 0 to " + std::to_string(nodes.size() - 1),
-              .not_listed = node_rank >= 0});
+        base::Error{.what = "finding this node",
+                    .where = "--node-rank",
+                    .found = std::to_string(node_rank),
+                    .fix = "use a node rank from 0 to " + std::to_string(nodes.size() - 1),
+                    .not_listed = node_rank >= 0});
   }
   return LocalNode{node_rank, "--node-rank says so"};
 }
 
-Result<LocalNode> by_rank_start(const std::vector<Node>& nodes, int rank_start) {
+base::Result<LocalNode> by_rank_start(const std::vector<Node>& nodes, int rank_start) {
   std::string starts;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     int first = std::ranges::min(nodes[i].devices, {}, &Device::rank).rank;
@@ -70,24 +70,25 @@ Result<LocalNode> by_rank_start(const std::vector<Node>& nodes, int rank_start) 
     if (i < kMaxNamesInError) starts += (i == 0 ? "" : ", ") + std::to_string(first);
   }
   if (nodes.size() > kMaxNamesInError) starts += ", ...";
-  return fail("finding this node", "RANK_START", std::to_string(rank_start),
-              "use the first rank of a node: " + starts);
+  return base::fail("finding this node", "RANK_START", std::to_string(rank_start),
+                    "use the first rank of a node: " + starts);
 }
 
-std::unexpected<Error> not_in_table(const std::vector<Node>& nodes, const LocalNodeHints& hints) {
+std::unexpected<base::Error> not_in_table(const std::vector<Node>& nodes,
+                                          const LocalNodeHints& hints) {
   return std::unexpected(
-      Error{.what = "finding this node in the rank table",
-            .where = names_of_self(hints),
-            .found = "no entry for this node; the table has " + names_in_table(nodes),
-            .fix = "is it the table of another job? Say which entry this is with --node-rank",
-            .not_listed = true});
+      base::Error{.what = "finding this node in the rank table",
+                  .where = names_of_self(hints),
+                  .found = "no entry for this node; the table has " + names_in_table(nodes),
+                  .fix = "is it the table of another job? Say which entry this is with --node-rank",
+                  .not_listed = true});
 }
 
 }  // namespace
 
-Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
-                                       const std::optional<int>& rank_start,
-                                       const LocalNodeHints& hints) {
+base::Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
+                                             const std::optional<int>& rank_start,
+                                             const LocalNodeHints& hints) {
   if (request.node_rank) return by_node_rank(nodes, *request.node_rank);
   if (rank_start) return by_rank_start(nodes, *rank_start);
 
@@ -120,8 +121,8 @@ Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Req
     }
   }
   if (!ambiguous.empty()) {
-    return fail("finding this node in the rank table", names_of_self(hints), ambiguous,
-                "say which one this is with --node-rank or RANK_START");
+    return base::fail("finding this node in the rank table", names_of_self(hints), ambiguous,
+                      "say which one this is with --node-rank or RANK_START");
   }
   if (nodes.size() == 1) return LocalNode{0, "it is the only one"};
   return not_in_table(nodes, hints);

@@ -27,8 +27,8 @@ struct LocalNodeHints {
 
 // Finds this node by --node-rank, RANK_START, pod name, container address, host address or
 // server_id, in this order. Never assumes the first node, unless there is only one.
-Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
-                                       const std::optional<int>& rank_start,
-                                       const LocalNodeHints& hints);
+base::Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
+                                             const std::optional<int>& rank_start,
+                                             const LocalNodeHints& hints);
 
 }  // namespace envgen

@@ -32,21 +32,22 @@ bool has_all(const Inputs& inputs, const OperatorNames& names) {
   return true;
 }
 
-Result<int> needed(const Inputs& inputs, const char* variable) {
+base::Result<int> needed(const Inputs& inputs, const char* variable) {
   TRY_ASSIGN(auto value, number_in(inputs, variable));
   if (value) return *value;
-  return fail(kReading, variable, "nothing", "the operator sets it; was it unset on the way?");
+  return base::fail(kReading, variable, "nothing",
+                    "the operator sets it; was it unset on the way?");
 }
 
 // The operator's LOCAL_RANK is a list: "0,1,2,3".
-Status check_local_ranks(const Inputs& inputs, int local) {
+base::Status check_local_ranks(const Inputs& inputs, int local) {
   std::string_view list = inputs.variable("LOCAL_RANK");
   if (list.find(',') == std::string_view::npos) return {};
   auto count = static_cast<int>(std::ranges::count(list, ',')) + 1;
   if (count == local) return {};
-  return fail(kReading, "LOCAL_RANK and LOCAL_WORLD_SIZE",
-              std::to_string(count) + " ranks and " + std::to_string(local),
-              "both come from the operator: was one of them changed by hand?");
+  return base::fail(kReading, "LOCAL_RANK and LOCAL_WORLD_SIZE",
+                    std::to_string(count) + " ranks and " + std::to_string(local),
+                    "both come from the operator: was one of them changed by hand?");
 }
 
 // Returns whether this is the scheduler's pod without a chip, which the numbers do not count as a
@@ -131,9 +132,10 @@ Location locate_by_named_table(Inputs& inputs, const std::string& path, Platform
   auto world = needed(inputs, kPyTorch.world);
   if (!world) return world.error();
   if (*world != cluster.world_size) {
-    return Error{"comparing the rank table with the operator's variables", path + " and WORLD_SIZE",
-                 std::to_string(cluster.world_size) + " devices and " + std::to_string(*world),
-                 "is it the table of another job?"};
+    return base::Error{
+        "comparing the rank table with the operator's variables", path + " and WORLD_SIZE",
+        std::to_string(cluster.world_size) + " devices and " + std::to_string(*world),
+        "is it the table of another job?"};
   }
   auto port = number_in(inputs, "MASTER_PORT", kPorts);
   if (!port) return port.error();

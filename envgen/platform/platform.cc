@@ -88,7 +88,7 @@ constexpr auto kPlatforms = [] {
 
 std::span<const Platform* const> platforms() { return kPlatforms; }
 
-Result<ChosenPlatform> choose_platform(Inputs& inputs) {
+base::Result<ChosenPlatform> choose_platform(Inputs& inputs) {
   const std::string& wanted = inputs.request().platform;
   std::string names;
   for (const Platform* platform : kPlatforms) {
@@ -99,9 +99,10 @@ Result<ChosenPlatform> choose_platform(Inputs& inputs) {
       reason = "--platform says so";
     }
     if (reason) return ChosenPlatform{platform, std::move(*reason)};
-    names += concat({names.empty() ? "" : ", ", platform->name});
+    names += base::concat({names.empty() ? "" : ", ", platform->name});
   }
-  return fail("choosing the platform", "--platform", quoted(wanted), "use one of " + names);
+  return base::fail("choosing the platform", "--platform", base::quoted(wanted),
+                    "use one of " + names);
 }
 
 }  // namespace envgen

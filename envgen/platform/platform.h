@@ -30,6 +30,6 @@ struct ChosenPlatform {
 };
 // Returns the platform that --platform names, else the first one detected. The result is
 // provisional while paths are wanted. Error: no platform has that name.
-Result<ChosenPlatform> choose_platform(Inputs& inputs);
+base::Result<ChosenPlatform> choose_platform(Inputs& inputs);
 
 }  // namespace envgen

@@ -27,14 +27,14 @@ std::optional<std::string> detect_azureml(Inputs& inputs) {
   return std::string(site.name) + " and " + std::string(number.name) + " are set";
 }
 
-Result<GivenMaster> master_of(const Inputs& inputs) {
+base::Result<GivenMaster> master_of(const Inputs& inputs) {
   TRY_ASSIGN(auto master, given_master(inputs));
   const std::string_view batch = inputs.variable("AZ_BATCH_MASTER_NODE");
   if (master.address.empty() && !batch.empty()) {
     const auto endpoint = parse_host_port(batch);
     if (!endpoint) {
-      return fail("finding the master", "AZ_BATCH_MASTER_NODE", std::string(batch),
-                  "it has to be address:port; or say --master-addr");
+      return base::fail("finding the master", "AZ_BATCH_MASTER_NODE", std::string(batch),
+                        "it has to be address:port; or say --master-addr");
     }
     master.address = endpoint->host;
     master.source = "AZ_BATCH_MASTER_NODE";
@@ -49,7 +49,8 @@ Result<GivenMaster> master_of(const Inputs& inputs) {
 
 // Returns the started processes: how many in total and on a node, and which one this is. If the
 // number of nodes is not known, returns nothing and sets `uncounted` to the reason.
-Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Error>& uncounted) {
+base::Result<std::optional<GivenTask>> task_of(const Inputs& inputs,
+                                               std::optional<base::Error>& uncounted) {
   const bool mpi = !inputs.variable("OMPI_COMM_WORLD_RANK").empty();
   TRY_ASSIGN(auto count, number_in(inputs, "AZUREML_NODE_COUNT", {.least = 1}));
   if (!count) count = inputs.request().nodes;
@@ -59,15 +60,15 @@ Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Err
   TRY_ASSIGN(auto each, number_in(inputs, each_name, {.least = 1, .most = kMaxSlots}));
   if (!world) world = count;  // one on each node
   if (!world) {
-    uncounted = Error{kCounting, std::string(world_name) + " and AZUREML_NODE_COUNT", "nothing",
-                      "say how many nodes the job has with --nodes"};
+    uncounted = base::Error{kCounting, std::string(world_name) + " and AZUREML_NODE_COUNT",
+                            "nothing", "say how many nodes the job has with --nodes"};
     return std::nullopt;
   }
   if (!each) {
     if (!count) {
-      uncounted = Error{kCounting, "AZUREML_NODE_COUNT",
-                        "nothing, and " + std::to_string(*world) + " processes",
-                        "say how many nodes the job has with --nodes"};
+      uncounted = base::Error{kCounting, "AZUREML_NODE_COUNT",
+                              "nothing, and " + std::to_string(*world) + " processes",
+                              "say how many nodes the job has with --nodes"};
       return std::nullopt;
     }
     TRY_ASSIGN(each, node_count_of({world_name, *world}, {"AZUREML_NODE_COUNT", *count}));
@@ -76,8 +77,8 @@ Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Err
   TRY_ASSIGN(auto local, number_in(inputs, mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "LOCAL_RANK"));
   TRY_ASSIGN(auto node, number_in(inputs, "NODE_RANK"));
   if (!rank && !node && !inputs.request().node_rank) {
-    return fail("finding this node", "NODE_RANK and RANK", "nothing",
-                "choose the job's distribution pytorch, which sets them, or say --node-rank");
+    return base::fail("finding this node", "NODE_RANK and RANK", "nothing",
+                      "choose the job's distribution pytorch, which sets them, or say --node-rank");
   }
   GivenTask task{.rank = rank.value_or(node.value_or(0)),
                  .world = *world,
@@ -87,15 +88,15 @@ Result<std::optional<GivenTask>> task_of(const Inputs& inputs, std::optional<Err
                                   : "NODE_RANK"};
   task.local_rank = local.value_or(task.rank % task.each);
   if (!rank && task.each > 1) {
-    return fail("finding this task's rank", "RANK",
-                "nothing, while each node has " + std::to_string(task.each) + " processes",
-                "Azure ML sets it for each process: was it unset on the way?");
+    return base::fail("finding this task's rank", "RANK",
+                      "nothing, while each node has " + std::to_string(task.each) + " processes",
+                      "Azure ML sets it for each process: was it unset on the way?");
   }
   if (!mpi && node && *node != task.rank / task.each && !inputs.request().node_rank) {
-    return fail("finding this node", "NODE_RANK and RANK",
-                std::to_string(*node) + " and " + std::to_string(task.rank) + " with " +
-                    std::to_string(task.each) + " processes on a node",
-                "both come from Azure ML: was one of them changed by hand?");
+    return base::fail("finding this node", "NODE_RANK and RANK",
+                      std::to_string(*node) + " and " + std::to_string(task.rank) + " with " +
+                          std::to_string(task.each) + " processes on a node",
+                      "both come from Azure ML: was one of them changed by hand?");
   }
   return task;
 }

@@ -48,7 +48,7 @@ LocalNodeHints hints_of(const Inputs& inputs) {
 }
 
 // Returns the value that the container runtime uses: the last one of duplicates.
-std::optional<std::string> visible_devices(const Environ& env) {
+std::optional<std::string> visible_devices(const base::Environ& env) {
   constexpr std::string_view kName = "ASCEND_VISIBLE_DEVICES=";
   std::optional<std::string> value;
   for (const std::string& entry : env.entries()) {
@@ -61,7 +61,7 @@ std::optional<std::string> visible_devices(const Environ& env) {
 std::string numbers_of(std::string_view list) {
   std::string numbers;
   while (!list.empty()) {
-    std::string_view part = take_part(list, ',');
+    std::string_view part = base::take_part(list, ',');
     const bool named = !part.empty() && (part[0] < '0' || part[0] > '9') && part[0] != ' ';
     if (named) part.remove_prefix(part.rfind('-') + 1);
     if (!numbers.empty()) numbers += ',';
@@ -72,21 +72,24 @@ std::string numbers_of(std::string_view list) {
 
 // Returns the devices to use without a table: those of the user, else of the container runtime,
 // else all of hccn.conf.
-Result<std::vector<int>> devices_of(const Inputs& inputs, const std::map<int, std::string>& hccn) {
+base::Result<std::vector<int>> devices_of(const Inputs& inputs,
+                                          const std::map<int, std::string>& hccn) {
   if (!inputs.request().devices.empty()) {
     return parse_device_list(inputs.request().devices, "--devices");
   }
   if (auto visible = visible_devices(inputs.env())) {
     if (visible->empty() || *visible == "void") {
-      return fail("finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", quoted(*visible),
-                  "it gives this container no device: change it, or name them with --devices");
+      return base::fail(
+          "finding the Ascend devices", "ASCEND_VISIBLE_DEVICES", base::quoted(*visible),
+          "it gives this container no device: change it, or name them with --devices");
     }
     return parse_device_list(numbers_of(*visible), "ASCEND_VISIBLE_DEVICES");
   }
   if (hccn.empty()) {
-    return fail("finding the Ascend devices", kHccnConf, "no device",
-                "name a rank table with RANK_TABLE_FILE, the devices with --devices 0-7, or mount "
-                "the host's /etc/hccn.conf");
+    return base::fail(
+        "finding the Ascend devices", kHccnConf, "no device",
+        "name a rank table with RANK_TABLE_FILE, the devices with --devices 0-7, or mount "
+        "the host's /etc/hccn.conf");
   }
   std::vector<int> devices;
   devices.reserve(hccn.size());
@@ -177,8 +180,8 @@ std::optional<std::string> detect_bare(Inputs& inputs) {
 Location locate_bare(Inputs& inputs) {
   const Request& request = inputs.request();
   if (!request.hosts.empty() && !request.rank_table.empty()) {
-    return Error{"finding the nodes", "--hosts and --rank-table", "both",
-                 "give the rank table alone: it has the nodes"};
+    return base::Error{"finding the nodes", "--hosts and --rank-table", "both",
+                       "give the rank table alone: it has the nodes"};
   }
   // RANK_TABLE_FILE may be an image's default, but --hosts belongs to this job.
   if (!request.hosts.empty()) return locate_by_hosts(inputs);

@@ -22,31 +22,33 @@ namespace {
 
 constexpr const char* kReadingLsf = "reading LSF's hosts";
 
-Result<std::vector<Node>> nodes_of_counts(std::string_view text) {
+base::Result<std::vector<Node>> nodes_of_counts(std::string_view text) {
   std::vector<Node> nodes;
   std::set<std::string_view> seen;
   while (true) {
-    const std::string_view host = take_word(text);
+    const std::string_view host = base::take_word(text);
     if (host.empty()) break;
-    const std::string_view slots = take_word(text);
-    const auto count = parse_count<int>(slots);
+    const std::string_view slots = base::take_word(text);
+    const auto count = base::parse_count<int>(slots);
     const bool twice = !seen.insert(host).second;
     if (!count || *count < 1 || *count > kMaxSlots || twice || nodes.size() >= kMaxHosts) {
-      return fail(kReadingLsf, "LSB_MCPU_HOSTS", quoted(host) + " " + quoted(slots),
-                  "it has to be each host once, with its number of slots: a 8 b 8");
+      return base::fail(kReadingLsf, "LSB_MCPU_HOSTS",
+                        base::quoted(host) + " " + base::quoted(slots),
+                        "it has to be each host once, with its number of slots: a 8 b 8");
     }
     Node node;
     node.host = std::string(host);
     node.slots = *count;
     nodes.push_back(std::move(node));
   }
-  if (nodes.empty()) return fail(kReadingLsf, "LSB_MCPU_HOSTS", "no host", "is this an LSF job?");
+  if (nodes.empty())
+    return base::fail(kReadingLsf, "LSB_MCPU_HOSTS", "no host", "is this an LSF job?");
   return nodes;
 }
 
 std::vector<std::string> texts_of(std::string_view text) {
   std::vector<std::string> texts;
-  for (const std::string_view word : words_of(text)) texts.emplace_back(word);
+  for (const std::string_view word : base::words_of(text)) texts.emplace_back(word);
   return texts;
 }
 
@@ -67,7 +69,7 @@ bool has_launch_node(const Inputs& inputs, const std::vector<Node>& nodes, bool 
   const auto others = static_cast<int>(nodes.size()) - 1;
   const int each = nodes[1].slots;
   const bool uneven = each > 1 && std::ranges::count(nodes, each, &Node::slots) == others;
-  const auto tasks = parse_count<int>(inputs.variable("JSM_NAMESPACE_SIZE"));
+  const auto tasks = base::parse_count<int>(inputs.variable("JSM_NAMESPACE_SIZE"));
   if (tasks || !inputs.variable("CSM_ALLOCATION_ID").empty()) {
     return uneven || (tasks == others && !is_first);
   }
@@ -77,14 +79,15 @@ bool has_launch_node(const Inputs& inputs, const std::vector<Node>& nodes, bool 
 }
 
 // Removes the launch node from the list. Returns a warning about it, or "".
-Result<std::string> drop_launch_node(const Inputs& inputs, std::vector<Node>& nodes) {
+base::Result<std::string> drop_launch_node(const Inputs& inputs, std::vector<Node>& nodes) {
   const std::vector<int> own = nodes_like_local(nodes, inputs);
   const bool is_first = std::ranges::find(own, 0) != own.end();
   if (!has_launch_node(inputs, nodes, is_first)) return std::string();
   std::string found = nodes[0].host + " first, with one slot: a launch node";
   if (is_first) {
-    return fail(kReadingLsf, "the list", std::move(found),
-                "start trainit on the other hosts (jsrun, blaunch), or list all with --hosts");
+    return base::fail(
+        kReadingLsf, "the list", std::move(found),
+        "start trainit on the other hosts (jsrun, blaunch), or list all with --hosts");
   }
   nodes.erase(nodes.begin());
   return "LSF lists " + found + ", which runs no ranks; where it does, list all with --hosts";
@@ -96,8 +99,8 @@ Location locate_lsf(Inputs& inputs) {
                               : nodes_of_counts(counts);
   if (!nodes) return nodes.error();
   if (nodes->empty()) {
-    return Error{kReadingLsf, "LSB_MCPU_HOSTS and LSB_HOSTS", "nothing",
-                 "start trainit in an LSF job, or choose another --platform"};
+    return base::Error{kReadingLsf, "LSB_MCPU_HOSTS and LSB_HOSTS", "nothing",
+                       "start trainit in an LSF job, or choose another --platform"};
   }
   auto warning = drop_launch_node(inputs, *nodes);
   if (!warning) return warning.error();
@@ -124,8 +127,8 @@ std::optional<std::string> detect_pbs(Inputs& inputs) {
 Location locate_pbs(Inputs& inputs) {
   const std::string named(inputs.variable("PBS_NODEFILE"));
   if (named.empty()) {
-    return Error{"reading PBS' hosts", "PBS_NODEFILE", "nothing",
-                 "start trainit in a PBS job, or choose another --platform"};
+    return base::Error{"reading PBS' hosts", "PBS_NODEFILE", "nothing",
+                       "start trainit in a PBS job, or choose another --platform"};
   }
   const std::string path = join_path(inputs.facts().cwd, named);
   const PathState* file = inputs.content(path);
@@ -133,9 +136,10 @@ Location locate_pbs(Inputs& inputs) {
   std::vector<Node> nodes = nodes_of_slots(texts_of(file->content));
   if (file->kind != PathState::Kind::kFile || nodes.empty()) {
     const bool is_file = file->kind == PathState::Kind::kFile;
-    return Error{"reading PBS' hosts", path, is_file ? "no host in it" : "no file",
-                 "mount it into the container, or give the hosts with --hosts; where the job is of "
-                 "this node alone: --nodes 1"};
+    return base::Error{
+        "reading PBS' hosts", path, is_file ? "no host in it" : "no file",
+        "mount it into the container, or give the hosts with --hosts; where the job is of "
+        "this node alone: --nodes 1"};
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("PBS_JOBID"));

@@ -64,42 +64,44 @@ bool names_nodes(const Inputs& inputs) {
   return by_options || request.nodes == 1 || !table.name.empty();
 }
 
-Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
-                                     Bounds bounds) {
+base::Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
+                                           Bounds bounds) {
   std::string_view text = inputs.variable(variable);
   if (text.empty()) return std::nullopt;
-  const auto value = parse_number<int>(text);
+  const auto value = base::parse_number<int>(text);
   if (!value || *value < bounds.least || *value > bounds.most) {
     std::string fix = "it has to be a whole number from " + std::to_string(bounds.least);
     if (bounds.most < std::numeric_limits<int>::max()) fix += " to " + std::to_string(bounds.most);
-    return fail("reading the platform's variables", std::string(variable), quoted(text),
-                std::move(fix));
+    return base::fail("reading the platform's variables", std::string(variable), base::quoted(text),
+                      std::move(fix));
   }
   return value;
 }
 
-Status check_master(std::string_view address, std::string_view source) {
+base::Status check_master(std::string_view address, std::string_view source) {
   const auto host = parse_host_port(address);
   if (host && host->port == 0) return {};
-  return fail("finding the master", std::string(source), quoted(address),
-              "write one host name or address, without a port: the port has its own variable");
+  return base::fail(
+      "finding the master", std::string(source), base::quoted(address),
+      "write one host name or address, without a port: the port has its own variable");
 }
 
-Status check_given_master(std::string_view address, std::string_view source, int node_rank,
-                          std::size_t node_count) {
+base::Status check_given_master(std::string_view address, std::string_view source, int node_rank,
+                                std::size_t node_count) {
   TRY(check_master(address, source));
   if (node_rank == 0 || node_count < 2 || !is_loopback(address)) return {};
-  return fail("finding the master", std::string(source),
-              std::string(address) + " on node " + std::to_string(node_rank) + " of " +
-                  std::to_string(node_count),
-              "that is this node itself: set it to the first node's host, or say --master-addr");
+  return base::fail(
+      "finding the master", std::string(source),
+      std::string(address) + " on node " + std::to_string(node_rank) + " of " +
+          std::to_string(node_count),
+      "that is this node itself: set it to the first node's host, or say --master-addr");
 }
 
 std::string own_domain(const PathState& hosts, std::string_view name) {
   std::string_view text = hosts.content;
   while (!text.empty()) {
-    std::string_view line = take_line(text);
-    for (const std::string_view word : words_of(take_part(line, '#'))) {
+    std::string_view line = base::take_line(text);
+    for (const std::string_view word : base::words_of(base::take_part(line, '#'))) {
       if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '.') {
         return std::string(word.substr(name.size()));
       }
@@ -131,33 +133,34 @@ std::string_view value_of(const Variables& variables, const std::string& name) {
   return found == variables.end() ? std::string_view() : found->second;
 }
 
-Result<int> node_count_of(std::pair<std::string_view, int> whole,
-                          std::pair<std::string_view, int> part) {
+base::Result<int> node_count_of(std::pair<std::string_view, int> whole,
+                                std::pair<std::string_view, int> part) {
   auto [whole_name, all] = whole;
   auto [part_name, each] = part;
   if (all < 1 || each < 1 || all % each != 0) {
-    return fail("counting the nodes", std::string(whole_name) + " and " + std::string(part_name),
-                std::to_string(all) + " and " + std::to_string(each),
-                "the first has to be a multiple of the second: every node runs as many ranks");
+    return base::fail(
+        "counting the nodes", std::string(whole_name) + " and " + std::string(part_name),
+        std::to_string(all) + " and " + std::to_string(each),
+        "the first has to be a multiple of the second: every node runs as many ranks");
   }
   return all / each;
 }
 
-Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where) {
+base::Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where) {
   if (count < 1 || static_cast<std::size_t>(count) > kMaxHosts) {
-    return fail("counting the nodes", std::string(where), std::to_string(count) + " nodes",
-                "a job has from 1 to " + std::to_string(kMaxHosts));
+    return base::fail("counting the nodes", std::string(where), std::to_string(count) + " nodes",
+                      "a job has from 1 to " + std::to_string(kMaxHosts));
   }
   Node node;
   node.slots = slots;
   return std::vector<Node>(static_cast<std::size_t>(count), node);
 }
 
-Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots) {
+base::Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots) {
   auto hosts = parse_host_list(request.hosts, "--hosts");
   if (!hosts) {
     // The number that is a port in other lists is a number of ranks here.
-    Error error = std::move(hosts.error());
+    base::Error error = std::move(hosts.error());
     error.fix =
         "write each node once, host or host:slots: a:8,b:8, an IPv6 address with slots "
         "in [brackets]";
@@ -167,19 +170,20 @@ Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slot
   std::set<std::string> seen;
   for (const HostPort& host : *hosts) {
     if (!seen.insert(host.host).second) {
-      return fail("reading the hosts", "--hosts", host.host + " twice",
-                  "name each node once, with its slots behind a colon");
+      return base::fail("reading the hosts", "--hosts", host.host + " twice",
+                        "name each node once, with its slots behind a colon");
     }
     Node node;
     node.host = host.host;
     node.slots = host.port == 0 ? slots : host.port;
     nodes.push_back(std::move(node));
   }
-  if (nodes.empty()) return fail("reading the hosts", "--hosts", "none", "name them: a:8,b:8");
+  if (nodes.empty())
+    return base::fail("reading the hosts", "--hosts", "none", "name them: a:8,b:8");
   if (request.nodes && *request.nodes != static_cast<int>(nodes.size())) {
-    return fail("reading the hosts", "--hosts and --nodes",
-                std::to_string(nodes.size()) + " hosts and " + std::to_string(*request.nodes),
-                "leave --nodes away");
+    return base::fail("reading the hosts", "--hosts and --nodes",
+                      std::to_string(nodes.size()) + " hosts and " + std::to_string(*request.nodes),
+                      "leave --nodes away");
   }
   return nodes;
 }
@@ -198,12 +202,12 @@ std::vector<int> nodes_like_local(const std::vector<Node>& nodes, const Inputs& 
   return by_whole.empty() ? by_label : by_whole;
 }
 
-Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& request, int index,
-                                      std::string_view source) {
+base::Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& request,
+                                            int index, std::string_view source) {
   std::string_view where = request.node_rank ? "--node-rank" : source;
   int rank = request.node_rank.value_or(index);
   if (rank < 0 || static_cast<std::size_t>(rank) >= node_count) {
-    return std::unexpected(Error{
+    return std::unexpected(base::Error{
         .what = kFinding,
         .where = std::string(where),
         .found = std::to_string(rank) + " in a job of " + std::to_string(node_count) + " nodes",
@@ -214,8 +218,8 @@ Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& req
                                            : std::string(where) + " is " + std::to_string(index)};
 }
 
-Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
-                                     std::string_view where) {
+base::Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
+                                           std::string_view where) {
   if (inputs.request().node_rank)
     return local_node_by_index(nodes.size(), inputs.request(), 0, where);
   std::vector<int> ranks = nodes_like_local(nodes, inputs);
@@ -228,11 +232,11 @@ Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Input
                           ? "nothing that is called " + (own.empty() ? "like this host" : own) +
                                 "; it has " + names_of(nodes)
                           : std::to_string(ranks.size()) + " entries that this container could be";
-  return std::unexpected(Error{.what = kFinding,
-                               .where = std::string(where),
-                               .found = std::move(found),
-                               .fix = "say which one with --node-rank",
-                               .not_listed = ranks.empty()});
+  return std::unexpected(base::Error{.what = kFinding,
+                                     .where = std::string(where),
+                                     .found = std::move(found),
+                                     .fix = "say which one with --node-rank",
+                                     .not_listed = ranks.empty()});
 }
 
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
@@ -272,14 +276,15 @@ int place_of_role(std::string_view role) {
 
 namespace {
 
-Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
+base::Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
   std::vector<Node> nodes;
   for (const auto& [role, tasks] : config.cluster) {
     for (const auto& [index, text] : tasks) {
       auto host = parse_host_port(text);
       if (!host || host->port == 0) {
-        return fail("reading TF_CONFIG", "cluster." + role + "[" + std::to_string(index) + "]",
-                    quoted(text), "write host:port, an IPv6 address in [brackets]");
+        return base::fail("reading TF_CONFIG",
+                          "cluster." + role + "[" + std::to_string(index) + "]", base::quoted(text),
+                          "write host:port, an IPv6 address in [brackets]");
       }
       Node node;
       node.host = host->host;
@@ -290,8 +295,7 @@ Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
       nodes.push_back(std::move(node));
     }
   }
-  envgen::stable_sort(nodes, std::less(),
-                      [](const Node& node) { return place_of_role(node.role); });
+  base::stable_sort(nodes, std::less(), [](const Node& node) { return place_of_role(node.role); });
   return nodes;
 }
 
@@ -343,8 +347,8 @@ Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform) {
   }
   std::string task = config->type + " " + std::to_string(config->index);
   if (!own) {
-    return Error{kFinding, "TF_CONFIG", "task " + task + ", which its cluster does not have",
-                 "task.index has to be a place in cluster." + config->type};
+    return base::Error{kFinding, "TF_CONFIG", "task " + task + ", which its cluster does not have",
+                       "task.index has to be a place in cluster." + config->type};
   }
   Cluster cluster;
   cluster.nodes = std::move(*nodes);

@@ -35,17 +35,17 @@ bool asks_for_ranks(const Request& request);
 bool names_nodes(const Inputs& inputs);
 
 // Returns a variable's whole number within the bounds; nothing if the variable is unset or empty.
-Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
-                                     Bounds bounds = {});
+base::Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
+                                           Bounds bounds = {});
 
 // Checks that the text can be the rendezvous address of a job: a name or an address, without a
 // port.
-Status check_master(std::string_view address, std::string_view source);
+base::Status check_master(std::string_view address, std::string_view source);
 
 // Checks the address that a platform gave to node `node_rank` of `node_count`. Only the first node
 // may have a loopback name as its master.
-Status check_given_master(std::string_view address, std::string_view source, int node_rank,
-                          std::size_t node_count);
+base::Status check_given_master(std::string_view address, std::string_view source, int node_rank,
+                                std::size_t node_count);
 
 // Returns the domain that follows this machine's name in /etc/hosts,
 // ".service.namespace.svc.domain"; "" if the file does not have it. The kubelet writes "address
@@ -69,14 +69,14 @@ std::string_view value_of(const Variables& variables, const std::string& name); 
 
 // Returns `whole` / `part` nodes. Requires that `part` divides `whole` and both are above 0;
 // otherwise the error names both variables.
-Result<int> node_count_of(std::pair<std::string_view, int> whole,
-                          std::pair<std::string_view, int> part);
+base::Result<int> node_count_of(std::pair<std::string_view, int> whole,
+                                std::pair<std::string_view, int> part);
 
 // Returns nodes of which only the number is known.
-Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where);
+base::Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where);
 
 // Reads --hosts: "a:8,b:8", in node-rank order. An entry without a number of slots gets `slots`.
-Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots);
+base::Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots);
 
 // Returns the nodes that match this container's names and addresses: "job-worker-0" matches
 // "job-worker-0.job.ns.svc". Empty if none does.
@@ -84,13 +84,13 @@ std::vector<int> nodes_like_local(const std::vector<Node>& nodes, const Inputs& 
 
 // Returns the node of --node-rank, else of `index`, which comes from `source`. Checks it against
 // the number of nodes.
-Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& request, int index,
-                                      std::string_view source);
+base::Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& request,
+                                            int index, std::string_view source);
 
 // Returns the node of --node-rank, else the one node of nodes_like_local(). No match and several
 // matches are errors; `where` names the list.
-Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
-                                     std::string_view where);
+base::Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
+                                           std::string_view where);
 
 // Fills the values that follow from the nodes: world_size, and the master if none is given. If the
 // first of several nodes has localhost as its master, its own host name becomes the master.

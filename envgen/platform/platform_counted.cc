@@ -39,13 +39,13 @@ void name_pods(std::string_view leader, std::vector<Node>& nodes) {
   }
 }
 
-Result<std::vector<Node>> nodes_of(const Inputs& inputs, const GivenNames& names) {
+base::Result<std::vector<Node>> nodes_of(const Inputs& inputs, const GivenNames& names) {
   TRY_ASSIGN(auto count, number_in(inputs, names.count, {.least = 1}));
   if (!has(inputs, names.hosts)) {
     if (!count) {
-      return fail("counting the nodes", std::string(names.count), "nothing",
-                  "pass it on, or say which node this is with --nodes, --node-rank and "
-                  "--master-addr");
+      return base::fail("counting the nodes", std::string(names.count), "nothing",
+                        "pass it on, or say which node this is with --nodes, --node-rank and "
+                        "--master-addr");
     }
     TRY_ASSIGN(auto nodes, nameless_nodes(*count, 0, names.count));
     nodes[0].host = std::string(inputs.variable(names.leader));
@@ -54,9 +54,10 @@ Result<std::vector<Node>> nodes_of(const Inputs& inputs, const GivenNames& names
   }
   TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable(names.hosts), names.hosts));
   if (count && static_cast<std::size_t>(*count) != hosts.size()) {
-    return fail("counting the nodes", std::string(names.hosts) + " and " + std::string(names.count),
-                std::to_string(hosts.size()) + " addresses and " + std::to_string(*count),
-                "both come from the platform: was one of them changed by hand?");
+    return base::fail("counting the nodes",
+                      std::string(names.hosts) + " and " + std::string(names.count),
+                      std::to_string(hosts.size()) + " addresses and " + std::to_string(*count),
+                      "both come from the platform: was one of them changed by hand?");
   }
   std::vector<Node> nodes(hosts.size());
   for (std::size_t i = 0; i < hosts.size(); ++i) nodes[i].host = std::move(hosts[i].host);
@@ -69,8 +70,8 @@ Location locate(Inputs& inputs, const GivenNames& names) {
   auto own = number_in(inputs, names.own);
   if (!own) return own.error();
   if (!*own && !inputs.request().node_rank) {
-    return Error{"finding this node", std::string(names.own), "nothing",
-                 "pass it on, or say which node this is with --node-rank"};
+    return base::Error{"finding this node", std::string(names.own), "nothing",
+                       "pass it on, or say which node this is with --node-rank"};
   }
   auto slots = names.slots.empty() ? std::nullopt : number_in(inputs, names.slots, kSlots);
   if (!slots) return slots.error();

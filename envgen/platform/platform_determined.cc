@@ -30,27 +30,29 @@ struct Rendezvous {
   int rank = 0;
 };
 
-std::unexpected<Error> bad_file(std::string found) {
-  return fail(kReading, kRendezvous, std::move(found),
-              "Determined writes container_addrs, container_rank and container_slot_counts into it "
-              "before a trial's command starts; where this is none: --platform local");
+std::unexpected<base::Error> bad_file(std::string found) {
+  return base::fail(
+      kReading, kRendezvous, std::move(found),
+      "Determined writes container_addrs, container_rank and container_slot_counts into it "
+      "before a trial's command starts; where this is none: --platform local");
 }
 
 // Returns the nodes. `counts` are the slots of each container; a container without a GPU runs as
 // many ranks as --slots.
-Result<std::vector<Node>> nodes_of(const json::Value& addresses, const json::Value& counts) {
+base::Result<std::vector<Node>> nodes_of(const base::json::Value& addresses,
+                                         const base::json::Value& counts) {
   std::vector<Node> nodes;
-  for (const json::Value address : addresses) {
+  for (const base::json::Value address : addresses) {
     if (address.text().empty()) return bad_file("an empty address");
     Node node;
     node.host = std::string(address.text());
     nodes.push_back(std::move(node));
   }
   std::size_t place = 0;
-  for (const json::Value count : counts) {
+  for (const base::json::Value count : counts) {
     const auto slots = count.integer();
     if (!slots || *slots < 0 || *slots > kMaxSlots || place >= nodes.size()) {
-      return bad_file(quoted(count.text()) + " slots of container " + std::to_string(place));
+      return bad_file(base::quoted(count.text()) + " slots of container " + std::to_string(place));
     }
     nodes[place++].slots = static_cast<int>(*slots);
   }
@@ -61,12 +63,13 @@ Result<std::vector<Node>> nodes_of(const json::Value& addresses, const json::Val
   return nodes;
 }
 
-Result<Rendezvous> rendezvous_of(const PathState& file) {
+base::Result<Rendezvous> rendezvous_of(const PathState& file) {
   if (file.kind != PathState::Kind::kFile) return bad_file("no file");
-  auto document = json::Document::parse(file.content, kRendezvous);
+  auto document = base::json::Document::parse(file.content, kRendezvous);
   if (!document) return std::unexpected(document.error().error);
-  const json::Value root = document->root();
-  if (!root.is(json::Type::kObject)) return bad_file(std::string(json::type_name(root.type())));
+  const base::json::Value root = document->root();
+  if (!root.is(base::json::Type::kObject))
+    return bad_file(std::string(base::json::type_name(root.type())));
   const auto addresses = root.find("container_addrs");
   const auto counts = root.find("container_slot_counts");
   const auto own = root.find("container_rank");

@@ -28,15 +28,15 @@ void promise(const ResolvedCluster& resolved, PlatformFacts& platform) {
   const Cluster& cluster = resolved.cluster;
   const int slots = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)].slots;
   platform.env = {
-      {EnvEdit::Kind::kSet, "MASTER_ADDR", cluster.master_addr},
-      {EnvEdit::Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
-      {EnvEdit::Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
-      {EnvEdit::Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)},
-      {EnvEdit::Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
+      {base::EnvEdit::Kind::kSet, "MASTER_ADDR", cluster.master_addr},
+      {base::EnvEdit::Kind::kSet, "MASTER_PORT", std::to_string(cluster.master_port)},
+      {base::EnvEdit::Kind::kSet, "WORLD_SIZE", std::to_string(cluster.nodes.size())},
+      {base::EnvEdit::Kind::kSet, "RANK", std::to_string(resolved.local_node.node_rank)},
+      {base::EnvEdit::Kind::kSet, "NPROC_PER_NODE", std::to_string(slots)},
   };
 }
 
-Error missing(const char* variable, const char* meaning) {
+base::Error missing(const char* variable, const char* meaning) {
   return {"finding this node", variable, "that it is not set, and MASTER_ADDR is",
           std::string("DLC sets it to ") + meaning + ": set it, or use --platform local"};
 }

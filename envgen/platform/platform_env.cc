@@ -59,7 +59,7 @@ struct Told {
   std::optional<int> local_world;
 };
 
-Result<Told> told_by(const Inputs& inputs) {
+base::Result<Told> told_by(const Inputs& inputs) {
   Told told;
   TRY_ASSIGN(told.rank, number_in(inputs, "RANK"));
   TRY_ASSIGN(told.world, number_in(inputs, "WORLD_SIZE", {.least = 1}));
@@ -85,7 +85,7 @@ std::optional<RankMeans> meaning_of(const Inputs& inputs, const Told& told, int 
   return std::nullopt;
 }
 
-Error missing(const char* variable) {
+base::Error missing(const char* variable) {
   return {"finding this node", variable, "nothing",
           std::string("set ") + variable +
               ", or say which of how many nodes this is with --nodes and --node-rank"};
@@ -93,15 +93,16 @@ Error missing(const char* variable) {
 
 // Checks that RANK fits NODE_RANK: it is the node's number, or the rank of one of the node's `each`
 // processes (0 = not known). Any other RANK belongs to another job or another node.
-Status check_rank(const Inputs& inputs, const Told& told, int each) {
+base::Status check_rank(const Inputs& inputs, const Told& told, int each) {
   if (!told.rank || !told.node_rank || inputs.request().node_rank) return {};
   const int rank = *told.rank;
   const bool alone = told.nodes == 1 && rank > 0 && !told.local_rank;
   const bool fits = each > 0 ? rank / each == *told.node_rank : rank >= *told.node_rank;
   if (rank == *told.node_rank || (fits && !alone)) return {};
-  return fail("finding this node", "NODE_RANK and RANK",
-              std::to_string(*told.node_rank) + " and " + std::to_string(rank),
-              "unset the one that is not of this job, or say which node this is with --node-rank");
+  return base::fail(
+      "finding this node", "NODE_RANK and RANK",
+      std::to_string(*told.node_rank) + " and " + std::to_string(rank),
+      "unset the one that is not of this job, or say which node this is with --node-rank");
 }
 
 // Locates this container as a node. WORLD_SIZE may count the processes of the nodes that NNODES or
@@ -153,12 +154,13 @@ Location locate_env(Inputs& inputs) {
   if (!slots) return NeedsPaths{};
   const auto meaning = meaning_of(inputs, *told, *slots);
   if (!meaning) {
-    auto text = [&inputs](const char* name) { return quoted(inputs.variable(name)); };
-    return Error{kReading, "RANK and WORLD_SIZE",
-                 text("RANK") + " and " + text("WORLD_SIZE") + ", with " + std::to_string(*slots) +
-                     " ranks on a node: they may count nodes or processes",
-                 "say which with --rank-means node or --rank-means process; --platform local for a "
-                 "job of this node alone"};
+    auto text = [&inputs](const char* name) { return base::quoted(inputs.variable(name)); };
+    return base::Error{
+        kReading, "RANK and WORLD_SIZE",
+        text("RANK") + " and " + text("WORLD_SIZE") + ", with " + std::to_string(*slots) +
+            " ranks on a node: they may count nodes or processes",
+        "say which with --rank-means node or --rank-means process; --platform local for a "
+        "job of this node alone"};
   }
   if (*meaning == RankMeans::kNode) return locate_as_node(inputs, *told, std::move(*master));
   return locate_as_process(inputs, *told, *slots, std::move(*master));

@@ -26,7 +26,7 @@ struct Indices {
   std::string source;
 };
 
-Result<Indices> indices_of(const Inputs& inputs) {
+base::Result<Indices> indices_of(const Inputs& inputs) {
   TRY_ASSIGN(auto completion, number_in(inputs, "JOB_COMPLETION_INDEX"));
   auto job = number_in(inputs, "JOB_INDEX");
   if (!job) return std::unexpected(job.error());
@@ -40,8 +40,8 @@ Result<Indices> indices_of(const Inputs& inputs) {
     if (!job) return std::unexpected(job.error());
   }
   if (!completion && !*job) {
-    return fail("finding this node", "JOB_COMPLETION_INDEX and JOB_INDEX", "nothing",
-                "make it a Job with completionMode Indexed");
+    return base::fail("finding this node", "JOB_COMPLETION_INDEX and JOB_INDEX", "nothing",
+                      "make it a Job with completionMode Indexed");
   }
   Indices indices;
   indices.completion = completion.value_or(0);
@@ -53,14 +53,14 @@ Result<Indices> indices_of(const Inputs& inputs) {
                                    : "JOB_INDEX";
   if (!indices.in_set) return indices;
   if (!replicas) {
-    return fail(kCounting, "REPLICATED_JOB_REPLICAS", "nothing, while JOB_INDEX is set",
-                "fill it from the annotation jobset.sigs.k8s.io/replicatedjob-replicas");
+    return base::fail(kCounting, "REPLICATED_JOB_REPLICAS", "nothing, while JOB_INDEX is set",
+                      "fill it from the annotation jobset.sigs.k8s.io/replicatedjob-replicas");
   }
   if (*job && indices.job < indices.replicas) return indices;
-  return fail("finding this node", "JOB_INDEX and REPLICATED_JOB_REPLICAS",
-              (*job ? std::to_string(indices.job) : "nothing") + " of " +
-                  std::to_string(indices.replicas) + " replicas",
-              "fill both from this pod's JobSet annotations");
+  return base::fail("finding this node", "JOB_INDEX and REPLICATED_JOB_REPLICAS",
+                    (*job ? std::to_string(indices.job) : "nothing") + " of " +
+                        std::to_string(indices.replicas) + " replicas",
+                    "fill both from this pod's JobSet annotations");
 }
 
 struct Count {
@@ -71,7 +71,8 @@ struct Count {
 // Returns the number of pods of the job, from the user or from variables that the manifest fills.
 // Variables of a launcher or a tracker count the pods of the whole JobSet; JOB_COMPLETIONS counts
 // those of one of its Jobs. Returns nothing if no source is set.
-Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indices, int slots) {
+base::Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indices,
+                                            int slots) {
   if (inputs.request().nodes) return Count{*inputs.request().nodes};
   // A Job of the set that is not indexed has one pod.
   if (inputs.variable("JOB_COMPLETION_INDEX").empty()) {
@@ -89,13 +90,13 @@ Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indic
   if (!completions) return std::nullopt;
   const std::int64_t pods = std::int64_t{*completions} * indices.replicas;
   if (pods > static_cast<std::int64_t>(kMaxHosts)) {
-    return fail(kCounting, "JOB_COMPLETIONS", std::to_string(pods) + " pods",
-                "is there a digit too many?");
+    return base::fail(kCounting, "JOB_COMPLETIONS", std::to_string(pods) + " pods",
+                      "is there a digit too many?");
   }
   return Count{static_cast<int>(pods), "JOB_COMPLETIONS"};
 }
 
-Error uncounted(const Indices& indices) {
+base::Error uncounted(const Indices& indices) {
   return {kCounting, indices.source, "an index, but not how many there are",
           "say how many pods the job has with --nodes or TRAINIT_NODES"};
 }
@@ -139,7 +140,7 @@ Location locate_listed(Inputs& inputs, const Indices& indices, int slots) {
                             {"REPLICATED_JOB_REPLICAS", indices.replicas});
   if (!pods) return pods.error();
   if (indices.completion >= *pods) {
-    return Error{
+    return base::Error{
         "finding this node", "JOB_COMPLETION_INDEX",
         std::to_string(indices.completion) + " in a job of " + std::to_string(*pods) + " pods",
         "--hosts has to list all pods, a JobSet's job after job"};
@@ -186,10 +187,10 @@ Location locate_indexed(Inputs& inputs) {
       node_count_of({(*told)->source, count}, {"REPLICATED_JOB_REPLICAS", indices->replicas});
   if (!pods_a_job) return pods_a_job.error();
   if (indices->completion >= *pods_a_job) {
-    return Error{"finding this node", "JOB_COMPLETION_INDEX",
-                 std::to_string(indices->completion) + " in a job of " +
-                     std::to_string(*pods_a_job) + " pods",
-                 std::string((*told)->source) + " has to be the number of all pods"};
+    return base::Error{"finding this node", "JOB_COMPLETION_INDEX",
+                       std::to_string(indices->completion) + " in a job of " +
+                           std::to_string(*pods_a_job) + " pods",
+                       std::string((*told)->source) + " has to be the number of all pods"};
   }
   if (hosts_file == nullptr) return NeedsPaths{};
 

@@ -69,8 +69,9 @@ struct NodeRange {
   int most = 0;
 };
 
-std::unexpected<Error> bad_variable(const char* name, std::string_view value, const char* fix) {
-  return fail(kReading, name, quoted(value), fix);
+std::unexpected<base::Error> bad_variable(const char* name, std::string_view value,
+                                          const char* fix) {
+  return base::fail(kReading, name, base::quoted(value), fix);
 }
 
 std::optional<int> natural(std::string_view text) {
@@ -84,7 +85,7 @@ std::optional<int> natural(std::string_view text) {
 }
 
 // Reads "4" or "2:4".
-Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
+base::Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
   std::string_view text = inputs.variable("PET_NNODES");
   if (text.empty()) return std::nullopt;
   std::size_t colon = text.find(':');
@@ -102,7 +103,7 @@ struct PerNode {
 };
 
 // Reads PET_NPROC_PER_NODE as torchrun does. Returns nothing while the snapshot lacks a path.
-Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
+base::Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   std::string_view text = inputs.variable("PET_NPROC_PER_NODE");
   if (auto number = natural(text)) {
     if (*number < 1 || *number > kMaxSlots) {
@@ -114,7 +115,7 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   int cpus = std::max(1, static_cast<int>(inputs.facts().cpus));
   if (text == "cpu") return PerNode{cpus};
   // Torch's names for kinds of devices.
-  constexpr auto kKinds = words("auto", "gpu", "hpu", "mlu", "musa", "npu", "xpu");
+  constexpr auto kKinds = base::words("auto", "gpu", "hpu", "mlu", "musa", "npu", "xpu");
   if (!text.empty() && std::ranges::find(kKinds, text) == kKinds.end()) {
     return bad_variable("PET_NPROC_PER_NODE", text, "it has to be a number, auto, gpu or cpu");
   }
@@ -127,19 +128,19 @@ Result<std::optional<PerNode>> ranks_per_node(Inputs& inputs) {
   if (devices->count > 0) return PerNode{devices->count};
   if (text == "auto") return PerNode{cpus};
   if (text.empty()) return PerNode{1};
-  return fail(kReading, "PET_NPROC_PER_NODE", quoted(text) + ", but " + devices->source,
-              "request devices for this container, or set it to cpu or a number");
+  return base::fail(kReading, "PET_NPROC_PER_NODE", base::quoted(text) + ", but " + devices->source,
+                    "request devices for this container, or set it to cpu or a number");
 }
 
 // Returns the number of nodes. Since 1.7 WORLD_SIZE counts processes if nprocPerNode is a number.
 // Otherwise, and in older versions, it counts pods.
-Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRange>& range,
-                                const PerNode& per_node) {
+base::Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRange>& range,
+                                      const PerNode& per_node) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
   if (!world) {
     if (range) return range->most;
-    return fail("counting the nodes", "PET_NNODES and WORLD_SIZE", "nothing",
-                "set PET_NNODES to the number of nodes");
+    return base::fail("counting the nodes", "PET_NNODES and WORLD_SIZE", "nothing",
+                      "set PET_NNODES to the number of nodes");
   }
   int each = 1;
   if (per_node.told) each = natural(inputs.variable("PET_NPROC_PER_NODE")).value_or(1);
@@ -147,11 +148,11 @@ Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<NodeRa
   bool elastic = range->least != range->most;
   std::int64_t processes = static_cast<std::int64_t>(range->most) * each;
   if (elastic || *world == processes || *world == range->most) return range->most;
-  return fail(kReading, "WORLD_SIZE",
-              std::to_string(*world) + ", but PET_NNODES is " +
-                  std::string(inputs.variable("PET_NNODES")) + " and PET_NPROC_PER_NODE is " +
-                  std::string(inputs.variable("PET_NPROC_PER_NODE")),
-              "they come from the same operator: was one of them changed by hand?");
+  return base::fail(kReading, "WORLD_SIZE",
+                    std::to_string(*world) + ", but PET_NNODES is " +
+                        std::string(inputs.variable("PET_NNODES")) + " and PET_NPROC_PER_NODE is " +
+                        std::string(inputs.variable("PET_NPROC_PER_NODE")),
+                    "they come from the same operator: was one of them changed by hand?");
 }
 
 // Returns an option of torchrun: its flag in the command, else its variable. The value may still
@@ -202,14 +203,15 @@ bool starts_an_agent(const Request& request) {
   return pytorch && request.torch_launcher != TorchLauncher::kFanOut;
 }
 
-Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_count, bool elastic) {
+base::Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_count,
+                                           bool elastic) {
   TRY_ASSIGN(auto pet, number_in(inputs, "PET_NODE_RANK"));
   TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
   const Request& request = inputs.request();
   if (pet && rank && *pet != *rank && !request.node_rank) {
-    return fail("finding this node", "PET_NODE_RANK and RANK",
-                std::to_string(*pet) + " and " + std::to_string(*rank),
-                "Kubeflow sets both to the node's rank: was one of them changed by hand?");
+    return base::fail("finding this node", "PET_NODE_RANK and RANK",
+                      std::to_string(*pet) + " and " + std::to_string(*rank),
+                      "Kubeflow sets both to the node's rank: was one of them changed by hand?");
   }
   if (pet) return local_node_by_index(node_count, request, *pet, "PET_NODE_RANK");
   if (rank) return local_node_by_index(node_count, request, *rank, "RANK");
@@ -224,8 +226,8 @@ Result<LocalNode> pytorch_local_node(const Inputs& inputs, std::size_t node_coun
   if (elastic && number) {
     return local_node_by_index(node_count, request, *number, "the number in the host name");
   }
-  return fail("finding this node", "PET_NODE_RANK and RANK", "nothing",
-              "say which node this is with --node-rank");
+  return base::fail("finding this node", "PET_NODE_RANK and RANK", "nothing",
+                    "say which node this is with --node-rank");
 }
 
 // Names the nodes after the master. Trainer v2 names its pods "<job>-node-0-<rank>.<job>".
@@ -241,7 +243,7 @@ void name_trainer_nodes(std::string_view master, std::vector<Node>& nodes) {
 }
 
 // Sets the ranks' rendezvous address to the agents' endpoint, but only if node 0 is there.
-Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& cluster) {
+base::Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& cluster) {
   // Port 0 means any free port, as for torchrun --standalone.
   const bool of_any_port = cluster.nodes.size() == 1 && text.ends_with(":0");
   const auto endpoint = parse_host_port(of_any_port ? text.substr(0, text.size() - 2) : text);
@@ -252,7 +254,7 @@ Status set_rendezvous(const Inputs& inputs, std::string_view text, Cluster& clus
   return {};
 }
 
-Status set_master(const Inputs& inputs, Cluster& cluster) {
+base::Status set_master(const Inputs& inputs, Cluster& cluster) {
   if (!inputs.request().master_addr.empty()) return {};
   // A rendezvous always comes from the operator, but MASTER_ADDR may come from the image.
   const std::string_view rendezvous = inputs.variable("PET_RDZV_ENDPOINT");
@@ -273,12 +275,12 @@ Status set_master(const Inputs& inputs, Cluster& cluster) {
   const bool open = typed.contains('$');
   if (open && numbers_nodes(inputs)) return {};
   if (!open && !typed.empty()) return set_rendezvous(inputs, typed, cluster);
-  return fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
-              "say where the ranks meet with --master-addr");
+  return base::fail(kReading, "PET_MASTER_ADDR, MASTER_ADDR and PET_RDZV_ENDPOINT", "nothing",
+                    "say where the ranks meet with --master-addr");
 }
 
-Status check_first(const Inputs& inputs, const Cluster& cluster, const LocalNode& local_node,
-                   const char* source) {
+base::Status check_first(const Inputs& inputs, const Cluster& cluster, const LocalNode& local_node,
+                         const char* source) {
   if (!inputs.request().master_addr.empty() || cluster.master_addr.empty()) return {};
   return check_given_master(cluster.master_addr, source, local_node.node_rank,
                             cluster.nodes.size());
@@ -370,13 +372,13 @@ const CountNames* operator_of(const Inputs& inputs) {
 }
 
 // Returns the number of pods. Trainer's XGBoost counts a worker for each GPU of a pod.
-Result<int> pods_of(const Inputs& inputs, const CountNames& told, int slots) {
+base::Result<int> pods_of(const Inputs& inputs, const CountNames& told, int slots) {
   TRY_ASSIGN(auto count, number_in(inputs, told.count, {1, kMaxSlots}));
   if (&told != &kTrainerXgboost || *count % slots != 0) return *count;
   return *count / slots;
 }
 
-Status set_told_master(const Inputs& inputs, const CountNames& told, Cluster& cluster) {
+base::Status set_told_master(const Inputs& inputs, const CountNames& told, Cluster& cluster) {
   if (!inputs.request().master_addr.empty()) return {};
   const std::string_view master = inputs.variable(told.master);
   if (*told.port != '\0') {
@@ -392,7 +394,8 @@ Status set_told_master(const Inputs& inputs, const CountNames& told, Cluster& cl
   return {};
 }
 
-Result<LocalNode> told_local_node(const Inputs& inputs, const CountNames& told, std::size_t nodes) {
+base::Result<LocalNode> told_local_node(const Inputs& inputs, const CountNames& told,
+                                        std::size_t nodes) {
   if (*told.index != '\0') {
     TRY_ASSIGN(auto index, number_in(inputs, told.index));
     return local_node_by_index(nodes, inputs.request(), *index, told.index);
@@ -403,8 +406,8 @@ Result<LocalNode> told_local_node(const Inputs& inputs, const CountNames& told, 
   if (inputs.request().node_rank || nodes == 1) {
     return local_node_by_index(nodes, inputs.request(), 0, "--node-rank");
   }
-  return fail("finding this node", "the host name", quoted(inputs.facts().host_name),
-              "say which node this is with --node-rank");
+  return base::fail("finding this node", "the host name", base::quoted(inputs.facts().host_name),
+                    "say which node this is with --node-rank");
 }
 
 Location locate_told(Inputs& inputs, const CountNames& told) {
@@ -452,24 +455,25 @@ const HostfileVariable* hostfile_variable(const Inputs& inputs) {
   return nullptr;
 }
 
-Result<std::vector<Node>> nodes_of_hostfile(const std::string& text, HostfileDialect dialect) {
+base::Result<std::vector<Node>> nodes_of_hostfile(const std::string& text,
+                                                  HostfileDialect dialect) {
   Hostfile hostfile = parse_hostfile(text, dialect);
   for (const Finding& finding : hostfile.findings) {
     if (!is_refused(finding)) continue;
     const std::string place = finding.place.empty() ? "" : ": " + finding.place;
-    return fail("reading the MPIJob's hostfile", kMountedHostfile + place, finding.found,
-                finding.fix);
+    return base::fail("reading the MPIJob's hostfile", kMountedHostfile + place, finding.found,
+                      finding.fix);
   }
   if (hostfile.entries.empty()) {
-    return fail("reading the MPIJob's hostfile", kMountedHostfile, "no host",
-                "does the job have workers?");
+    return base::fail("reading the MPIJob's hostfile", kMountedHostfile, "no host",
+                      "does the job have workers?");
   }
   std::vector<Node> nodes;
   std::set<std::string> seen;
   for (const HostfileEntry& entry : hostfile.entries) {
     if (!seen.insert(entry.host).second) {
-      return fail("reading the MPIJob's hostfile", kMountedHostfile, entry.host + " twice",
-                  "name each host once");
+      return base::fail("reading the MPIJob's hostfile", kMountedHostfile, entry.host + " twice",
+                        "name each host once");
     }
     Node node;
     node.host = entry.host;
@@ -526,13 +530,14 @@ Location locate_mpi(Inputs& inputs) {
                                   : "K_MPI_JOB_ROLE is " + std::string(role);
   if (role == "worker") return locate_mpi_worker(inputs, std::move(platform));
   if (!role.empty() && role != "launcher") {
-    return Error{kReading, "K_MPI_JOB_ROLE", quoted(role), "it has to be launcher or worker"};
+    return base::Error{kReading, "K_MPI_JOB_ROLE", base::quoted(role),
+                       "it has to be launcher or worker"};
   }
   const PathState* file = inputs.content(kMountedHostfile);
   if (file == nullptr) return NeedsPaths{};
   if (file->kind != PathState::Kind::kFile) {
-    return Error{"reading the MPIJob's hostfile", kMountedHostfile, "no file",
-                 "the operator mounts it on the launcher: is K_MPI_JOB_ROLE right?"};
+    return base::Error{"reading the MPIJob's hostfile", kMountedHostfile, "no file",
+                       "the operator mounts it on the launcher: is K_MPI_JOB_ROLE right?"};
   }
   HostfileDialect dialect = variable == nullptr ? guess_dialect(file->content) : variable->dialect;
   auto workers = nodes_of_hostfile(file->content, dialect);

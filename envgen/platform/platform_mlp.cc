@@ -37,8 +37,8 @@ std::string name_of(std::string_view role, std::string_view rest) {
   return name;
 }
 
-Status add_nodes(const Inputs& inputs, const Variables& variables, std::string_view role,
-                 std::vector<Node>& nodes) {
+base::Status add_nodes(const Inputs& inputs, const Variables& variables, std::string_view role,
+                       std::vector<Node>& nodes) {
   const std::string count_name = name_of(role, "NUM");
   TRY_ASSIGN(auto count, number_in(inputs, count_name));
   const std::string gpus_name = name_of(role, "GPU");
@@ -48,7 +48,7 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, std::string_v
   for (std::size_t i = 0; i < some.size(); ++i) {
     Node& node = some[i];
     node.host = std::string(value_of(variables, name_of(role, std::to_string(i) + "_HOST")));
-    node.role = lowercased(role);
+    node.role = base::lowercased(role);
     node.role_index = static_cast<int>(i);
     const bool trains = role == "WORKER" || role == "CHIEF";
     if (trains && gpus) node.slots = std::max(1, *gpus);
@@ -62,28 +62,29 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, std::string_v
   return {};
 }
 
-Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
+base::Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
   const Variables variables = variables_of(inputs, "MLP_");
   std::vector<Node> nodes;
   for (const std::string_view role : kRoles) {
     TRY(add_nodes(inputs, variables, role, nodes));
   }
   if (nodes.empty()) {
-    return fail(kReading, "MLP_WORKER_NUM", "no nodes", "pass on all MLP_* variables");
+    return base::fail(kReading, "MLP_WORKER_NUM", "no nodes", "pass on all MLP_* variables");
   }
   return nodes;
 }
 
-Result<int> place_of(const Inputs& inputs, const std::vector<Node>& nodes) {
+base::Result<int> place_of(const Inputs& inputs, const std::vector<Node>& nodes) {
   TRY_ASSIGN(auto index, number_in(inputs, "MLP_ROLE_INDEX"));
   const std::string_view told = inputs.variable("MLP_ROLE");
-  const std::string role = told.empty() ? "worker" : lowercased(told);
+  const std::string role = told.empty() ? "worker" : base::lowercased(told);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].role == role && nodes[i].role_index == index) return static_cast<int>(i);
   }
-  return fail("finding this node", "MLP_ROLE and MLP_ROLE_INDEX",
-              quoted(role) + " and " + quoted(inputs.variable("MLP_ROLE_INDEX")),
-              "it has to be chief, worker, ps or evaluator, and below the role's MLP_<ROLE>_NUM");
+  return base::fail(
+      "finding this node", "MLP_ROLE and MLP_ROLE_INDEX",
+      base::quoted(role) + " and " + base::quoted(inputs.variable("MLP_ROLE_INDEX")),
+      "it has to be chief, worker, ps or evaluator, and below the role's MLP_<ROLE>_NUM");
 }
 
 Location locate_mlp(Inputs& inputs) {

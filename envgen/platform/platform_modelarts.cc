@@ -104,7 +104,7 @@ PlatformFacts site_of(Inputs& inputs, std::vector<std::string> command, std::str
 
 // --- The command and its start directory
 
-Result<std::vector<std::string>> command_of(const Inputs& inputs) {
+base::Result<std::vector<std::string>> command_of(const Inputs& inputs) {
   TRY_ASSIGN(auto command, without_shell_syntax(inputs.request().command, "modelarts"));
   const std::string interpreter(inputs.variable("MA_SCRIPT_INTERPRETER"));
   return with_interpreter(command, interpreter.empty() ? "python" : interpreter);
@@ -244,29 +244,29 @@ std::vector<std::string> own_names(const Inputs& inputs) {
 
 // Returns this node's place in `hosts`, by VC_TASK_INDEX (DLS_TASK_INDEX in the platform's first
 // version).
-Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
-                     const std::string& source) {
+base::Result<int> place_in(const Inputs& inputs, const std::vector<HostPort>& hosts,
+                           const std::string& source) {
   const Variable set = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
   TRY_ASSIGN(auto index, number_in(inputs, set.name));
   const std::string listed = source + " has " + std::to_string(hosts.size()) + " hosts";
   TRY_ASSIGN(auto older, number_in(inputs, "DLS_TASK_INDEX"));
   if (index && older && *index != *older) {
-    return fail(kFinding, "VC_TASK_INDEX and DLS_TASK_INDEX",
-                std::to_string(*index) + " and " + std::to_string(*older),
-                "both are this node's place in the job: set one of them alone");
+    return base::fail(kFinding, "VC_TASK_INDEX and DLS_TASK_INDEX",
+                      std::to_string(*index) + " and " + std::to_string(*older),
+                      "both are this node's place in the job: set one of them alone");
   }
   if (!index) {
-    return fail(kFinding, "VC_TASK_INDEX", "that it is not set, and " + listed,
-                "set it to this node's place in the list, from 0, or give --node-rank");
+    return base::fail(kFinding, "VC_TASK_INDEX", "that it is not set, and " + listed,
+                      "set it to this node's place in the list, from 0, or give --node-rank");
   }
   const auto place = static_cast<std::size_t>(*index);
   if (place >= hosts.size()) {
     return std::unexpected(
-        Error{.what = kFinding,
-              .where = std::string(set.name),
-              .found = std::to_string(place) + ", and " + listed,
-              .fix = "the index counts from 0 within the list: give it all hosts of the job",
-              .not_listed = true});
+        base::Error{.what = kFinding,
+                    .where = std::string(set.name),
+                    .found = std::to_string(place) + ", and " + listed,
+                    .fix = "the index counts from 0 within the list: give it all hosts of the job",
+                    .not_listed = true});
   }
   TRY(check_own_place(hosts, place, own_names(inputs), source));
   return *index;
@@ -284,9 +284,10 @@ Node node_of(const HostPort& host, const char* role, int role_index, int slots) 
 
 // Locates a TensorFlow job by TF_PS_HOSTS and TF_WORKER_HOSTS: workers first, then parameter
 // servers.
-Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
-                                          const std::vector<HostPort>& workers,
-                                          const std::vector<HostPort>& ps, PlatformFacts platform) {
+base::Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
+                                                const std::vector<HostPort>& workers,
+                                                const std::vector<HostPort>& ps,
+                                                PlatformFacts platform) {
   const Request& request = inputs.request();
   Cluster cluster;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -307,9 +308,9 @@ Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
   std::string_view task = inputs.variable("MA_TASK_NAME");
   if (task.empty() && ps.empty()) task = "worker";
   if (task != "worker" && (task != "ps" || ps.empty())) {
-    return fail(kFinding, "MA_TASK_NAME", quoted(task),
-                ps.empty() ? "set it to worker: TF_PS_HOSTS lists no parameter server"
-                           : "set it to worker or ps, whichever this node is");
+    return base::fail(kFinding, "MA_TASK_NAME", base::quoted(task),
+                      ps.empty() ? "set it to worker: TF_PS_HOSTS lists no parameter server"
+                                 : "set it to worker or ps, whichever this node is");
   }
   const bool is_ps = task == "ps";
   TRY_ASSIGN(auto place,
@@ -322,16 +323,16 @@ Result<ResolvedCluster> locate_tensorflow(const Inputs& inputs,
 }
 
 // Returns the number of nodes of the job. All variables that give it must agree.
-Result<std::optional<int>> told_nodes(const Inputs& inputs) {
+base::Result<std::optional<int>> told_nodes(const Inputs& inputs) {
   std::optional<int> count;
   std::string_view first;
   for (const char* name : {"MA_NUM_HOSTS", "VC_WORKER_NUM", "DLS_TASK_NUMBER"}) {
     TRY_ASSIGN(auto told, number_in(inputs, name, {.least = 1}));
     if (!told) continue;
     if (count && *count != *told) {
-      return fail("counting the nodes", std::string(first) + " and " + name,
-                  std::to_string(*count) + " and " + std::to_string(*told),
-                  "both are the number of nodes: set them to it");
+      return base::fail("counting the nodes", std::string(first) + " and " + name,
+                        std::to_string(*count) + " and " + std::to_string(*told),
+                        "both are the number of nodes: set them to it");
     }
     count = told;
     first = name;
@@ -345,23 +346,23 @@ struct Peers {
 };
 
 // Returns the names that ModelArts gives to a job's nodes, for a job that knows only their number.
-Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
+base::Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
   const std::string job(inputs.variable("MA_VJ_NAME"));
   std::string task(inputs.variable("MA_TASK_NAME"));
   if (task.empty()) task = "worker";
   if (job.empty()) {
-    return fail(kFinding, "VC_WORKER_HOSTS",
-                "no hosts for " + std::to_string(count) + " nodes, and no MA_VJ_NAME",
-                "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
+    return base::fail(kFinding, "VC_WORKER_HOSTS",
+                      "no hosts for " + std::to_string(count) + " nodes, and no MA_VJ_NAME",
+                      "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
   }
   Peers peers{"MA_VJ_NAME's nodes", {}};
   for (int i = 0; i < count; ++i) {
     std::string host = job;
     host.append("-").append(task).append("-").append(std::to_string(i)).append(".").append(job);
     if (!parse_host_port(host) || host.find(':') != std::string::npos) {
-      return fail(kFinding, "MA_VJ_NAME and MA_TASK_NAME",
-                  '"' + job + "\" and \"" + task + "\", which make no host name",
-                  "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
+      return base::fail(kFinding, "MA_VJ_NAME and MA_TASK_NAME",
+                        '"' + job + "\" and \"" + task + "\", which make no host name",
+                        "set VC_WORKER_HOSTS to the hosts of all nodes, separated by commas");
     }
     peers.hosts.push_back({std::move(host), 0});
   }
@@ -369,14 +370,14 @@ Result<Peers> peers_by_pattern(const Inputs& inputs, int count) {
 }
 
 // Reads version 1: BATCH_CUSTOM<N>_HOSTS is the host and port of node N.
-Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
+base::Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
   Peers peers{"BATCH_CUSTOM<N>_HOSTS", {}};
   for (int i = 0; i < count; ++i) {
     const std::string name = "BATCH_CUSTOM" + std::to_string(i) + "_HOSTS";
     TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable(name), name));
     if (std::ranges::find(peers.hosts, hosts.front()) != peers.hosts.end()) {
-      return fail(kFinding, name, to_text(hosts.front()) + ", as of a node before",
-                  "each node has its own host and port");
+      return base::fail(kFinding, name, to_text(hosts.front()) + ", as of a node before",
+                        "each node has its own host and port");
     }
     peers.hosts.push_back(hosts.front());
   }
@@ -384,25 +385,26 @@ Result<Peers> peers_of_version_1(const Inputs& inputs, int count) {
 }
 
 // Returns the nodes of the job. For a job of only this node, returns one entry or none.
-Result<Peers> peers_of(const Inputs& inputs) {
+base::Result<Peers> peers_of(const Inputs& inputs) {
   TRY_ASSIGN(auto told, told_nodes(inputs));
   const int count = told.value_or(1);
   if (auto list = inputs.variable("VC_WORKER_HOSTS"); !list.empty()) {
     TRY_ASSIGN(auto hosts, parse_host_list(list, "VC_WORKER_HOSTS"));
     if (told && static_cast<std::size_t>(count) != hosts.size()) {
-      return fail("counting the nodes", "VC_WORKER_HOSTS",
-                  std::to_string(hosts.size()) + " hosts, and the job has " +
-                      std::to_string(count) + " nodes",
-                  "list the host of each node once");
+      return base::fail("counting the nodes", "VC_WORKER_HOSTS",
+                        std::to_string(hosts.size()) + " hosts, and the job has " +
+                            std::to_string(count) + " nodes",
+                        "list the host of each node once");
     }
     return Peers{"VC_WORKER_HOSTS", std::move(hosts)};
   }
   const Variable index = first_set(inputs, {"VC_TASK_INDEX", "DLS_TASK_INDEX"});
   TRY_ASSIGN(auto place, number_in(inputs, index.name));
   if (count < 2 && place.value_or(0) > 0 && !inputs.request().node_rank) {
-    return fail(kFinding, std::string(index.name),
-                std::to_string(*place) + ", and " + (told ? "a job of one node" : "no hosts"),
-                "set VC_WORKER_HOSTS to the hosts of all nodes, or MA_NUM_HOSTS to their number");
+    return base::fail(
+        kFinding, std::string(index.name),
+        std::to_string(*place) + ", and " + (told ? "a job of one node" : "no hosts"),
+        "set VC_WORKER_HOSTS to the hosts of all nodes, or MA_NUM_HOSTS to their number");
   }
   if (count < 2) return Peers{};
   TRY_ASSIGN(std::ignore, nameless_nodes(count, 1, "MA_NUM_HOSTS"));
@@ -410,8 +412,8 @@ Result<Peers> peers_of(const Inputs& inputs) {
   return peers_by_pattern(inputs, count);
 }
 
-Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers, int slots,
-                                       PlatformFacts platform) {
+base::Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers, int slots,
+                                             PlatformFacts platform) {
   const Request& request = inputs.request();
   Cluster cluster;
   for (const HostPort& host : peers.hosts) cluster.nodes.push_back(node_of(host, "", 0, slots));
@@ -437,7 +439,7 @@ Result<ResolvedCluster> locate_workers(const Inputs& inputs, const Peers& peers,
                                inputs);
 }
 
-Location as_location(Result<ResolvedCluster> resolved, std::vector<std::string> warnings) {
+Location as_location(base::Result<ResolvedCluster> resolved, std::vector<std::string> warnings) {
   if (!resolved) return resolved.error();
   resolved->warnings = std::move(warnings);
   return std::move(*resolved);
@@ -462,13 +464,14 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
                        warnings);
   }
   if (tasks[0].empty() && !tasks[1].empty()) {
-    return Error{kFinding, "TF_WORKER_HOSTS", "no workers, and parameter servers in TF_PS_HOSTS",
-                 "set TF_WORKER_HOSTS to the workers' hosts"};
+    return base::Error{kFinding, "TF_WORKER_HOSTS",
+                       "no workers, and parameter servers in TF_PS_HOSTS",
+                       "set TF_WORKER_HOSTS to the workers' hosts"};
   }
   // Learners and workers of a reinforcement learning engine find each other without help.
   const bool learners =
       inputs.variable("MA_TASK_NAME") == "learner" || !inputs.variable("VC_LEARNER_HOSTS").empty();
-  auto peers = learners ? Result<Peers>(Peers{}) : peers_of(inputs);
+  auto peers = learners ? base::Result<Peers>(Peers{}) : peers_of(inputs);
   if (!peers) return peers.error();
   auto count = told_nodes(inputs);
   if (!count) return count.error();

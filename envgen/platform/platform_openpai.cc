@@ -25,23 +25,23 @@ std::optional<std::string> detect_openpai(Inputs& inputs) {
   return "PAI_TASK_ROLE_LIST and PAI_CURRENT_TASK_ROLE_NAME are set";
 }
 
-Status add_nodes(const Inputs& inputs, const Variables& variables, const std::string& role,
-                 std::vector<Node>& nodes) {
+base::Status add_nodes(const Inputs& inputs, const Variables& variables, const std::string& role,
+                       std::vector<Node>& nodes) {
   const std::string count_name = "PAI_TASK_ROLE_TASK_COUNT_" + role;
   TRY_ASSIGN(auto count, number_in(inputs, count_name, {.least = 1}));
   if (!count) {
-    return fail(kReading, count_name, "nothing", "pass on all PAI_* variables");
+    return base::fail(kReading, count_name, "nothing", "pass on all PAI_* variables");
   }
   TRY_ASSIGN(auto some, nameless_nodes(*count, 0, count_name));
   const std::string resource_name = "PAI_RESOURCE_" + role;
   std::string_view resources = inputs.variable(resource_name);
-  const auto gpus = parse_count<int>(trimmed(take_part(resources, ',')));
+  const auto gpus = base::parse_count<int>(base::trimmed(base::take_part(resources, ',')));
   for (std::size_t i = 0; i < some.size(); ++i) {
     const std::string host_name = "PAI_HOST_IP_" + role + "_" + std::to_string(i);
     Node& node = some[i];
     node.host = std::string(value_of(variables, host_name));
     if (node.host.empty())
-      return fail(kReading, host_name, "nothing", "pass on all PAI_* variables");
+      return base::fail(kReading, host_name, "nothing", "pass on all PAI_* variables");
     node.role = role;
     node.role_index = static_cast<int>(i);
     const bool idle = role == "ps" || role == "evaluator";
@@ -54,23 +54,24 @@ Status add_nodes(const Inputs& inputs, const Variables& variables, const std::st
 Location locate_openpai(Inputs& inputs) {
   const Variables variables = variables_of(inputs, "PAI_");
   std::vector<Node> nodes;
-  for (const std::string_view role : split(inputs.variable("PAI_TASK_ROLE_LIST"), ',')) {
-    if (trimmed(role).empty()) continue;
-    if (auto status = add_nodes(inputs, variables, std::string(trimmed(role)), nodes); !status) {
+  for (const std::string_view role : base::split(inputs.variable("PAI_TASK_ROLE_LIST"), ',')) {
+    if (base::trimmed(role).empty()) continue;
+    if (auto status = add_nodes(inputs, variables, std::string(base::trimmed(role)), nodes);
+        !status) {
       return status.error();
     }
   }
-  envgen::stable_sort(nodes, std::less(),
-                      [](const Node& node) { return place_of_role(node.role); });
+  base::stable_sort(nodes, std::less(), [](const Node& node) { return place_of_role(node.role); });
   auto index = number_in(inputs, kOwnIndex);
   if (!index) return index.error();
   const std::string own_role(inputs.variable("PAI_CURRENT_TASK_ROLE_NAME"));
   const auto own = std::ranges::find_if(
       nodes, [&](const Node& node) { return node.role == own_role && node.role_index == *index; });
   if (own == nodes.end()) {
-    return Error{"finding this node", std::string("PAI_CURRENT_TASK_ROLE_NAME and ") + kOwnIndex,
-                 quoted(own_role) + " and " + quoted(inputs.variable(kOwnIndex)),
-                 "the role has to be in PAI_TASK_ROLE_LIST, the index below its task count"};
+    return base::Error{"finding this node",
+                       std::string("PAI_CURRENT_TASK_ROLE_NAME and ") + kOwnIndex,
+                       base::quoted(own_role) + " and " + base::quoted(inputs.variable(kOwnIndex)),
+                       "the role has to be in PAI_TASK_ROLE_LIST, the index below its task count"};
   }
   // A job with a single role of any name is a job without roles.
   const bool alike = nodes.front().role == nodes.back().role;

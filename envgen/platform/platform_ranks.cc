@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kFinding = "finding this task's rank";
 
 // Sets the master from the platform's variables; options have priority.
-Status take_master(const Inputs& inputs, GivenMaster master, int node_rank, Cluster& cluster) {
+base::Status take_master(const Inputs& inputs, GivenMaster master, int node_rank,
+                         Cluster& cluster) {
   if (inputs.request().master_addr.empty() && !master.address.empty()) {
     TRY(check_given_master(master.address, master.source, node_rank, cluster.nodes.size()));
   }
@@ -26,7 +27,7 @@ Status take_master(const Inputs& inputs, GivenMaster master, int node_rank, Clus
 
 }  // namespace
 
-Result<GivenMaster> given_master(const Inputs& inputs) {
+base::Result<GivenMaster> given_master(const Inputs& inputs) {
   GivenMaster master{std::string(inputs.variable("MASTER_ADDR")), "MASTER_ADDR", 0};
   TRY_ASSIGN(auto port, number_in(inputs, "MASTER_PORT", kPorts));
   master.port = port.value_or(0);
@@ -61,17 +62,18 @@ Location locate_task(const Inputs& inputs, const GivenTask& task, GivenMaster ma
   if (!nodes) return nodes.error();
   if (task.rank >= task.world || task.local_rank >= task.each ||
       task.rank % task.each != task.local_rank) {
-    return Error{kFinding, task.source,
-                 std::to_string(task.rank) + " of " + std::to_string(task.world) + ", and number " +
-                     std::to_string(task.local_rank) + " of " + std::to_string(task.each) +
-                     " on its node",
-                 "ranks count from 0, and those of a node follow one another: was one of the "
-                 "variables changed by hand?"};
+    return base::Error{kFinding, task.source,
+                       std::to_string(task.rank) + " of " + std::to_string(task.world) +
+                           ", and number " + std::to_string(task.local_rank) + " of " +
+                           std::to_string(task.each) + " on its node",
+                       "ranks count from 0, and those of a node follow one another: was one of the "
+                       "variables changed by hand?"};
   }
   if (inputs.request().node_rank && *inputs.request().node_rank != task.rank / task.each) {
-    return Error{kFinding, "--node-rank and " + task.source,
-                 std::to_string(*inputs.request().node_rank) + " and " + std::to_string(task.rank),
-                 "each rank is a task of its own here: leave --node-rank away"};
+    return base::Error{
+        kFinding, "--node-rank and " + task.source,
+        std::to_string(*inputs.request().node_rank) + " and " + std::to_string(task.rank),
+        "each rank is a task of its own here: leave --node-rank away"};
   }
   Cluster cluster;
   cluster.nodes = std::move(*nodes);

@@ -20,7 +20,7 @@ struct GivenMaster {
 };
 
 // Reads MASTER_ADDR and MASTER_PORT.
-Result<GivenMaster> given_master(const Inputs& inputs);
+base::Result<GivenMaster> given_master(const Inputs& inputs);
 
 struct GivenNode {
   int rank = 0;

@@ -25,18 +25,19 @@ struct Resources {
   std::size_t groups = 0;  // instance groups, each with its own instance type; 0 = not given
 };
 
-std::unexpected<Error> bad_list(const std::string& where, std::string found) {
-  return fail(kReading, where, std::move(found),
-              R"(it has to be a list such as ["algo-1","algo-2"])");
+std::unexpected<base::Error> bad_list(const std::string& where, std::string found) {
+  return base::fail(kReading, where, std::move(found),
+                    R"(it has to be a list such as ["algo-1","algo-2"])");
 }
 
-Result<std::vector<Node>> nodes_of_list(const json::Value& list, const std::string& where) {
-  if (!list.is(json::Type::kArray))
-    return bad_list(where, std::string(json::type_name(list.type())));
+base::Result<std::vector<Node>> nodes_of_list(const base::json::Value& list,
+                                              const std::string& where) {
+  if (!list.is(base::json::Type::kArray))
+    return bad_list(where, std::string(base::json::type_name(list.type())));
   std::vector<Node> nodes;
-  for (const json::Value& host : list) {
-    if (!host.is(json::Type::kString) || host.text().empty()) {
-      return bad_list(where, std::string(json::type_name(host.type())) + " in it");
+  for (const base::json::Value& host : list) {
+    if (!host.is(base::json::Type::kString) || host.text().empty()) {
+      return bad_list(where, std::string(base::json::type_name(host.type())) + " in it");
     }
     Node node;
     node.host = std::string(host.text());
@@ -46,37 +47,38 @@ Result<std::vector<Node>> nodes_of_list(const json::Value& list, const std::stri
   return nodes;
 }
 
-Result<Resources> resources_of_variables(const Inputs& inputs) {
-  auto document = json::Document::parse(inputs.variable("SM_HOSTS"), "SM_HOSTS");
+base::Result<Resources> resources_of_variables(const Inputs& inputs) {
+  auto document = base::json::Document::parse(inputs.variable("SM_HOSTS"), "SM_HOSTS");
   if (!document) return std::unexpected(document.error().error);
   Resources resources{{}, std::string(inputs.variable("SM_CURRENT_HOST")), "SM_HOSTS", 0};
   TRY_ASSIGN(resources.nodes, nodes_of_list(document->root(), "SM_HOSTS"));
-  const auto groups = json::Document::parse(inputs.variable("SM_INSTANCE_GROUPS"), "");
-  if (groups && groups->root().is(json::Type::kArray)) resources.groups = groups->root().size();
+  const auto groups = base::json::Document::parse(inputs.variable("SM_INSTANCE_GROUPS"), "");
+  if (groups && groups->root().is(base::json::Type::kArray))
+    resources.groups = groups->root().size();
   return resources;
 }
 
-Result<Resources> resources_of_file(const PathState& file) {
+base::Result<Resources> resources_of_file(const PathState& file) {
   if (file.kind != PathState::Kind::kFile) {
-    return fail(kReading, kResources, "no file",
-                "SageMaker puts it into each container: is this one "
-                "of its jobs? Else use --platform local");
+    return base::fail(kReading, kResources, "no file",
+                      "SageMaker puts it into each container: is this one "
+                      "of its jobs? Else use --platform local");
   }
-  auto document = json::Document::parse(file.content, kResources);
+  auto document = base::json::Document::parse(file.content, kResources);
   if (!document) return std::unexpected(document.error().error);
-  const json::Value root = document->root();
+  const base::json::Value root = document->root();
   const auto member = [&root](const char* name) {
-    return root.is(json::Type::kObject) ? root.find(name) : std::nullopt;
+    return root.is(base::json::Type::kObject) ? root.find(name) : std::nullopt;
   };
   const auto hosts = member("hosts");
   const auto current = member("current_host");
   if (!hosts || !current) {
-    return fail(kReading, kResources, "no hosts or no current_host", "it has to have both");
+    return base::fail(kReading, kResources, "no hosts or no current_host", "it has to have both");
   }
   Resources resources{{}, std::string(current->text()), kResources, 0};
   TRY_ASSIGN(resources.nodes, nodes_of_list(*hosts, std::string(kResources) + ": hosts"));
   const auto groups = member("instance_groups");
-  if (groups && groups->is(json::Type::kArray)) resources.groups = groups->size();
+  if (groups && groups->is(base::json::Type::kArray)) resources.groups = groups->size();
   return resources;
 }
 
@@ -98,10 +100,11 @@ Location locate_sagemaker(Inputs& inputs) {
   // A host knows only its own devices.
   const Request& request = inputs.request();
   if (resources->groups > 1 && asks_for_ranks(request) && !request.slots) {
-    return Error{"counting the ranks", resources->source,
-                 std::to_string(resources->groups) + " instance groups, whose hosts may differ",
-                 "give all nodes with --platform bare --hosts algo-1:8,algo-2:4, or --slots where "
-                 "each has as many ranks"};
+    return base::Error{
+        "counting the ranks", resources->source,
+        std::to_string(resources->groups) + " instance groups, whose hosts may differ",
+        "give all nodes with --platform bare --hosts algo-1:8,algo-2:4, or --slots where "
+        "each has as many ranks"};
   }
   auto told = number_in(inputs, "SM_NUM_GPUS", kSlots);
   if (!told) return told.error();
@@ -112,9 +115,10 @@ Location locate_sagemaker(Inputs& inputs) {
     if (resources->nodes[i].host == resources->current) places.push_back(static_cast<int>(i));
   }
   if (places.size() != 1 && !inputs.request().node_rank) {
-    return Error{"finding this node", resources->source,
-                 quoted(resources->current) + " " + std::to_string(places.size()) + " times",
-                 "the current host stands once in the list: was one of them changed by hand?"};
+    return base::Error{
+        "finding this node", resources->source,
+        base::quoted(resources->current) + " " + std::to_string(places.size()) + " times",
+        "the current host stands once in the list: was one of them changed by hand?"};
   }
   PlatformFacts platform;
   platform.job_id = std::string(inputs.variable("TRAINING_JOB_NAME"));

@@ -48,19 +48,19 @@ int port_of(const Inputs& inputs) {
   return kFirstPort + (job + step * kStride) % kPortCount;
 }
 
-Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
+base::Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
   Variable list = nodelist_of(inputs);
   if (list.name.empty()) {
-    return fail(kReading, "SLURM_JOB_NODELIST", "nothing",
-                "start trainit inside a Slurm job, or choose another --platform");
+    return base::fail(kReading, "SLURM_JOB_NODELIST", "nothing",
+                      "start trainit inside a Slurm job, or choose another --platform");
   }
   TRY_ASSIGN(auto hosts, expand_nodelist(list.value, list.name));
   std::vector<Node> nodes;
   std::set<std::string> seen;
   for (std::string& host : hosts) {
     if (!seen.insert(host).second) {
-      return fail(kReading, std::string(list.name), host + " twice",
-                  "a job has each node once: was the variable set by hand?");
+      return base::fail(kReading, std::string(list.name), host + " twice",
+                        "a job has each node once: was the variable set by hand?");
     }
     Node node;
     node.host = std::move(host);
@@ -71,14 +71,14 @@ Result<std::vector<Node>> nodes_of(const Inputs& inputs) {
                         : first_set(inputs, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"});
   TRY_ASSIGN(auto told, number_in(inputs, count.name));
   if (told && static_cast<std::size_t>(*told) != nodes.size()) {
-    return fail(kReading, std::string(list.name) + " and " + std::string(count.name),
-                std::to_string(nodes.size()) + " hosts and " + std::to_string(*told),
-                "both come from Slurm: which one was changed by hand?");
+    return base::fail(kReading, std::string(list.name) + " and " + std::string(count.name),
+                      std::to_string(nodes.size()) + " hosts and " + std::to_string(*told),
+                      "both come from Slurm: which one was changed by hand?");
   }
   return nodes;
 }
 
-Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& nodes) {
+base::Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& nodes) {
   TRY_ASSIGN(auto node_id, number_in(inputs, "SLURM_NODEID"));
   std::string name(inputs.variable("SLURMD_NODENAME"));
   if (node_id || inputs.request().node_rank) {
@@ -87,9 +87,10 @@ Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& n
     if (!local_node || inputs.request().node_rank || name.empty()) return local_node;
     const std::string& host = nodes[static_cast<std::size_t>(local_node->node_rank)].host;
     if (host == name) return local_node;
-    return fail("finding this node", "SLURM_NODEID and SLURMD_NODENAME",
-                std::to_string(local_node->node_rank) + ", which is " + host + ", and " + name,
-                "start trainit with srun, or say which node this is with --node-rank");
+    return base::fail(
+        "finding this node", "SLURM_NODEID and SLURMD_NODENAME",
+        std::to_string(local_node->node_rank) + ", which is " + host + ", and " + name,
+        "start trainit with srun, or say which node this is with --node-rank");
   }
   for (std::size_t i = 0; i < nodes.size() && !name.empty(); ++i) {
     if (nodes[i].host == name) return LocalNode{static_cast<int>(i), "SLURMD_NODENAME is " + name};
@@ -99,7 +100,7 @@ Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Node>& n
 
 // Returns the number of tasks that srun started on each node. Returns nothing outside a step, if
 // Slurm does not give it, or if each node has one task.
-Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) {
+base::Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) {
   std::vector<int> none;
   if (!in_step(inputs)) return none;
   Variable total_name = first_set(inputs, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
@@ -114,53 +115,54 @@ Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_count) 
   auto counts = expand_counts(list.value, list.name);
   if (!counts) return std::unexpected(counts.error());
   if (counts->size() != node_count) {
-    return fail(
+    return base::fail(
         kReading, std::string(list.name),
         std::to_string(counts->size()) + " counts for " + std::to_string(node_count) + " nodes",
         "both come from Slurm: was one of them changed by hand?");
   }
   auto sum = std::accumulate(counts->begin(), counts->end(), std::int64_t{0});
   if (total && *total != sum) {
-    return fail(kReading, std::string(list.name) + " and " + std::string(total_name.name),
-                std::to_string(sum) + " tasks and " + std::to_string(*total),
-                "both come from Slurm: was one of them changed by hand?");
+    return base::fail(kReading, std::string(list.name) + " and " + std::string(total_name.name),
+                      std::to_string(sum) + " tasks and " + std::to_string(*total),
+                      "both come from Slurm: was one of them changed by hand?");
   }
   if (std::ranges::all_of(*counts, [](int count) { return count == 1; })) return none;
   return counts;
 }
 
 // Returns a number of this task; an error if it is not below `limit`.
-Result<int> task_number(const Inputs& inputs, std::string_view variable, std::int64_t limit) {
+base::Result<int> task_number(const Inputs& inputs, std::string_view variable, std::int64_t limit) {
   TRY_ASSIGN(auto value, number_in(inputs, variable));
   if (value && *value < limit) return *value;
-  return fail(
+  return base::fail(
       "finding this task's rank", std::string(variable),
       value ? std::to_string(*value) + " of " + std::to_string(limit) + " tasks" : "nothing",
       "start trainit with srun, which numbers its tasks");
 }
 
 // Makes this task one of the ranks.
-Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int node_rank,
-                     PlatformFacts& platform) {
+base::Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int node_rank,
+                           PlatformFacts& platform) {
   auto world = std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0});
   TRY_ASSIGN(auto rank, task_number(inputs, "SLURM_PROCID", world));
   TRY_ASSIGN(auto local,
              task_number(inputs, "SLURM_LOCALID", tasks[static_cast<std::size_t>(node_rank)]));
   TRY_ASSIGN(auto node_id, number_in(inputs, "SLURM_NODEID"));
   if (inputs.request().node_rank && node_id.value_or(node_rank) != node_rank) {
-    return fail("finding this task's rank", "--node-rank and SLURM_NODEID",
-                std::to_string(node_rank) + " and " + std::to_string(*node_id),
-                "each rank is a task of srun here, and SLURM_PROCID and SLURM_LOCALID are of this "
-                "one: leave --node-rank away");
+    return base::fail(
+        "finding this task's rank", "--node-rank and SLURM_NODEID",
+        std::to_string(node_rank) + " and " + std::to_string(*node_id),
+        "each rank is a task of srun here, and SLURM_PROCID and SLURM_LOCALID are of this "
+        "one: leave --node-rank away");
   }
   // Slurm numbers the tasks of a node in the order of their ranks, for any distribution.
   const std::int64_t behind = tasks[static_cast<std::size_t>(node_rank)] - 1 - local;
   if (rank < local || world - 1 - rank < behind) {
-    return fail("finding this task's rank", "SLURM_PROCID and SLURM_LOCALID",
-                std::to_string(rank) + " of " + std::to_string(world) + " and " +
-                    std::to_string(local) + " of " +
-                    std::to_string(tasks[static_cast<std::size_t>(node_rank)]),
-                "both come from srun: was one of them changed by hand?");
+    return base::fail("finding this task's rank", "SLURM_PROCID and SLURM_LOCALID",
+                      std::to_string(rank) + " of " + std::to_string(world) + " and " +
+                          std::to_string(local) + " of " +
+                          std::to_string(tasks[static_cast<std::size_t>(node_rank)]),
+                      "both come from srun: was one of them changed by hand?");
   }
   platform.own_rank = rank;
   platform.local_rank = local;
@@ -169,7 +171,7 @@ Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int no
 
 // Returns the slots of a node with one task: the devices that Slurm gave it, else those that the
 // container shows.
-Result<std::optional<int>> slots_of(Inputs& inputs) {
+base::Result<std::optional<int>> slots_of(Inputs& inputs) {
   TRY_ASSIGN(auto gpus, number_in(inputs, "SLURM_GPUS_ON_NODE", kSlots));
   TRY_ASSIGN(auto tasks, number_in(inputs, "SLURM_NTASKS_PER_NODE", kSlots));
   int told = gpus.value_or(0);
@@ -189,9 +191,10 @@ Location locate_slurm(Inputs& inputs) {
   auto components = number_in(inputs, "SLURM_HET_SIZE");
   if (!components) return components.error();
   if (components->value_or(1) > 1) {
-    return Error{kReading, "SLURM_HET_SIZE", std::to_string(**components) + " components",
-                 "heterogeneous jobs have a list for each: give all nodes with --platform bare "
-                 "--hosts a:8,b:8"};
+    return base::Error{
+        kReading, "SLURM_HET_SIZE", std::to_string(**components) + " components",
+        "heterogeneous jobs have a list for each: give all nodes with --platform bare "
+        "--hosts a:8,b:8"};
   }
   Cluster cluster;
   auto nodes = nodes_of(inputs);

@@ -31,8 +31,8 @@ constexpr std::array<Pool, 4> kPools = {{{"workerpool0", "chief"},
                                          {"workerpool2", "ps"},
                                          {"workerpool3", "evaluator"}}};
 
-std::unexpected<Error> malformed(std::string where, std::string found) {
-  return fail(kReading, std::move(where), std::move(found), kForm);
+std::unexpected<base::Error> malformed(std::string where, std::string found) {
+  return base::fail(kReading, std::move(where), std::move(found), kForm);
 }
 
 struct Spec {
@@ -42,16 +42,17 @@ struct Spec {
   int port = 0;  // port of the primary replica
 };
 
-Status read_pool(const json::Value& cluster, const Pool& pool, Spec& spec) {
+base::Status read_pool(const base::json::Value& cluster, const Pool& pool, Spec& spec) {
   const auto list = cluster.find(pool.name);
   if (!list) return {};
   const std::string where = "CLUSTER_SPEC: cluster." + std::string(pool.name);
-  if (!list->is(json::Type::kArray))
-    return malformed(where, std::string(json::type_name(list->type())));
+  if (!list->is(base::json::Type::kArray))
+    return malformed(where, std::string(base::json::type_name(list->type())));
   int index = 0;
-  for (const json::Value& replica : *list) {
+  for (const base::json::Value& replica : *list) {
     const auto host = parse_host_port(replica.text());
-    if (!host || !replica.is(json::Type::kString)) return malformed(where, quoted(replica.text()));
+    if (!host || !replica.is(base::json::Type::kString))
+      return malformed(where, base::quoted(replica.text()));
     Node node;
     node.host = host->host;
     node.port = host->port;
@@ -62,22 +63,23 @@ Status read_pool(const json::Value& cluster, const Pool& pool, Spec& spec) {
   return {};
 }
 
-Result<Spec> spec_of(std::string_view text) {
-  auto document = json::Document::parse(text, "CLUSTER_SPEC");
+base::Result<Spec> spec_of(std::string_view text) {
+  auto document = base::json::Document::parse(text, "CLUSTER_SPEC");
   if (!document) return std::unexpected(document.error().error);
-  const json::Value root = document->root();
-  if (!root.is(json::Type::kObject))
-    return malformed("CLUSTER_SPEC", std::string(json::type_name(root.type())));
+  const base::json::Value root = document->root();
+  if (!root.is(base::json::Type::kObject))
+    return malformed("CLUSTER_SPEC", std::string(base::json::type_name(root.type())));
   const auto cluster = root.find("cluster");
   const auto task = root.find("task");
-  if (!cluster || !task || !cluster->is(json::Type::kObject) || !task->is(json::Type::kObject)) {
+  if (!cluster || !task || !cluster->is(base::json::Type::kObject) ||
+      !task->is(base::json::Type::kObject)) {
     return malformed("CLUSTER_SPEC", "no cluster or no task");
   }
   Spec spec;
   for (const Pool& pool : kPools) TRY(read_pool(*cluster, pool, spec));
   const auto type = task->find("type");
   const auto index = task->find("index");
-  const auto place = index ? parse_count<int>(index->text()) : std::nullopt;
+  const auto place = index ? base::parse_count<int>(index->text()) : std::nullopt;
   if (!type || !place) return malformed("CLUSTER_SPEC: task", "no type or no index");
   spec.type = std::string(type->text());
   spec.index = *place;
@@ -121,16 +123,17 @@ Location locate_vertex(Inputs& inputs) {
   }
   const std::string task = spec->type + " " + std::to_string(spec->index);
   if (!own) {
-    return Error{"finding this node", "CLUSTER_SPEC",
-                 "task " + task + ", which its cluster does not have",
-                 "task.index has to be a place in cluster." + spec->type};
+    return base::Error{"finding this node", "CLUSTER_SPEC",
+                       "task " + task + ", which its cluster does not have",
+                       "task.index has to be a place in cluster." + spec->type};
   }
   GivenMaster master{spec->nodes[0].host, "CLUSTER_SPEC", spec->nodes[0].port};
   const bool idle = tf_ranks(spec->nodes[*own].role) == 0;
   if (wanted != "tensorflow") {
     if (idle && asks_for_ranks(inputs.request())) {
-      return Error{"finding this node", "CLUSTER_SPEC", "task " + task + ", which runs no ranks",
-                   "ranks are of workerpool0 and workerpool1: give this pool a command of its own"};
+      return base::Error{
+          "finding this node", "CLUSTER_SPEC", "task " + task + ", which runs no ranks",
+          "ranks are of workerpool0 and workerpool1: give this pool a command of its own"};
     }
     if (!idle) leave_out_idle(spec->nodes);  // idle nodes are last: *own stays valid
   }

@@ -38,7 +38,7 @@ std::string upper_case(std::string_view task) {
   return name;
 }
 
-Result<HostList> list_in(std::string_view text, std::string source) {
+base::Result<HostList> list_in(std::string_view text, std::string source) {
   TRY_ASSIGN(auto hosts, parse_host_list(text, source));
   return HostList{std::move(source), std::move(hosts)};
 }
@@ -46,8 +46,8 @@ Result<HostList> list_in(std::string_view text, std::string source) {
 // Reads `variable`, else the variable and the file of Volcano's svc plugin for a task of that name.
 // Returns nothing while the file is not in the snapshot. The lists of a large job are only in the
 // files.
-std::optional<Result<HostList>> hosts_of(Inputs& inputs, std::string_view variable,
-                                         std::string_view task, bool try_file) {
+std::optional<base::Result<HostList>> hosts_of(Inputs& inputs, std::string_view variable,
+                                               std::string_view task, bool try_file) {
   const std::string by_task = "VC_" + upper_case(task) + "_HOSTS";
   const Variable set = first_set(inputs, {variable, by_task});
   if (!set.value.empty()) return list_in(set.value, std::string(set.name));
@@ -64,7 +64,7 @@ struct Lists {
   HostList ps;
 };
 
-std::optional<Result<Lists>> lists_of(Inputs& inputs) {
+std::optional<base::Result<Lists>> lists_of(Inputs& inputs) {
   // The training task may have another name, which a ps knows only from WORKER_HOST.
   std::string_view task = inputs.variable("VC_TASK_NAME");
   if (task.empty() || task == "ps") task = "worker";
@@ -76,16 +76,17 @@ std::optional<Result<Lists>> lists_of(Inputs& inputs) {
   if (!*ps) return std::unexpected(ps->error());
   Lists lists{std::move(**workers), std::move(**ps)};
   if (lists.workers.hosts.empty() && !lists.ps.hosts.empty()) {
-    return fail(kFinding, "WORKER_HOST", "no workers, and parameter servers in " + lists.ps.source,
-                "set WORKER_HOST to the workers' hosts");
+    return base::fail(kFinding, "WORKER_HOST",
+                      "no workers, and parameter servers in " + lists.ps.source,
+                      "set WORKER_HOST to the workers' hosts");
   }
   TRY_ASSIGN(auto told, number_in(inputs, "VC_" + upper_case(task) + "_NUM"));
   const std::size_t count = lists.workers.hosts.size();
   if (told && static_cast<std::size_t>(*told) != std::max<std::size_t>(count, 1)) {
-    return fail(kFinding, "VC_" + upper_case(task) + "_NUM",
-                std::to_string(*told) + ", and " + std::to_string(count) + " hosts" +
-                    (count > 0 ? " in " + lists.workers.source : ""),
-                "they have to agree: set WORKER_HOST to the hosts of all workers");
+    return base::fail(kFinding, "VC_" + upper_case(task) + "_NUM",
+                      std::to_string(*told) + ", and " + std::to_string(count) + " hosts" +
+                          (count > 0 ? " in " + lists.workers.source : ""),
+                      "they have to agree: set WORKER_HOST to the hosts of all workers");
   }
   return lists;
 }
@@ -121,8 +122,8 @@ std::vector<Node> nodes_of(const Lists& lists, int worker_slots) {
 // Returns whether this node is a parameter server. VK_TASK_INDEX counts within a task, so it is the
 // same for ps-0 and worker-0. The task's name decides, else the list that has this node's name,
 // else a name like "job-ps-0".
-Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
-                                 const std::vector<Node>& nodes) {
+base::Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
+                                       const std::vector<Node>& nodes) {
   if (lists.ps.hosts.empty()) return false;
   if (auto task = inputs.variable("VC_TASK_NAME"); !task.empty()) return task == "ps";
   bool listed[2] = {};
@@ -136,34 +137,34 @@ Result<bool> is_parameter_server(const Inputs& inputs, const Lists& lists,
     const bool worker = name.find("-worker-") != std::string_view::npos;
     if (ps != worker) return ps;
   }
-  return fail(kFinding, lists.workers.source + " and " + lists.ps.source,
-              "nothing that tells whether " + inputs.facts().host_name +
-                  " is a worker or a parameter server",
-              "set VC_TASK_NAME to ps or worker, or give --node-rank");
+  return base::fail(kFinding, lists.workers.source + " and " + lists.ps.source,
+                    "nothing that tells whether " + inputs.facts().host_name +
+                        " is a worker or a parameter server",
+                    "set VC_TASK_NAME to ps or worker, or give --node-rank");
 }
 
-Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
-                                const std::vector<Node>& nodes) {
+base::Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
+                                      const std::vector<Node>& nodes) {
   if (inputs.request().node_rank) return local_node_by_index(nodes.size(), inputs.request(), 0, "");
   TRY_ASSIGN(auto ps, is_parameter_server(inputs, lists, nodes));
   TRY_ASSIGN(auto index, number_in(inputs, "VK_TASK_INDEX"));
   const HostList& list = ps ? lists.ps : lists.workers;
   const std::string where = "VK_TASK_INDEX";
   if (!index) {
-    return fail(kFinding, where,
-                "that it is not set, and " + list.source + " lists " +
-                    std::to_string(list.hosts.size()) + " hosts",
-                "set it to this node's place in the list, from 0, or give --node-rank");
+    return base::fail(kFinding, where,
+                      "that it is not set, and " + list.source + " lists " +
+                          std::to_string(list.hosts.size()) + " hosts",
+                      "set it to this node's place in the list, from 0, or give --node-rank");
   }
   const auto place = static_cast<std::size_t>(*index);
   if (place >= list.hosts.size()) {
     return std::unexpected(
-        Error{.what = kFinding,
-              .where = where,
-              .found = std::to_string(place) + ", and " + list.source + " lists " +
-                       std::to_string(list.hosts.size()) + " hosts",
-              .fix = "the index counts from 0 within the list: give it all hosts of the job",
-              .not_listed = true});
+        base::Error{.what = kFinding,
+                    .where = where,
+                    .found = std::to_string(place) + ", and " + list.source + " lists " +
+                             std::to_string(list.hosts.size()) + " hosts",
+                    .fix = "the index counts from 0 within the list: give it all hosts of the job",
+                    .not_listed = true});
   }
   TRY(check_own_place(list.hosts, place, own_names(inputs), list.source));
   const std::size_t rank = place + (ps ? lists.workers.hosts.size() : 0);
@@ -226,8 +227,8 @@ bool find_hostfile(Inputs& inputs, PlatformFacts& platform) {
 void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
   auto value = [&](std::string_view name) -> std::optional<std::string> {
     if (std::ranges::find(kFilled, name) == kFilled.end()) return std::nullopt;
-    const std::vector<EnvEdit>& env = resolved.platform.env;
-    auto promised = std::ranges::find(env, name, &EnvEdit::name);
+    const std::vector<base::EnvEdit>& env = resolved.platform.env;
+    auto promised = std::ranges::find(env, name, &base::EnvEdit::name);
     if (promised != env.end()) return promised->value;
     const std::string_view set = inputs.variable(name);
     return set.empty() ? std::nullopt : std::optional(std::string(set));
@@ -244,10 +245,10 @@ void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
 // Promises variables for modes in which the user's command may contain ${WORLD_SIZE}, here the
 // number of nodes.
 void promise(std::string_view mode, ResolvedCluster& resolved) {
-  using Kind = EnvEdit::Kind;
+  using Kind = base::EnvEdit::Kind;
   const Cluster& cluster = resolved.cluster;
   const Node& node = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)];
-  std::vector<EnvEdit>& env = resolved.platform.env;
+  std::vector<base::EnvEdit>& env = resolved.platform.env;
   if (mode == "horovod" || mode == "mpi") env.push_back({Kind::kSetDefault, "HYDRA_IFACE", "eth0"});
   if (mode != "pytorch" && mode != "deepspeed") return;
   const std::string& master = cluster.master_addr;
@@ -259,8 +260,8 @@ void promise(std::string_view mode, ResolvedCluster& resolved) {
 }
 
 // Locates a job without lists: by the PyTorch mode's own variables, else as one node.
-Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
-                                             PlatformFacts platform) {
+base::Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
+                                                   PlatformFacts platform) {
   const Request& request = inputs.request();
   TRY_ASSIGN(auto index, number_in(inputs, "VK_TASK_INDEX"));
   TRY_ASSIGN(auto count, number_in(inputs, "WORLD_SIZE"));
@@ -268,14 +269,15 @@ Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
   const std::string_view master = inputs.variable("MASTER_ADDR");
   const bool by_master = !master.empty() && count && (rank || request.node_rank);
   if (!by_master && !master.empty() && count.value_or(1) > 1) {
-    return fail(kFinding, "RANK",
-                "nothing, and MASTER_ADDR and WORLD_SIZE say that there are " +
-                    std::to_string(*count) + " nodes",
-                "set it to this node's rank from 0, or give --node-rank");
+    return base::fail(kFinding, "RANK",
+                      "nothing, and MASTER_ADDR and WORLD_SIZE say that there are " +
+                          std::to_string(*count) + " nodes",
+                      "set it to this node's rank from 0, or give --node-rank");
   }
   if (!by_master && index.value_or(0) > 0) {
-    return fail(kFinding, "WORKER_HOST", "no hosts, and VK_TASK_INDEX is " + std::to_string(*index),
-                "set WORKER_HOST to the hosts of all nodes, separated by commas");
+    return base::fail(kFinding, "WORKER_HOST",
+                      "no hosts, and VK_TASK_INDEX is " + std::to_string(*index),
+                      "set WORKER_HOST to the hosts of all nodes, separated by commas");
   }
   TRY_ASSIGN(auto nodes, nameless_nodes(by_master ? *count : 1, slots, "WORLD_SIZE"));
   TRY_ASSIGN(auto local_node,
@@ -295,11 +297,11 @@ Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slots,
 }
 
 // Returns the ranks of a worker: its cards. A TensorFlow process uses all of them.
-std::optional<Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
+std::optional<base::Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
   TRY_ASSIGN(auto told, number_in(inputs, "SLOTS", kSlots));
   if (told && *told == 0) {
-    return fail("counting this node's cards", "SLOTS", "0",
-                "set it to the number of cards of one node, 1 on a CPU node");
+    return base::fail("counting this node's cards", "SLOTS", "0",
+                      "set it to the number of cards of one node, 1 on a CPU node");
   }
   if (mode == "tensorflow") return 1;
   auto slots = slots_of_node(inputs, told.value_or(0));
@@ -342,7 +344,7 @@ Location locate_vk(Inputs& inputs) {
   auto port = number_in(inputs, "MASTER_PORT", kPorts);
   if (!port) return port.error();
 
-  Result<ResolvedCluster> resolved = std::unexpected(Error());
+  base::Result<ResolvedCluster> resolved = std::unexpected(base::Error());
   if ((*lists)->workers.hosts.empty()) {
     resolved = locate_without_lists(inputs, **slots, std::move(platform));
   } else {

@@ -48,7 +48,7 @@ std::string_view task_of_variable(std::string_view entry) {
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
 }
 
-Result<Task> task_of(std::string name, std::string source, std::string_view list) {
+base::Result<Task> task_of(std::string name, std::string source, std::string_view list) {
   TRY_ASSIGN(auto hosts, parse_host_list(list, source));
   Task task{std::move(name), std::move(source), "", {}};
   task.role = role_of_task(task.name);
@@ -64,7 +64,7 @@ std::vector<Task> values_of(std::map<std::string, Task> tasks) {
   return list;
 }
 
-Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
+base::Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
   std::map<std::string, Task> tasks;
   for (const std::string& entry : inputs.env().entries()) {
     std::string_view name = task_of_variable(entry);
@@ -72,13 +72,13 @@ Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
     std::string variable = "VC_" + std::string(name) + "_HOSTS";
     std::string_view list = inputs.variable(variable);
     if (list.empty()) continue;  // a task without replicas
-    TRY_ASSIGN(auto task, task_of(lowercased(name), variable, list));
+    TRY_ASSIGN(auto task, task_of(base::lowercased(name), variable, list));
     std::string count_name = "VC_" + std::string(name) + "_NUM";
     TRY_ASSIGN(auto count, number_in(inputs, count_name));
     if (count && static_cast<std::size_t>(*count) != task.hosts.size()) {
-      return fail(kReading, variable + " and " + count_name,
-                  std::to_string(task.hosts.size()) + " hosts and " + std::to_string(*count),
-                  "both come from the svc plugin: was one of them changed by hand?");
+      return base::fail(kReading, variable + " and " + count_name,
+                        std::to_string(task.hosts.size()) + " hosts and " + std::to_string(*count),
+                        "both come from the svc plugin: was one of them changed by hand?");
     }
     tasks.emplace(task.name, std::move(task));
   }
@@ -87,7 +87,7 @@ Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
 
 // Reads the tasks from the files, for jobs whose variables are turned off. Returns nothing while
 // the snapshot lacks a path.
-Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
+base::Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
   constexpr std::string_view kSuffix = ".host";
   const PathState* directory = inputs.content(kHostsDirectory);
   if (directory == nullptr) return std::nullopt;
@@ -99,15 +99,15 @@ Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
     const PathState* file = inputs.content(path);
     complete = complete && file != nullptr;
     if (file == nullptr || file->content.empty()) continue;
-    TRY_ASSIGN(auto task, task_of(lowercased(name.substr(0, name.size() - kSuffix.size())), path,
-                                  file->content));
+    TRY_ASSIGN(auto task, task_of(base::lowercased(name.substr(0, name.size() - kSuffix.size())),
+                                  path, file->content));
     tasks.emplace(task.name, std::move(task));
   }
   if (!complete) return std::nullopt;
   return values_of(std::move(tasks));
 }
 
-Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
+base::Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
   TRY_ASSIGN(auto tasks, tasks_of_variables(inputs));
   if (tasks.empty()) return tasks_of_files(inputs);
   return tasks;
@@ -116,7 +116,7 @@ Result<std::optional<std::vector<Task>>> tasks_of_job(Inputs& inputs) {
 // Sorts the tasks by role. The pytorch plugin's master may have any name: it is the task of
 // MASTER_ADDR.
 void order_tasks(std::vector<Task>& tasks, const std::string& master) {
-  envgen::stable_sort(tasks, std::less(), [&master](const Task& task) {
+  base::stable_sort(tasks, std::less(), [&master](const Task& task) {
     bool leads = !master.empty() && !task.hosts.empty() && task.hosts[0] == master;
     return leads ? -1 : place_of_role(task.role);
   });
@@ -125,13 +125,13 @@ void order_tasks(std::vector<Task>& tasks, const std::string& master) {
 // --- This node ---
 
 // Returns the index within the task, and the variable that gives it.
-Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
+base::Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
   TRY_ASSIGN(auto ours, number_in(inputs, "VC_TASK_INDEX"));
   TRY_ASSIGN(auto older, number_in(inputs, "VK_TASK_INDEX"));
   if (ours && older && *ours != *older) {
-    return fail("finding this node", "VC_TASK_INDEX and VK_TASK_INDEX",
-                std::to_string(*ours) + " and " + std::to_string(*older),
-                "both come from the env plugin and are the same: was one set by hand?");
+    return base::fail("finding this node", "VC_TASK_INDEX and VK_TASK_INDEX",
+                      std::to_string(*ours) + " and " + std::to_string(*older),
+                      "both come from the env plugin and are the same: was one set by hand?");
   }
   if (ours) return std::pair<std::string, int>{"VC_TASK_INDEX", *ours};
   if (older) return std::pair<std::string, int>{"VK_TASK_INDEX", *older};
@@ -178,29 +178,29 @@ std::optional<int> rank_of_plugin(const Inputs& inputs, const std::vector<Task>&
 
 // Returns the task that a variable names, or the only task. The index alone does not distinguish ps
 // 0 from worker 0.
-Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
+base::Result<std::size_t> own_task(const Inputs& inputs, const std::vector<Task>& tasks) {
   Variable named = first_set(inputs, {"VC_TASK_NAME", "VOLCANO_TASK_NAME", "TASK_NAME"});
   if (named.name.empty()) {
     if (tasks.size() == 1) return std::size_t{0};
-    return fail("finding this node", "VC_TASK_INDEX",
-                "no task name; the job has " + task_list(tasks) +
-                    ", and none of their hosts is called like this one",
-                "set VC_TASK_NAME from the label volcano.sh/task-spec, or say --node-rank");
+    return base::fail("finding this node", "VC_TASK_INDEX",
+                      "no task name; the job has " + task_list(tasks) +
+                          ", and none of their hosts is called like this one",
+                      "set VC_TASK_NAME from the label volcano.sh/task-spec, or say --node-rank");
   }
-  std::string name = lowercased(named.value);
+  std::string name = base::lowercased(named.value);
   std::ranges::replace(name, '-', '_');
   auto found = std::ranges::find(tasks, name, &Task::name);
   if (found != tasks.end()) return static_cast<std::size_t>(found - tasks.begin());
-  return fail("finding this node", std::string(named.name), std::string(named.value),
-              "the job has the tasks " + task_list(tasks));
+  return base::fail("finding this node", std::string(named.name), std::string(named.value),
+                    "the job has the tasks " + task_list(tasks));
 }
 
-Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Task>& tasks,
-                                     const std::vector<Place>& places) {
+base::Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Task>& tasks,
+                                           const std::vector<Place>& places) {
   TRY_ASSIGN(auto index, task_index(inputs));
   if (!index) {
-    return fail("finding this node", "VC_TASK_INDEX", "nothing",
-                "turn Volcano's env plugin on, or say --node-rank");
+    return base::fail("finding this node", "VC_TASK_INDEX", "nothing",
+                      "turn Volcano's env plugin on, or say --node-rank");
   }
   const Variable named = first_set(inputs, {"VC_TASK_NAME", "VOLCANO_TASK_NAME", "TASK_NAME"});
   if (const auto rank = rank_of_plugin(inputs, tasks, places); rank && named.name.empty()) {
@@ -214,16 +214,16 @@ Result<LocalNode> local_node_by_task(const Inputs& inputs, const std::vector<Tas
                      source + " is " + std::to_string(number) + " in task " + tasks[task].name};
   }
   return std::unexpected(
-      Error{.what = "finding this node",
-            .where = source,
-            .found = std::to_string(number) + ", but " + tasks[task].source + " has " +
-                     std::to_string(tasks[task].hosts.size()) + " hosts",
-            .fix = "is the list of another job? Say which node this is with --node-rank",
-            .not_listed = true});
+      base::Error{.what = "finding this node",
+                  .where = source,
+                  .found = std::to_string(number) + ", but " + tasks[task].source + " has " +
+                           std::to_string(tasks[task].hosts.size()) + " hosts",
+                  .fix = "is the list of another job? Say which node this is with --node-rank",
+                  .not_listed = true});
 }
 
-Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Task>& tasks,
-                                const std::vector<Node>& nodes) {
+base::Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Task>& tasks,
+                                      const std::vector<Node>& nodes) {
   if (inputs.request().node_rank) return local_node_by_index(nodes.size(), inputs.request(), 0, "");
   std::vector<Place> places = places_of(tasks);
   std::vector<int> like = nodes_like_local(nodes, inputs);
@@ -231,11 +231,11 @@ Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Task>& t
   auto rank = static_cast<std::size_t>(like[0]);
   TRY_ASSIGN(auto index, task_index(inputs));
   if (index && index->second != static_cast<int>(places[rank].index)) {
-    return fail("finding this node", index->first,
-                std::to_string(index->second) + ", but " + nodes[rank].host +
-                    ", which this host is called like, is number " +
-                    std::to_string(places[rank].index) + " of its task",
-                "say which node this is with --node-rank");
+    return base::fail("finding this node", index->first,
+                      std::to_string(index->second) + ", but " + nodes[rank].host +
+                          ", which this host is called like, is number " +
+                          std::to_string(places[rank].index) + " of its task",
+                      "say which node this is with --node-rank");
   }
   return LocalNode{like[0], nodes[rank].host + " is this container's name or address"};
 }
@@ -305,14 +305,14 @@ std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launc
 }
 
 // Checks the hosts on which the mpi plugin's master may start ranks.
-Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
+base::Status check_mpi_hosts(const Inputs& inputs, const std::vector<Node>& nodes) {
   TRY_ASSIGN(auto hosts, parse_host_list(inputs.variable("MPI_HOST"), "MPI_HOST"));
   std::set<std::string> known;
   for (const Node& node : nodes) known.insert(node.host);
   for (const HostPort& host : hosts) {
     if (known.contains(host.host)) continue;
-    return fail(kReading, "MPI_HOST", host.host + ", which is in no VC_<TASK>_HOSTS",
-                "both come from Volcano: was one of them changed by hand?");
+    return base::fail(kReading, "MPI_HOST", host.host + ", which is in no VC_<TASK>_HOSTS",
+                      "both come from Volcano: was one of them changed by hand?");
   }
   return {};
 }
@@ -327,14 +327,14 @@ std::vector<Task> tasks_of_mpi_plugin(const Inputs& inputs, const std::vector<Ho
 }
 
 // Checks that MASTER_ADDR is not another host of the job, because the ranks rendezvous at node 0.
-Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes,
-                            const LocalNode& local_node) {
+base::Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes,
+                                  const LocalNode& local_node) {
   if (!inputs.request().master_addr.empty()) return {};
   const std::string master(inputs.variable("MASTER_ADDR"));
   TRY(check_given_master(master, "MASTER_ADDR", local_node.node_rank, nodes.size()));
   for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
     if (nodes[rank].host != master || nodes[0].host == master) continue;
-    return fail(
+    return base::fail(
         kReading, "MASTER_ADDR", master + ", which is node " + std::to_string(rank),
         "the ranks meet at node 0, which is " + nodes[0].host + ": was it changed by hand?");
   }
@@ -343,21 +343,21 @@ Status check_volcano_master(const Inputs& inputs, const std::vector<Node>& nodes
 
 // Checks the pytorch plugin's numbers, which count pods. With `counts_all`, WORLD_SIZE includes
 // pods beside the job. A worker's rank is its index + 1; the master's is 0.
-Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node,
-                     bool counts_all = false) {
+base::Status check_pytorch(const Inputs& inputs, Cluster& cluster, const LocalNode& local_node,
+                           bool counts_all = false) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
   TRY_ASSIGN(auto rank, number_in(inputs, "RANK"));
   if (world && static_cast<std::size_t>(*world) != cluster.nodes.size() && !counts_all) {
-    return fail(kReading, "WORLD_SIZE",
-                std::to_string(*world) + ", but the task lists have " +
-                    std::to_string(cluster.nodes.size()) + " pods",
-                "Volcano's pytorch plugin counts pods: was it changed by hand?");
+    return base::fail(kReading, "WORLD_SIZE",
+                      std::to_string(*world) + ", but the task lists have " +
+                          std::to_string(cluster.nodes.size()) + " pods",
+                      "Volcano's pytorch plugin counts pods: was it changed by hand?");
   }
   if (rank && *rank != local_node.node_rank && !inputs.request().node_rank) {
-    return fail(kReading, "RANK",
-                std::to_string(*rank) + ", but this is node " +
-                    std::to_string(local_node.node_rank) + ": " + local_node.reason,
-                "say which node this is with --node-rank");
+    return base::fail(kReading, "RANK",
+                      std::to_string(*rank) + ", but this is node " +
+                          std::to_string(local_node.node_rank) + ": " + local_node.reason,
+                      "say which node this is with --node-rank");
   }
   TRY_ASSIGN(auto port, number_in(inputs, "MASTER_PORT", kPorts));
   TRY(check_volcano_master(inputs, cluster.nodes, local_node));
@@ -397,7 +397,7 @@ std::vector<Task>::const_iterator worker_task(const Inputs& inputs, const std::v
 // Keeps the two tasks whose pods the pytorch plugin numbers. All others are beside the job (a
 // TensorBoard). Until 2025 the plugin counted them in WORLD_SIZE. Returns a warning about that, or
 // "".
-Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
+base::Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& tasks) {
   TRY_ASSIGN(auto world, number_in(inputs, "WORLD_SIZE"));
   const std::string master(inputs.variable("MASTER_ADDR"));
   auto leader = std::ranges::find_if(tasks, [&master](const Task& task) {
@@ -411,8 +411,8 @@ Result<std::string> keep_pytorch_tasks(const Inputs& inputs, std::vector<Task>& 
   if (leader->hosts.size() != told) {
     const auto worker = worker_task(inputs, tasks, *leader, *world);
     if (worker == tasks.end()) {
-      return fail(kReading, "WORLD_SIZE", task_list(tasks) + ", and no task worker",
-                  "call the task that trains beside " + leader->name + " worker");
+      return base::fail(kReading, "WORLD_SIZE", task_list(tasks) + ", and no task worker",
+                        "call the task that trains beside " + leader->name + " worker");
     }
     kept.push_back(*worker);
   }
@@ -438,9 +438,9 @@ void keep_roles(std::initializer_list<std::string_view> roles, std::vector<Task>
 }
 
 // Finds this node among all tasks, then its place among the tasks that take part.
-Result<LocalNode> local_node_in_kept(const Inputs& inputs, const std::vector<Task>& all,
-                                     const std::vector<Task>& kept,
-                                     const std::vector<Node>& nodes) {
+base::Result<LocalNode> local_node_in_kept(const Inputs& inputs, const std::vector<Task>& all,
+                                           const std::vector<Task>& kept,
+                                           const std::vector<Node>& nodes) {
   if (inputs.request().node_rank || all.size() == kept.size())
     return local_node_of(inputs, kept, nodes);
   auto local_node = local_node_of(inputs, all, nodes_of_tasks(all, false, 0));
@@ -454,10 +454,10 @@ Result<LocalNode> local_node_in_kept(const Inputs& inputs, const std::vector<Tas
     local_node->node_rank = static_cast<int>(i);
     return local_node;
   }
-  return fail("finding this node", all[place.task].source,
-              "this pod in task " + all[place.task].name + ", which is beside the job of " +
-                  task_list(kept),
-              "its command needs no launcher: --platform local");
+  return base::fail("finding this node", all[place.task].source,
+                    "this pod in task " + all[place.task].name + ", which is beside the job of " +
+                        task_list(kept),
+                    "its command needs no launcher: --platform local");
 }
 
 Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts platform) {
@@ -471,8 +471,8 @@ Location locate_in_tasks(Inputs& inputs, std::vector<Task> tasks, PlatformFacts 
   if (!warning) return warning.error();
   if (with_launcher) keep_roles({"launcher", "master", "worker"}, tasks);
   if (tensorflow) keep_roles({"chief", "master", "worker", "ps", "evaluator"}, tasks);
-  envgen::stable_sort(all, std::greater(),
-                      [&tasks](const Task& task) { return is_task(tasks, task.name); });
+  base::stable_sort(all, std::greater(),
+                    [&tasks](const Task& task) { return is_task(tasks, task.name); });
   // If a node is a separate launcher, no node counts its devices: the launcher has none, and all
   // nodes must get the same number.
   bool idle_launcher = with_launcher && std::ranges::any_of(tasks, [](const Task& task) {
@@ -512,8 +512,8 @@ Location locate_by_pytorch_plugin(Inputs& inputs) {
   auto rank = number_in(inputs, "RANK");
   if (!rank) return rank.error();
   if (!*rank && !inputs.request().node_rank) {
-    return Error{"finding this node", "RANK", "nothing",
-                 "this task is not the pytorch plugin's master or worker: say --node-rank"};
+    return base::Error{"finding this node", "RANK", "nothing",
+                       "this task is not the pytorch plugin's master or worker: say --node-rank"};
   }
   auto slots = slots_of_node(inputs, 0);
   if (!slots) return NeedsPaths{};
@@ -539,9 +539,9 @@ Location locate_by_nodes_option(Inputs& inputs) {
   if (!request.nodes && request.hosts.empty()) {
     PlatformFacts platform;
     platform.uncounted =
-        Error{"finding the nodes", std::string("VC_<TASK>_HOSTS and ") + kHostsDirectory,
-              "no list of hosts",
-              "turn Volcano's svc plugin on, or say how many nodes there are with --nodes"};
+        base::Error{"finding the nodes", std::string("VC_<TASK>_HOSTS and ") + kHostsDirectory,
+                    "no list of hosts",
+                    "turn Volcano's svc plugin on, or say how many nodes there are with --nodes"};
     return ResolvedCluster{.cluster = {},
                            .local_node = {0, "one process"},
                            .platform = std::move(platform),
@@ -558,8 +558,8 @@ Location locate_by_nodes_option(Inputs& inputs) {
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
   if (!*index && !request.node_rank) {
-    return Error{"finding this node", "VC_TASK_INDEX", "nothing",
-                 "turn Volcano's env plugin on, or say --node-rank"};
+    return base::Error{"finding this node", "VC_TASK_INDEX", "nothing",
+                       "turn Volcano's env plugin on, or say --node-rank"};
   }
   std::pair<std::string, int> own = index->value_or(std::pair<std::string, int>{"", 0});
   auto local_node = local_node_by_index(cluster.nodes.size(), request, own.second, own.first);

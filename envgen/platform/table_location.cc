@@ -61,14 +61,14 @@ std::string describe(const PathState& state) {
   return "a file";
 }
 
-Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
+base::Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
   if (inputs.request().rank_start) return inputs.request().rank_start;
   std::string_view text = inputs.variable("RANK_START");
   if (text.empty()) return std::nullopt;
-  const auto value = parse_count<int>(text);
+  const auto value = base::parse_count<int>(text);
   if (value) return value;
-  return fail("finding this node", "RANK_START", quoted(text),
-              "set it to the rank of this node's first device");
+  return base::fail("finding this node", "RANK_START", base::quoted(text),
+                    "set it to the rank of this node's first device");
 }
 
 // Reads the table into the memo, unless it is there already. Returns an error or a wait if the
@@ -138,9 +138,10 @@ void TableMemo::take_back(std::vector<Node>&& lent) {
   if (!rank_table.empty() && !nodes) nodes = std::move(lent);
 }
 
-Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
-                                                const std::vector<Node>& nodes,
-                                                const Request& request, const std::string& where) {
+base::Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
+                                                      const std::vector<Node>& nodes,
+                                                      const Request& request,
+                                                      const std::string& where) {
   std::vector<std::string> warnings;
   warnings.reserve(findings.size());
   for (const Finding& finding : findings) {
@@ -148,8 +149,8 @@ Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& find
   }
   for (const Finding& finding : check_device_groups(nodes)) {
     if (request.strict) {
-      return fail("checking the device groups (--strict)", where + ": " + finding.place,
-                  finding.found, finding.fix);
+      return base::fail("checking the device groups (--strict)", where + ": " + finding.place,
+                        finding.found, finding.fix);
     }
     warnings.push_back(where + ": " + to_line(finding));
   }
@@ -183,7 +184,7 @@ Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder defa
   bool later = state->kind == PathState::Kind::kAbsent ||
                (state->kind == PathState::Kind::kError && may_pass(state->error));
   if (later) return NotYet{{path, describe(*state), inputs.request().rank_table_timeout_ms}};
-  return Error{kReading, path, describe(*state), fix_for(state->error)};
+  return base::Error{kReading, path, describe(*state), fix_for(state->error)};
 }
 
 }  // namespace envgen

@@ -21,7 +21,7 @@ namespace envgen {
 struct TableMemo {
   std::string_view text = {};  // the table's text; its address in the snapshot identifies it
   RankOrder order = RankOrder::kPodIndex;
-  LazyText rank_table = {};  // text for every rank; "" while there is no table
+  base::LazyText rank_table = {};  // text for every rank; "" while there is no table
   std::vector<Finding> findings = {};
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<Node>> nodes = {};  // not set while an answer owns them
@@ -42,8 +42,9 @@ Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder defa
 
 // Converts the table's findings to the plan's warnings. A violation of the MindSpore document's
 // limits is a warning too, or an error with --strict. `where` names the table.
-Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
-                                                const std::vector<Node>& nodes,
-                                                const Request& request, const std::string& where);
+base::Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
+                                                      const std::vector<Node>& nodes,
+                                                      const Request& request,
+                                                      const std::string& where);
 
 }  // namespace envgen

@@ -38,7 +38,7 @@ struct AddressLine {
 std::optional<AddressLine> address_line(std::string_view line) {
   std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
-  std::string_view key = trimmed(line.substr(0, equals));
+  std::string_view key = base::trimmed(line.substr(0, equals));
   IpFamily family = IpFamily::kIpv4;
   if (constexpr std::string_view kV6 = "IPv6address_"; key.starts_with(kV6)) {
     family = IpFamily::kIpv6;
@@ -51,59 +51,62 @@ std::optional<AddressLine> address_line(std::string_view line) {
   auto device = device_number(key);
   if (!device) return std::nullopt;
   return AddressLine{
-      .device = *device, .family = family, .value = trimmed(line.substr(equals + 1))};
+      .device = *device, .family = family, .value = base::trimmed(line.substr(equals + 1))};
 }
 
 }  // namespace
 
-Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::string_view where) {
+base::Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text,
+                                                         std::string_view where) {
   std::map<int, std::string> v4;
   std::map<int, std::string> v6;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    auto line = address_line(take_line(text));
+    auto line = address_line(base::take_line(text));
     if (!line) continue;
     auto place = [&] { return std::string(where) + ": line " + std::to_string(number); };
     if (ip_family(line->value) != line->family) {
-      return fail(kReadingConf, place(),
-                  show(line->value) + " as the address of device " + std::to_string(line->device),
-                  "write the address that hccn_tool -i " + std::to_string(line->device) +
-                      " -ip -g prints on the host");
+      return base::fail(
+          kReadingConf, place(),
+          show(line->value) + " as the address of device " + std::to_string(line->device),
+          "write the address that hccn_tool -i " + std::to_string(line->device) +
+              " -ip -g prints on the host");
     }
     auto& addresses = line->family == IpFamily::kIpv6 ? v6 : v4;
     auto [entry, is_new] = addresses.try_emplace(line->device, line->value);
     if (!is_new && entry->second != line->value) {
-      return fail(kReadingConf, place(),
-                  show(line->value) + " for device " + std::to_string(line->device) +
-                      ", which had " + show(entry->second) + " before",
-                  "remove one of the two lines");
+      return base::fail(kReadingConf, place(),
+                        show(line->value) + " for device " + std::to_string(line->device) +
+                            ", which had " + show(entry->second) + " before",
+                        "remove one of the two lines");
     }
   }
   v4.merge(v6);  // IPv4 wins if a device has both
   return v4;
 }
 
-Result<std::string> parse_hccn_tool(std::string_view output, std::string_view where) {
+base::Result<std::string> parse_hccn_tool(std::string_view output, std::string_view where) {
   constexpr std::string_view kKey = "ipaddr:";
   std::string_view rest = output;
   while (!rest.empty()) {
-    std::string_view line = trimmed(take_line(rest));
+    std::string_view line = base::trimmed(base::take_line(rest));
     if (!line.starts_with(kKey)) continue;
-    std::string_view address = trimmed(line.substr(kKey.size()));
+    std::string_view address = base::trimmed(line.substr(kKey.size()));
     if (ip_family(address) != IpFamily::kNone) return std::string(address);
-    return fail(kReadingTool, std::string(where), show(address) + " as the address",
-                "configure the device's NIC: hccn_tool -i N -ip -s address A netmask M");
+    return base::fail(kReadingTool, std::string(where), show(address) + " as the address",
+                      "configure the device's NIC: hccn_tool -i N -ip -s address A netmask M");
   }
-  return fail(kReadingTool, std::string(where),
-              output.empty() ? "no output" : show(trimmed(output)) + " and no line \"ipaddr:\"",
-              "run it on the host, where the driver is, and check the device's NIC");
+  return base::fail(
+      kReadingTool, std::string(where),
+      output.empty() ? "no output" : show(base::trimmed(output)) + " and no line \"ipaddr:\"",
+      "run it on the host, where the driver is, and check the device's NIC");
 }
 
-Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where) {
+base::Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where) {
   auto refuse = [&](std::string found) {
-    return fail(kReadingList, std::string(where), std::move(found),
-                "write device ids from 0 to 63: \"0,1\", \"0-3,6\" or \"[0,8)\"");
+    return base::fail(kReadingList, std::string(where), std::move(found),
+                      "write device ids from 0 to 63: \"0,1\", \"0-3,6\" or \"[0,8)\"");
   };
-  std::string_view rest = trimmed(text);
+  std::string_view rest = base::trimmed(text);
   std::vector<int> devices;
   auto add_range = [&devices](std::optional<int> first, std::optional<int> last) {
     if (!first || !last || *first > *last) return false;
@@ -113,8 +116,8 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
   if (rest.starts_with('[')) {
     if (!rest.ends_with(')')) return refuse(show(text) + ", where [ has no )");
     rest = rest.substr(1, rest.size() - 2);
-    auto first = device_number(trimmed(take_part(rest, ',')));
-    auto end = decimal(trimmed(rest));  // 64 is a valid end, but no device
+    auto first = device_number(base::trimmed(base::take_part(rest, ',')));
+    auto end = decimal(base::trimmed(rest));  // 64 is a valid end, but no device
     if (!first || !end || *end > kMaxDevice + 1 || !add_range(first, static_cast<int>(*end) - 1)) {
       return refuse(show(text));
     }
@@ -124,11 +127,12 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
   for (bool more = true; more;) {
     std::size_t comma = rest.find(',');
     more = comma != std::string_view::npos;  // "0," has an empty part after the comma
-    std::string_view part = trimmed(take_part(rest, ','));
+    std::string_view part = base::trimmed(base::take_part(rest, ','));
     std::size_t dash = part.find('-');
-    auto first = device_number(trimmed(part.substr(0, dash)));
-    auto last =
-        dash == std::string_view::npos ? first : device_number(trimmed(part.substr(dash + 1)));
+    auto first = device_number(base::trimmed(part.substr(0, dash)));
+    auto last = dash == std::string_view::npos
+                    ? first
+                    : device_number(base::trimmed(part.substr(dash + 1)));
     if (!add_range(first, last)) {
       return refuse(show(text));
     }
@@ -141,7 +145,7 @@ Result<std::vector<int>> parse_device_list(std::string_view text, std::string_vi
 
 std::string generate_rank_table(const std::string& server_id, const std::vector<int>& devices,
                                 const std::map<int, std::string>& addresses) {
-  json::Writer writer;
+  base::json::Writer writer;
   writer.begin_object();
   writer.key("version").string("1.0");
   writer.key("server_count").string("1");

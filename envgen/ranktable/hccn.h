@@ -15,13 +15,14 @@ namespace envgen {
 
 // Returns physical id -> address. Refuses an invalid address (a placeholder); the error names the
 // line.
-Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text, std::string_view where);
+base::Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text,
+                                                         std::string_view where);
 
 // Returns the address in the output of `hccn_tool -i N -ip -g` ("ipaddr:1.2.3.4\nnetmask:...").
-Result<std::string> parse_hccn_tool(std::string_view output, std::string_view where);
+base::Result<std::string> parse_hccn_tool(std::string_view output, std::string_view where);
 
 // Reads "0,1", "0-3,6" or "[0,8)" (hccl_tools' half-open form). Returns sorted unique ids, 0..63.
-Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where);
+base::Result<std::vector<int>> parse_device_list(std::string_view text, std::string_view where);
 
 // Returns a template 1 of one server. Its ranks follow the device ids, as hccl_tools.py writes it.
 // A device without an address gets none, which HCCL accepts on a single server.

@@ -15,12 +15,12 @@ struct RankTable::Impl {
   TableFormat format = TableFormat::kUnknown;
   // A scanned table with the tree of its super_pod_list, or the tree of the whole text.
   std::optional<ranktable::Table> scanned = {};
-  std::optional<json::Document> document = {};
+  std::optional<base::json::Document> document = {};
   // Order in which the scanned table was checked and ranked.
   std::optional<RankOrder> ranked = {};
   std::vector<Finding> warnings = {};
 
-  [[nodiscard]] std::optional<json::Value> root() const {
+  [[nodiscard]] std::optional<base::json::Value> root() const {
     return document ? std::optional(document->root()) : std::nullopt;
   }
 };
@@ -36,9 +36,9 @@ namespace {
 constexpr std::string_view kConverting = "converting the rank table";
 
 // Returns the format. A version given as a number is an error, but still shows the format.
-TableFormat detect(const json::Value& root) {
+TableFormat detect(const base::json::Value& root) {
   if (root.find("server_group_list")) return TableFormat::kServerGroups;
-  std::optional<json::Value> version = root.find("version");
+  std::optional<base::json::Value> version = root.find("version");
   if (!version) {
     if (!root.find("group_list")) return TableFormat::kUnknown;
     return root.find("deploy_mode") ? TableFormat::kLab : TableFormat::kTemplate2;
@@ -54,7 +54,7 @@ TableFormat detect(const json::Value& root) {
   return found == kVersions.end() ? TableFormat::kUnknown : found->second;
 }
 
-Details unknown_format(const json::Value& root) {
+Details unknown_format(const base::json::Value& root) {
   if (auto version = root.find("version")) {
     return {.place = "version",
             .found = "version " + show(*version),
@@ -75,7 +75,7 @@ Details unknown_format(const json::Value& root) {
           .fix = "the table lists no devices: name the right file, or have it filled"};
 }
 
-void check_format(const json::Value& root, TableFormat format, Report& report) {
+void check_format(const base::json::Value& root, TableFormat format, Report& report) {
   if (format == TableFormat::kUnknown) {
     report.add(Severity::kRefused, root.find("version") ? "version-unknown" : "format-unknown",
                [&] { return unknown_format(root); });
@@ -98,8 +98,8 @@ void check_format(const json::Value& root, TableFormat format, Report& report) {
   }
 }
 
-void check_status(const json::Value& root, TableFormat format, bool ready, Report& report) {
-  std::optional<json::Value> status = root.find("status");
+void check_status(const base::json::Value& root, TableFormat format, bool ready, Report& report) {
+  std::optional<base::json::Value> status = root.find("status");
   if (!ready) {
     report.add(Severity::kRefused, status ? "status-not-completed" : "status-missing", [&] {
       return Details{.place = "status",
@@ -107,8 +107,8 @@ void check_status(const json::Value& root, TableFormat format, bool ready, Repor
                      .fix = "HCCL waits until the platform writes \"completed\""};
     });
   }
-  std::optional<json::Value> version = root.find("version");
-  if (version && !version->is(json::Type::kString) && format != TableFormat::kUnknown) {
+  std::optional<base::json::Value> version = root.find("version");
+  if (version && !version->is(base::json::Type::kString) && format != TableFormat::kUnknown) {
     bool mended = format == TableFormat::kTemplate1 || format == TableFormat::kTemplate1SuperPod;
     report.add(mended ? Severity::kRepaired : Severity::kRefused, "version-not-a-string", [&] {
       return Details{.place = "version",
@@ -124,7 +124,7 @@ struct Analysis {
   std::vector<ranktable::RankListRow> rank_list;
 };
 
-Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report& report) {
+Analysis analyze(const base::json::Value& root, TableFormat format, bool ready, Report& report) {
   Analysis analysis;
   check_status(root, format, ready, report);
   // A table that is not complete may lack its lists.
@@ -152,12 +152,13 @@ Analysis analyze(const json::Value& root, TableFormat format, bool ready, Report
   return analysis;
 }
 
-std::unexpected<Error> refuse(const std::string& where, Details details) {
-  return fail(kConverting, where + ": " + details.place, std::move(details.found),
-              std::move(details.fix));
+std::unexpected<base::Error> refuse(const std::string& where, Details details) {
+  return base::fail(kConverting, where + ": " + details.place, std::move(details.found),
+                    std::move(details.fix));
 }
 
-std::unexpected<Error> refuse(const std::string& where, const std::vector<Finding>& findings) {
+std::unexpected<base::Error> refuse(const std::string& where,
+                                    const std::vector<Finding>& findings) {
   const Finding& first = *std::ranges::find_if(findings, is_refused);
   auto more = std::ranges::count_if(findings, is_refused) - 1;
   std::string fix = first.fix;
@@ -194,11 +195,11 @@ RankTable::RankTable(RankTable&&) noexcept = default;
 RankTable& RankTable::operator=(RankTable&&) noexcept = default;
 RankTable::~RankTable() = default;
 
-std::expected<RankTable, json::ParseError> RankTable::parse(std::string_view text,
-                                                            std::string_view where) {
+std::expected<RankTable, base::json::ParseError> RankTable::parse(std::string_view text,
+                                                                  std::string_view where) {
   auto impl = std::make_unique<Impl>(Impl{.where = std::string(where), .text = text});
   if (auto scanned = ranktable::scan_table(text)) {
-    auto super_pods = json::Document::parse(scanned->super_pods, where);
+    auto super_pods = base::json::Document::parse(scanned->super_pods, where);
     const bool none = scanned->super_pods.empty();
     if (none || super_pods) {
       impl->format = scanned->table.format;
@@ -207,17 +208,17 @@ std::expected<RankTable, json::ParseError> RankTable::parse(std::string_view tex
       return RankTable(std::move(impl));
     }
   }
-  auto document = json::Document::parse(text, where);
+  auto document = base::json::Document::parse(text, where);
   if (!document) {
     document.error().error.what = "reading the rank table";
     return std::unexpected(std::move(document.error()));
   }
-  json::Type type = document->root().type();
-  if (type != json::Type::kObject) {
-    return std::unexpected(json::ParseError{
+  base::json::Type type = document->root().type();
+  if (type != base::json::Type::kObject) {
+    return std::unexpected(base::json::ParseError{
         .error = {.what = "reading the rank table",
                   .where = std::string(where),
-                  .found = std::string(json::type_name(type)) + " instead of an object",
+                  .found = std::string(base::json::type_name(type)) + " instead of an object",
                   .fix = "a rank table is {\"status\": ..., ...}: name the right file"}});
   }
   impl->format = detect(document->root());
@@ -229,9 +230,9 @@ TableFormat RankTable::format() const { return impl_->format; }
 
 std::string RankTable::not_ready_reason() const {
   if (impl_->scanned) return "";
-  std::optional<json::Value> status = impl_->root()->find("status");
+  std::optional<base::json::Value> status = impl_->root()->find("status");
   if (!status) return impl_->format == TableFormat::kRankList ? "" : "no status yet";
-  if (status->is(json::Type::kString) && status->text() == "completed") return "";
+  if (status->is(base::json::Type::kString) && status->text() == "completed") return "";
   return "status is " + show(*status);
 }
 
@@ -250,7 +251,7 @@ Analysis analyze(RankTable::Impl& impl, bool ready, Report& report) {
 }
 
 // Gives the devices of a template 2 their ranks.
-Status rank_rows(const std::string& where, RankOrder order, Table& table) {
+base::Status rank_rows(const std::string& where, RankOrder order, Table& table) {
   if (table.format != TableFormat::kTemplate2) return {};
   std::vector<std::uint32_t> rows;
   if (order == RankOrder::kServerId) {
@@ -272,12 +273,12 @@ void RankTable::take_nodes(Ranked ranked, ConvertedTable& into) {
   into.device_addresses = table == nullptr ? 0 : ranktable::address_digest(*table);
 }
 
-void RankTable::write(const Ranked& ranked, const json::Sink& sink) const {
+void RankTable::write(const Ranked& ranked, const base::json::Sink& sink) const {
   const Table* table = ranked.analysis.table;
   if (table == nullptr) return sink(impl_->text);
-  const std::optional<json::Value> root = impl_->root();
-  const json::Value* tree = root ? &*root : nullptr;
-  json::Writer out(sink);
+  const std::optional<base::json::Value> root = impl_->root();
+  const base::json::Value* tree = root ? &*root : nullptr;
+  base::json::Writer out(sink);
   if (!table->is_template1()) {
     ranktable::write_template1(tree, *table, out);
   } else if (impl_->scanned) {
@@ -302,7 +303,8 @@ std::vector<Finding> RankTable::check() const {
   return std::move(report).take();
 }
 
-Result<RankTable::Ranked> RankTable::rank(RankOrder order, std::vector<Finding>& warnings) const {
+base::Result<RankTable::Ranked> RankTable::rank(RankOrder order,
+                                                std::vector<Finding>& warnings) const {
   if (impl_->ranked == order) {
     warnings = impl_->warnings;
     return Ranked{.analysis = {.read = nullptr, .table = &*impl_->scanned, .rank_list = {}},
@@ -326,14 +328,14 @@ Result<RankTable::Ranked> RankTable::rank(RankOrder order, std::vector<Finding>&
   return ranked;
 }
 
-Result<ConvertedTable> RankTable::convert_nodes(RankOrder order) const {
+base::Result<ConvertedTable> RankTable::convert_nodes(RankOrder order) const {
   ConvertedTable converted;
   TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
   take_nodes(std::move(ranked), converted);
   return converted;
 }
 
-Result<ConvertedTable> RankTable::convert(RankOrder order) const {
+base::Result<ConvertedTable> RankTable::convert(RankOrder order) const {
   ConvertedTable converted;
   TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
   write(ranked, [&](std::string_view piece) { converted.text += piece; });
@@ -341,21 +343,21 @@ Result<ConvertedTable> RankTable::convert(RankOrder order) const {
   return converted;
 }
 
-Result<std::vector<Finding>> RankTable::warnings(RankOrder order) const {
+base::Result<std::vector<Finding>> RankTable::warnings(RankOrder order) const {
   std::vector<Finding> warnings;
   if (auto ranked = rank(order, warnings); !ranked) return std::unexpected(ranked.error());
   return warnings;
 }
 
-Status RankTable::write(RankOrder order, const json::Sink& sink) const {
+base::Status RankTable::write(RankOrder order, const base::json::Sink& sink) const {
   std::vector<Finding> warnings;
   TRY_ASSIGN(auto ranked, rank(order, warnings));
   write(ranked, sink);
   return {};
 }
 
-LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
-  LazyText text([table, order](const LazyText::Sink& sink) {
+base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
+  base::LazyText text([table, order](const base::LazyText::Sink& sink) {
     std::ignore = table->write(order, sink);  // cannot fail: it was converted in this order before
   });
   // The text of version 2.0 is the input, which may be freed earlier.

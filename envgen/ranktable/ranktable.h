@@ -56,8 +56,8 @@ class RankTable {
  public:
   // Parses a table. `where` names the source in errors. Refuses text that is not a JSON object.
   // `text` must outlive the table, which keeps no copy of it.
-  static std::expected<RankTable, json::ParseError> parse(std::string_view text,
-                                                          std::string_view where);
+  static std::expected<RankTable, base::json::ParseError> parse(std::string_view text,
+                                                                std::string_view where);
   RankTable(RankTable&&) noexcept;
   RankTable& operator=(RankTable&&) noexcept;
   ~RankTable();
@@ -76,27 +76,27 @@ class RankTable {
   // names, and pod_name. It also drops lab's board_id, chip_info, deploy_mode and para_plane_nic_*,
   // for which template 1 has no place. If two instances are on one server, the first one's keys
   // win.
-  [[nodiscard]] Result<ConvertedTable> convert(RankOrder order) const;
+  [[nodiscard]] base::Result<ConvertedTable> convert(RankOrder order) const;
   // Converts without the text, which is as large as the table.
-  [[nodiscard]] Result<ConvertedTable> convert_nodes(RankOrder order) const;
+  [[nodiscard]] base::Result<ConvertedTable> convert_nodes(RankOrder order) const;
   // Returns the warnings of a conversion, or the error that prevents it.
-  [[nodiscard]] Result<std::vector<Finding>> warnings(RankOrder order) const;
+  [[nodiscard]] base::Result<std::vector<Finding>> warnings(RankOrder order) const;
   // Writes only the converted text, in pieces.
-  [[nodiscard]] Status write(RankOrder order, const json::Sink& sink) const;
+  [[nodiscard]] base::Status write(RankOrder order, const base::json::Sink& sink) const;
 
   struct Impl;
 
  private:
   struct Ranked;
-  [[nodiscard]] Result<Ranked> rank(RankOrder order, std::vector<Finding>& warnings) const;
+  [[nodiscard]] base::Result<Ranked> rank(RankOrder order, std::vector<Finding>& warnings) const;
   static void take_nodes(Ranked ranked, ConvertedTable& into);
-  void write(const Ranked& ranked, const json::Sink& sink) const;
+  void write(const Ranked& ranked, const base::json::Sink& sink) const;
   explicit RankTable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 // Returns the converted text as a lazy text that owns its table.
-LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
+base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
 
 // Checks the limits of the MindSpore Ascend document. One machine has 1, 2, 4 or 8 devices, several
 // machines have 8 n. Two or four devices must be inside one of the groups 0-3 and 4-7.

@@ -77,7 +77,7 @@ template <class F>
 std::size_t each_address(std::string_view list, const F& visit) {
   std::size_t count = 0;
   while (!list.empty()) {
-    visit(take_part(list, ','));
+    visit(base::take_part(list, ','));
     ++count;
   }
   return count;

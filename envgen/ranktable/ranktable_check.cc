@@ -303,7 +303,7 @@ void check_super_device_ids(const Table& table, const std::vector<std::uint32_t>
     std::uint64_t pod = pod_of[table.owners[row.owner].server];
     ids.push_back({.key = pod << 32 | row.super_device_id, .row = i});
   }
-  envgen::stable_sort(ids, std::less());
+  base::stable_sort(ids, std::less());
   for (std::size_t i = 1; i < ids.size(); ++i) {
     if (ids[i].key != ids[i - 1].key) continue;
     report.add(Severity::kRefused, "super-device-id", [&] {

@@ -24,7 +24,7 @@ bool contains(const std::array<std::string_view, N>& keys, std::string_view key)
 
 // Writes a member as template 1 requires it: a number becomes a string if HCCL reads a string.
 template <std::size_t N>
-void write_member(json::Writer& writer, const Value& member,
+void write_member(base::json::Writer& writer, const Value& member,
                   const std::array<std::string_view, N>& strings) {
   writer.key(member.key());
   bool number = member.is(Type::kInteger) || member.is(Type::kFloat);
@@ -35,13 +35,13 @@ void write_member(json::Writer& writer, const Value& member,
   }
 }
 
-void write_device(json::Writer& writer, const Value& device) {
+void write_device(base::json::Writer& writer, const Value& device) {
   writer.begin_object();
   for (Value member : device) write_member(writer, member, kDeviceStrings);
   writer.end_object();
 }
 
-void write_server(json::Writer& writer, const Value& server) {
+void write_server(base::json::Writer& writer, const Value& server) {
   writer.begin_object();
   for (Value member : server) {
     if (member.key() != "device") {
@@ -57,7 +57,7 @@ void write_server(json::Writer& writer, const Value& server) {
 
 }  // namespace
 
-void write_super_pods(json::Writer& writer, const Value& list) {
+void write_super_pods(base::json::Writer& writer, const Value& list) {
   constexpr std::array<std::string_view, 1> kPodStrings = {"super_pod_id"};
   writer.begin_array();
   for (Value pod : list) {
@@ -76,7 +76,7 @@ void write_super_pods(json::Writer& writer, const Value& list) {
   writer.end_array();
 }
 
-void rewrite_template1(const Value& root, TableFormat format, json::Writer& writer) {
+void rewrite_template1(const Value& root, TableFormat format, base::json::Writer& writer) {
   writer.begin_object();
   for (Value member : root) {
     if (member.key() == "server_list") {
@@ -130,7 +130,7 @@ class DeviceText {
   explicit DeviceText(std::span<const std::string_view> keys) {
     constexpr int kDepth = 4;  // levels: root, server_list, server, its devices
     constexpr std::string_view kValue = "?";
-    json::Writer sample;
+    base::json::Writer sample;
     for (int level = 0; level < kDepth; ++level) sample.begin_array();
     sample.begin_object();
     for (std::string_view key : keys) sample.key(key).string(kValue);
@@ -145,7 +145,7 @@ class DeviceText {
     }
   }
 
-  void write(json::Writer& out, const Table& table, const Row& row) {
+  void write(base::json::Writer& out, const Table& table, const Row& row) {
     text_.clear();
     for (const Part& part : parts_) {
       text_ += part.before;
@@ -183,7 +183,7 @@ class DeviceText {
 
 // Writes a device. A rank_id in a template 2 has no meaning there, but is a key of template 1, so
 // the old value is dropped.
-void write_new_device(json::Writer& writer, const Table& table, std::uint32_t index) {
+void write_new_device(base::json::Writer& writer, const Table& table, std::uint32_t index) {
   const Row& row = table.rows[index];
   writer.begin_object();
   writer.key(kDeviceId).string(std::to_string(row.device_id));
@@ -205,7 +205,7 @@ struct NewDevices {
   DeviceText full{kNewDevice};
   DeviceText without_ip{std::array{kDeviceId, kRankId}};
 
-  void write(json::Writer& writer, const Table& table, const Server& server) {
+  void write(base::json::Writer& writer, const Table& table, const Server& server) {
     for (std::uint32_t index : server.rows) {
       const Row& row = table.rows[index];
       (row.ip_kind == IpKind::kAbsent ? without_ip : full).write(writer, table, row);
@@ -213,7 +213,7 @@ struct NewDevices {
   }
 };
 
-void write_new_server(json::Writer& writer, const Table& table, const Server& server,
+void write_new_server(base::json::Writer& writer, const Table& table, const Server& server,
                       NewDevices& scanned) {
   writer.begin_object();
   writer.key("server_id").string(table.owners[server.owners.front()].server_id);
@@ -292,7 +292,7 @@ std::vector<Node> make_nodes(const Table& table) {
     for (; at < end; ++at) devices.push_back(make_device(table.rows[at]));
   }
   if (table.is_template1()) return nodes;
-  for (Node& node : nodes) envgen::stable_sort(node.devices, std::less(), &Device::rank);
+  for (Node& node : nodes) base::stable_sort(node.devices, std::less(), &Device::rank);
   return nodes;
 }
 
@@ -315,10 +315,10 @@ std::uint64_t address_digest(const Table& table) {
     all += text;
     told = told || !text.empty();
   }
-  return told ? hash_of(all) : 0;
+  return told ? base::hash_of(all) : 0;
 }
 
-void rewrite_scanned(const Value* super_pods, const Table& table, json::Writer& writer) {
+void rewrite_scanned(const Value* super_pods, const Table& table, base::json::Writer& writer) {
   DeviceText device(table.keys.device);
   std::size_t row = 0;
   const auto write_server = [&](std::uint32_t index) {
@@ -354,7 +354,7 @@ void rewrite_scanned(const Value* super_pods, const Table& table, json::Writer& 
   writer.end_object();
 }
 
-void write_template1(const Value* root, const Table& table, json::Writer& writer) {
+void write_template1(const Value* root, const Table& table, base::json::Writer& writer) {
   std::vector<Server> servers = servers_by_rank(table);
   NewDevices scanned;
   writer.begin_object();

@@ -54,7 +54,7 @@ inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
 // Reports the duplicates in order of index.
 template <class F>
 void report_duplicates(Duplicates duplicates, const F& report) {
-  envgen::stable_sort(duplicates, std::less());
+  base::stable_sort(duplicates, std::less());
   for (auto [index, first] : duplicates) report(index, first);
 }
 

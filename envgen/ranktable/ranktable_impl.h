@@ -23,8 +23,8 @@ namespace envgen {
 
 namespace ranktable {
 
-using json::Type;
-using json::Value;
+using base::json::Type;
+using base::json::Value;
 using Severity = Finding::Severity;
 
 // The position of a field, in a form for readers: "group_list[0].instance_list[2].devices[1]".
@@ -261,12 +261,12 @@ std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRo
 // Returns the nodes of a table. Requires that the rows have their ranks.
 std::vector<Node> make_nodes(const Table& table);
 std::uint64_t address_digest(const Table& table);  // in rank order; 0 = no addresses
-void write_super_pods(json::Writer& out, const Value& list);
+void write_super_pods(base::json::Writer& out, const Value& list);
 // Writes a template 1 unchanged, except that numbers become strings.
-void rewrite_template1(const Value& root, TableFormat format, json::Writer& out);
-void rewrite_scanned(const Value* super_pods, const Table& table, json::Writer& out);
+void rewrite_template1(const Value& root, TableFormat format, base::json::Writer& out);
+void rewrite_scanned(const Value* super_pods, const Table& table, base::json::Writer& out);
 // Writes a table of another format as template 1. `root` gives the keys that HCCL does not know.
-void write_template1(const Value* root, const Table& table, json::Writer& out);
+void write_template1(const Value* root, const Table& table, base::json::Writer& out);
 
 }  // namespace ranktable
 }  // namespace envgen

@@ -40,7 +40,7 @@ std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& 
     }
     pods.push_back({.group = owner.group, .index = index.value_or(0), .owner = i});
   }
-  envgen::stable_sort(pods, std::less());
+  base::stable_sort(pods, std::less());
   for (std::size_t i = 1; i < pods.size(); ++i) {
     if (pods[i].group != pods[i - 1].group || pods[i].index != pods[i - 1].index) continue;
     const Owner& owner = table.owners[pods[i].owner];

@@ -333,7 +333,7 @@ std::vector<RankListRow> read_rank_list(const Value& root, Report& report) {
 
 std::expected<std::vector<Node>, Details> rank_list_nodes(std::vector<RankListRow> rows,
                                                           Report& report) {
-  envgen::stable_sort(rows, std::less(), &RankListRow::rank);
+  base::stable_sort(rows, std::less(), &RankListRow::rank);
   std::unordered_map<std::string_view, std::size_t> instances;
   std::vector<std::vector<std::uint32_t>> members;
   for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {

@@ -302,8 +302,8 @@ void read_group(const Value& group, const FieldPath& place, std::uint32_t index,
 }
 
 void check_group_names(std::vector<GroupName>& names, Report& report) {
-  envgen::stable_sort(names, std::less(),
-                      [](const GroupName& entry) { return std::pair(entry.name, entry.group); });
+  base::stable_sort(names, std::less(),
+                    [](const GroupName& entry) { return std::pair(entry.name, entry.group); });
   for (std::size_t i = 1; i < names.size(); ++i) {
     if (names[i].name != names[i - 1].name) continue;
     report.add(Severity::kRefused, "group-name-duplicate", [&] {
@@ -366,7 +366,7 @@ std::string show(std::string_view text) {
          (static_cast<unsigned char>(text[shown.size()]) & 0xC0) == 0x80) {
     shown.remove_suffix(1);  // do not cut inside a character
   }
-  json::Writer writer(false);
+  base::json::Writer writer(false);
   writer.string(shown);
   return std::move(writer).take() + (shown.size() < text.size() ? "..." : "");
 }
@@ -384,7 +384,7 @@ std::string show(const Value& value) {
     case Type::kObject:
       break;
   }
-  return std::string(json::type_name(value.type()));
+  return std::string(base::json::type_name(value.type()));
 }
 
 std::string_view plain_string(const std::optional<Value>& value) {

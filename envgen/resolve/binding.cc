@@ -116,12 +116,12 @@ std::vector<CpuList> cores_of(Inputs& inputs, const CpuList& cpus) {
 // the platform.
 void set_threads(Process& process, std::size_t threads) {
   const std::string value = std::to_string(std::max<std::size_t>(threads, 1));
-  for (EnvEdit& edit : process.env) {
+  for (base::EnvEdit& edit : process.env) {
     if (edit.name != kThreads) continue;
-    if (edit.kind == EnvEdit::Kind::kSetDefault) edit.value = value;
+    if (edit.kind == base::EnvEdit::Kind::kSetDefault) edit.value = value;
     return;
   }
-  process.env.push_back({EnvEdit::Kind::kSetDefault, std::string(kThreads), value});
+  process.env.push_back({base::EnvEdit::Kind::kSetDefault, std::string(kThreads), value});
 }
 
 void bind_to(Share& share, const CpuList& cpus, std::string reason) {

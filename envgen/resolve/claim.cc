@@ -13,38 +13,38 @@ namespace {
 
 // Variables of a shell, a connection or a session, not of the job.
 constexpr auto kVolatile =
-    words("_", "SHLVL", "OLDPWD", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "TMUX",
-          "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES", "DBUS_SESSION_BUS_ADDRESS",
-          "DISPLAY", "KRB5CCNAME", "LESSOPEN");
+    base::words("_", "SHLVL", "OLDPWD", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID",
+                "TMUX", "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES",
+                "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "KRB5CCNAME", "LESSOPEN");
 
 bool is_of_session(std::string_view name) {
   return name.starts_with("SSH_") || name.starts_with("XDG_") || name.starts_with("SUDO_") ||
          name.starts_with("VSCODE_") || std::ranges::find(kVolatile, name) != kVolatile.end();
 }
 
-void add(ContentHash& hash, std::string_view text) {
+void add(base::ContentHash& hash, std::string_view text) {
   const std::uint64_t size = text.size();
   hash.update({reinterpret_cast<const char*>(&size), sizeof size});
   hash.update(text);
 }
-void add(ContentHash& hash, std::uint64_t number) { add(hash, std::to_string(number)); }
+void add(base::ContentHash& hash, std::uint64_t number) { add(hash, std::to_string(number)); }
 
 // Returns a digest that does not depend on the order of the variables.
-std::uint64_t environment_digest(const Environ& env) {
+std::uint64_t environment_digest(const base::Environ& env) {
   std::uint64_t digest = 0;
   for (const std::string& entry : env.entries()) {
     std::string_view value = entry;
-    const std::string_view name = take_part(value, '=');
-    if (!is_of_session(name)) digest += hash_of(entry);
+    const std::string_view name = base::take_part(value, '=');
+    if (!is_of_session(name)) digest += base::hash_of(entry);
   }
   return digest;
 }
 
 }  // namespace
 
-std::uint64_t claim_of(const Plan& plan, const Environ& env, std::string_view run_dir) {
+std::uint64_t claim_of(const Plan& plan, const base::Environ& env, std::string_view run_dir) {
   if (plan.processes.empty() || plan.world_size < 2 || plan.framework == "single") return 0;
-  ContentHash hash;
+  base::ContentHash hash;
   add(hash, plan.framework);
   for (const int number : {plan.local_node ? plan.local_node->node_rank : 0, plan.node_count,
                            plan.world_size, plan.link ? plan.link->port : 0}) {
@@ -63,7 +63,7 @@ std::uint64_t claim_of(const Plan& plan, const Environ& env, std::string_view ru
     add(hash, process.name);
     add_unless_own(process.cwd);
     for (const std::string& word : process.argv) add_unless_own(word);
-    for (const EnvEdit& edit : process.env) {
+    for (const base::EnvEdit& edit : process.env) {
       if (edit.name == "MASTER_PORT" && !plan.free_master_port) add(hash, edit.value);
     }
   }

@@ -16,6 +16,6 @@ namespace envgen {
 // and a port that two jobs cannot share. Without a link the caller's environment is included,
 // except for the variables of a session: jobs that differ in a variable are two jobs. `run_dir` and
 // the paths below it belong to an instance, not to the job, and are left out.
-std::uint64_t claim_of(const Plan& plan, const Environ& env, std::string_view run_dir);
+std::uint64_t claim_of(const Plan& plan, const base::Environ& env, std::string_view run_dir);
 
 }  // namespace envgen

@@ -90,7 +90,7 @@ void add_directory(Inputs& inputs, const Root& root, HookEvent event, Found& fou
 }
 
 // Returns the script's path. Returns "" if none is requested, or while the snapshot lacks the path.
-Result<std::string> lifecycle_script(Inputs& inputs) {
+base::Result<std::string> lifecycle_script(Inputs& inputs) {
   const std::string& named = inputs.request().lifecycle_script;
   if (named.empty()) return std::string();
   std::string path = join_path(inputs.facts().cwd, named);
@@ -105,12 +105,13 @@ Result<std::string> lifecycle_script(Inputs& inputs) {
     found = "a file that this user cannot run";
   }
   if (found == nullptr) return path;
-  return fail(kFinding, "--lifecycle-script " + path, found,
-              "name a script with a run bit (chmod +x), which is called with the event's name");
+  return base::fail(
+      kFinding, "--lifecycle-script " + path, found,
+      "name a script with a run bit (chmod +x), which is called with the event's name");
 }
 
 // Returns the time limit of a hook, without the limits of a stop.
-std::int64_t time_of(HookEvent event, const Request& request, const Policy& policy) {
+std::int64_t time_of(HookEvent event, const Request& request, const base::Policy& policy) {
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (asked) return *asked;
   switch (event) {
@@ -129,10 +130,10 @@ std::int64_t time_of(HookEvent event, const Request& request, const Policy& poli
   return kUsualMs;
 }
 
-Status check_count(HookEvent event, std::size_t count) {
+base::Status check_count(HookEvent event, std::size_t count) {
   if (count <= kMaxHooks) return {};
-  return fail(kFinding, directory_name(event), std::to_string(count) + " hooks",
-              "at most " + std::to_string(kMaxHooks) + " run at one event");
+  return base::fail(kFinding, directory_name(event), std::to_string(count) + " hooks",
+                    "at most " + std::to_string(kMaxHooks) + " run at one event");
 }
 
 void add_group(const Request& request, HookGroup group, Plan& plan) {
@@ -165,7 +166,7 @@ int local_world_size(const ResolvedCluster& resolved, const Plan& plan) {
 
 bool is_passed_over(std::string_view name) {
   static constexpr auto kEndings =
-      words("~", ".bak", ".orig", ".rej", ".swp", ".md", ".txt", ".pyc");
+      base::words("~", ".bak", ".orig", ".rej", ".swp", ".md", ".txt", ".pyc");
   if (name.starts_with('.')) return true;
   if (std::ranges::any_of(kEndings, [name](auto ending) { return name.ends_with(ending); })) {
     return true;
@@ -174,7 +175,7 @@ bool is_passed_over(std::string_view name) {
   return ending.starts_with(".dpkg-") || ending.starts_with(".rpm");
 }
 
-Status find_hooks(Inputs& inputs, Plan& plan) {
+base::Status find_hooks(Inputs& inputs, Plan& plan) {
   const Request& request = inputs.request();
   std::vector<Root> roots = {{kHooksDirectory}};
   const std::string own = join_path(inputs.facts().cwd, request.hooks_dir);
@@ -207,7 +208,7 @@ void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved,
   if (plan.hooks.empty() && plan.observe.health_checks.empty()) return;
   const Cluster& cluster = resolved.cluster;
   auto set = [&plan](const char* name, std::string value) {
-    plan.hook_env.push_back({EnvEdit::Kind::kSet, name, std::move(value)});
+    plan.hook_env.push_back({base::EnvEdit::Kind::kSet, name, std::move(value)});
   };
   auto set_known = [&set](const char* name, std::string value) {
     if (!value.empty()) set(name, std::move(value));

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxHooks = 256;  // for one event
 
 // Fills plan.hooks. Warns of files that look like hooks and will not run. Without a hooks directory
 // this costs one look at a path.
-Status find_hooks(Inputs& inputs, Plan& plan);
+base::Status find_hooks(Inputs& inputs, Plan& plan);
 
 // Fills plan.hook_env with the plan's facts as variables. Requires a plan with hooks, after its
 // launcher.

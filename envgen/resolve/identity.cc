@@ -49,8 +49,9 @@ std::string_view master_of(const Inputs& inputs, const ResolvedCluster& resolved
   return asked.empty() ? resolved.cluster.master_addr : asked;
 }
 
-std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std::string& found) {
-  return fail(
+std::unexpected<base::Error> contradiction(const ResolvedCluster& resolved,
+                                           const std::string& found) {
+  return base::fail(
       "finding this node",
       "node " + std::to_string(resolved.local_node.node_rank) + ", " + resolved.local_node.reason,
       found, "correct the number of this node, the master or the host's name");
@@ -59,7 +60,7 @@ std::unexpected<Error> contradiction(const ResolvedCluster& resolved, const std:
 // Returns an error if the list has this machine's address for another node, but not for this one.
 // The master's address is no proof: two nodes may be on one host, and an address may be forwarded
 // to this machine.
-Result<std::string> check_addresses(const Inputs& inputs, const ResolvedCluster& resolved) {
+base::Result<std::string> check_addresses(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   const int rank = resolved.local_node.node_rank;
   if (inputs.facts().addresses.empty()) return std::string();
@@ -82,7 +83,7 @@ Result<std::string> check_addresses(const Inputs& inputs, const ResolvedCluster&
 
 }  // namespace
 
-Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
+base::Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   if (nodes.size() < 2) return std::string();
   TRY_ASSIGN(auto warning, check_addresses(inputs, resolved));
@@ -110,15 +111,15 @@ Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& 
          ": if they are two machines, correct the number of this node or the master";
 }
 
-Result<std::string> check_replica_name(Inputs& inputs) {
+base::Result<std::string> check_replica_name(Inputs& inputs) {
   constexpr std::size_t kMaxDigits = 2;  // a longer number is a hash, or a date
-  static constexpr auto kRoles = words("worker", "replica", "rank", "trainer");
+  static constexpr auto kRoles = base::words("worker", "replica", "rank", "trainer");
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
   const std::string_view name = name_of(inputs.facts().host_name);
   const std::size_t dash = name.rfind('-');
   if (dash == std::string_view::npos || dash == 0) return std::string();
   const std::string_view digits = name.substr(dash + 1);
-  const auto number = parse_count<int>(digits);
+  const auto number = base::parse_count<int>(digits);
   if (!number || digits.size() > kMaxDigits) return std::string();
   const PathState* hosts = inputs.content(kHostsFile);
   // The kubelet's header shows that the name is the machine's.
@@ -129,7 +130,7 @@ Result<std::string> check_replica_name(Inputs& inputs) {
   const std::string_view role = stem.substr(stem.rfind('-') + 1);
   const bool in_service = hosts != nullptr && !own_domain(*hosts, name).empty();
   if (in_service || std::ranges::find(kRoles, role) != kRoles.end()) {
-    return std::unexpected(sign_of_several("this pod's name", quoted(name)));
+    return std::unexpected(sign_of_several("this pod's name", base::quoted(name)));
   }
   return lone_warning(text + "that of one of several replicas");
 }

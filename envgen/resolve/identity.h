@@ -16,13 +16,13 @@ namespace envgen {
 // - This is the first node, and the master's name is a sibling's, or the master's address does not
 //   belong to this machine.
 // - This is another node, and the master's address belongs to this machine.
-Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
+base::Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
 
 // Judges the name of a pod if nothing else says that the pod is one of several.
 // - Error: a number above 0 after the name of a role ("train-worker-1"), or in the domain of a
 //   service, as a StatefulSet's pods have it.
 // - Warning: any other number ("llama-2"), and 0, which may be alone.
 // - "" otherwise.
-Result<std::string> check_replica_name(Inputs& inputs);
+base::Result<std::string> check_replica_name(Inputs& inputs);
 
 }  // namespace envgen

@@ -37,11 +37,11 @@ constexpr std::array<std::string_view, 3> kProcessRank = {"PMIX_RANK", "PALS_RAN
 
 // Returns the variables whose names end with a shape. A value that is no number ("0,1,2,3" of the
 // Ascend operator) does not belong to a single process.
-std::vector<Given> given_as(const Environ& env, std::span<const std::string_view> shapes) {
+std::vector<Given> given_as(const base::Environ& env, std::span<const std::string_view> shapes) {
   std::vector<Given> all;
   for (const std::string& entry : env.entries()) {
     std::string_view value = entry;
-    const std::string_view name = take_part(value, '=');
+    const std::string_view name = base::take_part(value, '=');
     const auto fits = [name](std::string_view shape) {
       return name == shape ||
              (name.ends_with(shape) && name[name.size() - shape.size() - 1] == '_');
@@ -50,7 +50,7 @@ std::vector<Given> given_as(const Environ& env, std::span<const std::string_view
     if (shape == shapes.end()) continue;
     const std::size_t before = name.size() - shape->size();
     if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;  // too general
-    const auto number = parse_count<int>(trimmed(value));
+    const auto number = base::parse_count<int>(base::trimmed(value));
     if (number) all.push_back({name, name.substr(0, before == 0 ? 0 : before - 1), *number});
   }
   return all;
@@ -61,13 +61,14 @@ std::optional<Given> of_same_launcher(const std::vector<Given>& all, const Given
   return found == all.end() ? std::nullopt : std::optional(*found);
 }
 
-Status started_for_each(std::string where, std::string found) {
-  return fail("planning the ranks of this node", std::move(where),
-              std::move(found) +
-                  ": a launcher has started trainit for each of its processes, and "
-                  "each would start all ranks",
-              "start trainit once on each node, with --framework mpi where mpirun is to start the "
-              "ranks; where each process is a job of its own: --platform local");
+base::Status started_for_each(std::string where, std::string found) {
+  return base::fail(
+      "planning the ranks of this node", std::move(where),
+      std::move(found) +
+          ": a launcher has started trainit for each of its processes, and "
+          "each would start all ranks",
+      "start trainit once on each node, with --framework mpi where mpirun is to start the "
+      "ranks; where each process is a job of its own: --platform local");
 }
 
 std::string and_text(const Given& rank, const Given& size) {
@@ -80,9 +81,9 @@ std::string of_text(const Given& rank, const Given& size) {
 
 }  // namespace
 
-Status check_launched_once(const Inputs& inputs, int node_count, int node_rank) {
+base::Status check_launched_once(const Inputs& inputs, int node_count, int node_rank) {
   if (inputs.request().platform == "local") return {};
-  const Environ& env = inputs.env();
+  const base::Environ& env = inputs.env();
   const std::vector<Given> local_ranks = given_as(env, kLocalRank);
   const std::vector<Given> local_sizes = given_as(env, kLocalSize);
   const std::vector<Given> ranks = given_as(env, kJobRank);
@@ -117,7 +118,7 @@ Status check_launched_once(const Inputs& inputs, int node_count, int node_rank) 
     }
   }
   for (const std::string_view name : kProcessRank) {
-    const auto number = parse_count<int>(trimmed(inputs.variable(name)));
+    const auto number = base::parse_count<int>(base::trimmed(inputs.variable(name)));
     if (number && *number >= node_count) {
       return started_for_each(std::string(name), std::to_string(*number) + of_nodes);
     }

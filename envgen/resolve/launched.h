@@ -16,6 +16,6 @@ namespace envgen {
 // Returns an error if several processes of a launcher run on this node, or more in total than the
 // job has nodes. Requires a plan that starts the ranks of its node. Returns no error with
 // --platform local, or if the launcher's processes are the nodes of the job.
-Status check_launched_once(const Inputs& inputs, int node_count, int node_rank);
+base::Status check_launched_once(const Inputs& inputs, int node_count, int node_rank);
 
 }  // namespace envgen

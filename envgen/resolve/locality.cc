@@ -44,7 +44,7 @@ std::string_view field(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + name.size());
-  return trimmed(text.substr(0, text.find('\n')));
+  return base::trimmed(text.substr(0, text.find('\n')));
 }
 
 // Returns the devices that a list such as CUDA_VISIBLE_DEVICES picks, as indices in `devices`; -1
@@ -58,8 +58,8 @@ std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<
   }
   std::string_view rest = *list;
   while (!rest.empty()) {
-    const std::string_view item = trimmed(take_part(rest, ','));
-    if (const auto number = parse_number<int>(item)) {
+    const std::string_view item = base::trimmed(base::take_part(rest, ','));
+    if (const auto number = base::parse_number<int>(item)) {
       if (*number < 0 || *number >= count) break;
       places.push_back(*number);
       continue;
@@ -86,11 +86,11 @@ std::vector<Gpu> gpus_of_driver(Inputs& inputs, const std::vector<int>& minors) 
     if (!id) continue;
     const std::string path = join_path(join_path(kGpuDirectory, name), "information");
     const std::string_view text = content_of(inputs, path);
-    const auto minor = parse_number<int>(field(text, "Device Minor:"));
+    const auto minor = base::parse_number<int>(field(text, "Device Minor:"));
     if (minor && std::ranges::find(minors, *minor) == minors.end()) continue;
     gpus.push_back({std::move(*id), std::string(field(text, "GPU UUID:")), minor.value_or(-1)});
   }
-  envgen::stable_sort(gpus, std::less(), &Gpu::bus_id);
+  base::stable_sort(gpus, std::less(), &Gpu::bus_id);
   return gpus;
 }
 
@@ -101,12 +101,12 @@ std::vector<Gpu> gpus_of_topology(const Topology& topology, const std::vector<in
   for (const TopologyNode& node : topology.nodes) {
     for (const std::string& id : node.gpus) gpus.push_back({id});
   }
-  envgen::stable_sort(gpus, std::less(), &Gpu::bus_id);
+  base::stable_sort(gpus, std::less(), &Gpu::bus_id);
   if (!minors.empty() && minors.size() != gpus.size()) gpus.clear();
   return gpus;
 }
 
-Result<Topology> read_topology(Inputs& inputs, const Environ& env) {
+base::Result<Topology> read_topology(Inputs& inputs, const base::Environ& env) {
   const std::string_view named = env.get_or("NCCL_TOPO_FILE", "");
   Topology topology;
   topology.path =
@@ -120,7 +120,8 @@ Result<Topology> read_topology(Inputs& inputs, const Environ& env) {
 
 Locality by_kernel(Inputs& inputs, const std::string& bus_id) {
   const std::string device = kPciDirectory + bus_id;
-  const auto node = parse_number<int>(trimmed(content_of(inputs, join_path(device, "numa_node"))));
+  const auto node =
+      base::parse_number<int>(base::trimmed(content_of(inputs, join_path(device, "numa_node"))));
   if (!node || *node < 0) return {{}, "the kernel tells no NUMA node of GPU " + bus_id};
   auto cpus = parse_cpu_list(content_of(inputs, join_path(device, "local_cpulist")));
   if (!cpus || cpus->empty()) {
@@ -166,8 +167,8 @@ std::vector<Locality> of_npus(Inputs& inputs, const std::vector<int>& npus) {
   return list;
 }
 
-Result<std::vector<Locality>> of_gpus(Inputs& inputs, const Environ& env,
-                                      const std::vector<int>& minors) {
+base::Result<std::vector<Locality>> of_gpus(Inputs& inputs, const base::Environ& env,
+                                            const std::vector<int>& minors) {
   TRY_ASSIGN(auto topology, read_topology(inputs, env));
   std::vector<Gpu> gpus = gpus_of_driver(inputs, minors);
   if (gpus.empty()) gpus = gpus_of_topology(topology, minors);
@@ -199,11 +200,11 @@ std::vector<Gpu> numbered(Inputs& inputs, std::string_view prefix, const std::ve
 
 }  // namespace
 
-std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
+std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const base::Environ& env,
                                              const std::vector<int>& npus) {
   std::vector<DeviceWait::Device> devices;
   const auto add = [&devices](std::string_view prefix, int number, const std::string& bus_id) {
-    DeviceWait::Device device{concat({kDev, prefix, std::to_string(number)}), bus_id};
+    DeviceWait::Device device{base::concat({kDev, prefix, std::to_string(number)}), bus_id};
     if (std::ranges::find(devices, device) == devices.end()) devices.push_back(std::move(device));
   };
   for (const int npu : npus) add("davinci", npu, "");
@@ -217,7 +218,7 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
     std::vector<int> minors;
     for (const std::string& file : *files) {
       const auto number = std::string_view(file).substr(kDev.size() + kind.prefix.size());
-      minors.push_back(parse_count<int>(number).value_or(0));
+      minors.push_back(base::parse_count<int>(number).value_or(0));
     }
     if (minors.empty()) continue;
     const std::vector<Gpu> all = numbered(inputs, kind.prefix, minors);
@@ -234,8 +235,8 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
   return devices;
 }
 
-Result<std::vector<Locality>> find_localities(Inputs& inputs, const Environ& env,
-                                              const std::vector<int>& npus) {
+base::Result<std::vector<Locality>> find_localities(Inputs& inputs, const base::Environ& env,
+                                                    const std::vector<int>& npus) {
   if (!npus.empty()) return of_npus(inputs, npus);
   const PathState* dev = inputs.content("/dev");
   if (dev == nullptr) return std::vector<Locality>{};

@@ -25,13 +25,13 @@ struct Locality {
 // returns those of all devices that processes with this environment see, in CUDA's order or CANN's.
 // Error: a source that must not be believed. The result is provisional while the snapshot lacks
 // paths.
-Result<std::vector<Locality>> find_localities(Inputs& inputs, const Environ& env,
-                                              const std::vector<int>& npus);
+base::Result<std::vector<Locality>> find_localities(Inputs& inputs, const base::Environ& env,
+                                                    const std::vector<int>& npus);
 
 // Returns the device files of the same devices: those that a variable such as CUDA_VISIBLE_DEVICES
 // picks. If it names a device that cannot be identified, returns all of /dev. The result is
 // provisional while the snapshot lacks paths.
-std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const Environ& env,
+std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const base::Environ& env,
                                              const std::vector<int>& npus);
 
 }  // namespace envgen

@@ -26,7 +26,7 @@ std::optional<TypedRanks> typed_ranks(const ParsedCommand& command) {
         find_flag(command, command.launcher_name(),
                   of_node ? "--nproc_per_node --nproc --local_worker_num --num_gpus"
                           : "--num_processes --num_proc --worker_num --np -np --n -n");
-    if (flag) return TypedRanks{parse_count<int>(flag->text).value_or(0), of_node};
+    if (flag) return TypedRanks{base::parse_count<int>(flag->text).value_or(0), of_node};
   }
   return std::nullopt;
 }
@@ -39,8 +39,8 @@ bool starts_ranks(const Plan& plan) {
 // Returns whether the plan gives a launcher the number of ranks of a node. It does so by a flag, or
 // by a variable that the user has not set.
 bool tells_ranks(const Inputs& inputs, const Plan& plan) {
-  const auto told_by = [&inputs](const EnvEdit& edit) {
-    return edit.kind != EnvEdit::Kind::kUnset && edit.name.ends_with("NPROC_PER_NODE") &&
+  const auto told_by = [&inputs](const base::EnvEdit& edit) {
+    return edit.kind != base::EnvEdit::Kind::kUnset && edit.name.ends_with("NPROC_PER_NODE") &&
            inputs.variable(edit.name).empty();
   };
   if (std::ranges::any_of(plan.env, told_by)) return true;
@@ -62,7 +62,8 @@ int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
   const bool alone = resolved.cluster.nodes.size() < 2;
   if (typed && (typed->of_node || alone)) return typed->ranks - 1;
   // A launcher may have started trainit for one of its ranks.
-  if (launcher.only_starts) return parse_count<int>(inputs.variable("LOCAL_RANK")).value_or(-1);
+  if (launcher.only_starts)
+    return base::parse_count<int>(inputs.variable("LOCAL_RANK")).value_or(-1);
   const bool agent = launcher.needs_ssh_peers || command.launcher() || tells_ranks(inputs, plan);
   if (!agent) return -1;
   const auto at = static_cast<std::size_t>(std::max(resolved.local_node.node_rank, 0));
@@ -90,13 +91,13 @@ void warn_of_order(const Inputs& inputs, Plan& plan) {
   std::string_view list = text;
   int last = -1;
   while (!list.empty()) {
-    const auto id = parse_count<int>(trimmed(take_part(list, ',')));
+    const auto id = base::parse_count<int>(base::trimmed(base::take_part(list, ',')));
     if (!id) return;
     if (*id <= last) {
-      plan.warnings.push_back(
-          concat({kVariable, "=", text,
-                  ": CANN refuses a list that is not in ascending order, each device once, and the "
-                  "ranks would find no device; sort it"}));
+      plan.warnings.push_back(base::concat(
+          {kVariable, "=", text,
+           ": CANN refuses a list that is not in ascending order, each device once, and the "
+           "ranks would find no device; sort it"}));
       return;
     }
     last = *id;
@@ -105,8 +106,8 @@ void warn_of_order(const Inputs& inputs, Plan& plan) {
 
 }  // namespace
 
-Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
-                     const ResolvedCluster& resolved, Plan& plan) {
+base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
+                           const ResolvedCluster& resolved, Plan& plan) {
   if (!inputs.uncounted() || inputs.request().slots) return {};
   if (launcher.only_starts || launcher.one_per_node || launcher.ranks_of_role != nullptr) return {};
   if (typed_ranks(resolved.platform.command)) return {};
@@ -127,16 +128,17 @@ void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,
   const bool one = resolved.platform.own_rank || launcher.only_starts;
   const std::string count = std::to_string(seen.count);
   const std::string number = std::to_string(one ? last : last + 1);
-  std::string text = concat({seen.source, ": a process sees ", count,
-                             seen.count == 1 ? " device, and " : " devices, and "});
+  std::string text = base::concat({seen.source, ": a process sees ", count,
+                                   seen.count == 1 ? " device, and " : " devices, and "});
   if (one) {
-    text += concat({"this one is LOCAL_RANK ", number,
-                    ": a script that takes the device of that number fails; give each task all "
-                    "devices of its node (srun --gpus-per-node, not --gpus-per-task), or take "
-                    "device 0"});
+    text +=
+        base::concat({"this one is LOCAL_RANK ", number,
+                      ": a script that takes the device of that number fails; give each task all "
+                      "devices of its node (srun --gpus-per-node, not --gpus-per-task), or take "
+                      "device 0"});
   } else {
-    text += concat({"this node runs ", number, " ranks: those from LOCAL_RANK ", count,
-                    " on have no device of their own; see --slots"});
+    text += base::concat({"this node runs ", number, " ranks: those from LOCAL_RANK ", count,
+                          " on have no device of their own; see --slots"});
   }
   plan.warnings.push_back(std::move(text));
 }

@@ -14,8 +14,8 @@ namespace envgen {
 // Returns an error if the plan depends on the number of devices, which is not known
 // (Inputs::uncounted). If the devices need not be accelerators, adds a warning instead. Returns no
 // error with --slots, or if the command gives the number of its ranks.
-Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
-                     const ResolvedCluster& resolved, Plan& plan);
+base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
+                           const ResolvedCluster& resolved, Plan& plan);
 
 // Warns of ranks without a device of their own, and of a list of devices that CANN refuses.
 void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,

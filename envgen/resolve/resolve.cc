@@ -68,14 +68,15 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   return chosen_by(ChosenBy::kNobody);
 }
 
-Result<const FrameworkLauncher*> choose_framework(const std::string& wanted, Plan& plan) {
+base::Result<const FrameworkLauncher*> choose_framework(const std::string& wanted, Plan& plan) {
   const FrameworkLauncher& launcher = launcher_of(wanted);
   if (launcher.launch != nullptr) {
     plan.framework = launcher.name;
     return &launcher;
   }
-  return fail("choosing the framework", "--framework", quoted(wanted),
-              use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
+  return base::fail(
+      "choosing the framework", "--framework", base::quoted(wanted),
+      use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
 }
 
 // Returns the part of the grace that the hooks of a stop have together. The rest belongs to the
@@ -85,7 +86,7 @@ std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& 
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (!asked) return plan.policy.grace_ms / 4;
   const bool post_stop = event == HookEvent::kPostStop;
-  return std::min(post_stop ? post_stop_share_ms(*asked) : *asked, plan.policy.grace_ms / 3);
+  return std::min(post_stop ? base::post_stop_share_ms(*asked) : *asked, plan.policy.grace_ms / 3);
 }
 
 // Must run before the launcher, whose plan has to fit in the rest.
@@ -96,15 +97,15 @@ void share_grace(const Request& request, Plan& plan) {
 
 // Must run after the launcher, which may reserve a part of the grace.
 void warn_of_cut_hooks(const Request& request, Plan& plan) {
-  const Budget stop = stop_budget(plan);
+  const base::Budget stop = stop_budget(plan);
   for (const auto& [event, has_ms] : {std::pair{HookEvent::kPreStop, stop.notify_at},
                                       {HookEvent::kPostStop, stop.post_stop_run_ms}}) {
     const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
     if (!asked || *asked <= has_ms || !has_hooks(plan, event)) continue;
     plan.warnings.push_back("--hook-timeout gives " + std::string(name_of(event)) + " hooks " +
-                            seconds(*asked) + ": within a stop they have " +
-                            (event == HookEvent::kPostStop ? "at least " : "") + seconds(has_ms) +
-                            " of the grace; raise --grace");
+                            base::seconds(*asked) + ": within a stop they have " +
+                            (event == HookEvent::kPostStop ? "at least " : "") +
+                            base::seconds(has_ms) + " of the grace; raise --grace");
   }
 }
 
@@ -124,16 +125,16 @@ std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan
 }
 
 // Refuses values that no platform can mean, whatever variable they come from.
-Status check_cluster(const Request& request, const Cluster& cluster) {
+base::Status check_cluster(const Request& request, const Cluster& cluster) {
   if (!request.master_addr.empty()) {
     TRY(check_master(request.master_addr, "--master-addr"));
   }
   std::int64_t ranks = 0;
   for (const Node& node : cluster.nodes) ranks += node.slots;
   if (ranks <= kMaxSlots) return {};
-  return fail("counting the ranks", std::to_string(cluster.nodes.size()) + " nodes",
-              std::to_string(ranks) + " ranks",
-              "is there a digit too many in the number of nodes or of ranks per node?");
+  return base::fail("counting the ranks", std::to_string(cluster.nodes.size()) + " nodes",
+                    std::to_string(ranks) + " ranks",
+                    "is there a digit too many in the number of nodes or of ranks per node?");
 }
 
 // Warns of the user's options about nodes that the platform's data overrides.
@@ -165,8 +166,8 @@ bool tells_its_nodes(const Inputs& inputs, const ParsedCommand& command) {
 
 // Checks a job whose number of nodes is not known. A command that runs once needs no number: it
 // gets the platform's own variables and nothing else.
-Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) {
-  const std::optional<Error>& uncounted = resolved.platform.uncounted;
+base::Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& plan) {
+  const std::optional<base::Error>& uncounted = resolved.platform.uncounted;
   if (!uncounted) return {};
   const Request& request = inputs.request();
   const ParsedCommand& command = resolved.platform.command;
@@ -224,7 +225,7 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
 }
 
 // Looks for signs that a job of one node is a part of a larger job.
-Status check_lone_node(Inputs& inputs, Plan& plan) {
+base::Status check_lone_node(Inputs& inputs, Plan& plan) {
   if (is_said_to_be_alone(inputs.request())) return {};
   TRY(check_alone(inputs));
   TRY_ASSIGN(auto warning, check_shapes(inputs));
@@ -312,8 +313,8 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
 Outcome outcome_of(Inputs& inputs) {
   Plan plan;
   if (inputs.request().command.empty()) {
-    return Error{"reading the command line", "", "no command",
-                 "name the program to run: trainit -- python train.py"};
+    return base::Error{"reading the command line", "", "no command",
+                       "name the program to run: trainit -- python train.py"};
   }
   auto chosen = choose_platform(inputs);
   if (!chosen) return chosen.error();
@@ -328,7 +329,7 @@ Outcome outcome_of(Inputs& inputs) {
   plan.data = inputs.request().data;
 
   Location location = platform->locate(inputs);
-  if (auto* error = std::get_if<Error>(&location)) return std::move(*error);
+  if (auto* error = std::get_if<base::Error>(&location)) return std::move(*error);
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
     return plan_located(inputs, std::move(*resolved), std::move(plan));
   }
@@ -352,7 +353,7 @@ namespace {
 // may exist as a link.
 void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
   for (const std::string& link : inputs.ignored_links()) {
-    if (auto* error = std::get_if<Error>(&outcome)) {
+    if (auto* error = std::get_if<base::Error>(&outcome)) {
       error->fix += (error->fix.empty() ? "" : "; ") + link;
     } else if (auto* pending = std::get_if<Pending>(&outcome)) {
       pending->plan.warnings.push_back(link);
@@ -373,7 +374,7 @@ Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo
   return answer;
 }
 
-bool is_pass_through(const Environ& env, const Request& request) {
+bool is_pass_through(const base::Environ& env, const Request& request) {
   if (!request.platform.empty() && request.platform != "local") return false;
   if (!request.framework.empty() && !launcher_of(request.framework).only_starts) return false;
   // The resolver looks up users and compiles profiles.

@@ -24,7 +24,7 @@ struct Pending {
   std::string why;   // reason why it cannot be used yet: `status is "initializing"`
 };
 struct TableMemo;
-using Outcome = std::variant<Planned, Pending, Error>;
+using Outcome = std::variant<Planned, Pending, base::Error>;
 
 struct Answer {
   Outcome outcome;
@@ -42,6 +42,6 @@ Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo
 // one process, and no file to read. PID 1 may then plan without a resolver child. PID 1 calls this
 // function, so it parses no format of a platform. The caller must know that kHooksDirectory
 // (envgen/resolve/hooks.h) does not exist.
-bool is_pass_through(const Environ& env, const Request& request);
+bool is_pass_through(const base::Environ& env, const Request& request);
 
 }  // namespace envgen

@@ -41,25 +41,26 @@ bool hides_ranks(const ResolvedCluster& resolved, const Plan& plan) {
 // Returns whether the user asks for checkpoints, or for an option that only makes sense with them.
 // Restarts are then the platform's task.
 bool wants_checkpoints(const Request& request) {
-  return request.checkpoint_signal.value_or(0) != 0 || asks_for_checkpoint(request.policy.signals);
+  return request.checkpoint_signal.value_or(0) != 0 ||
+         base::asks_for_checkpoint(request.policy.signals);
 }
 
 // Warns of settings that are allowed but probably not intended.
 void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
-  if (asks_for_checkpoint(request.policy.signals) && plan.policy.checkpoint_signal == 0 &&
+  if (base::asks_for_checkpoint(request.policy.signals) && plan.policy.checkpoint_signal == 0 &&
       !saved_by_hooks) {
     plan.warnings.push_back(
         "a checkpoint saves nothing: --checkpoint-signal is none and there are no checkpoint "
         "hooks");
   }
-  for (const SignalRule& rule : request.policy.signals) {
-    using Kind = SignalRule::Kind;
+  for (const base::SignalRule& rule : request.policy.signals) {
+    using Kind = base::SignalRule::Kind;
     const bool stops = rule.from == SIGTERM || rule.from == SIGINT;
     if (!stops || rule.kind == Kind::kSignal) continue;
     // Platforms stop a job with TERM.
     if (rule.kind == Kind::kForward && rule.from != SIGTERM) continue;
     plan.warnings.push_back(
-        "--signal: " + signal_name(rule.from) + " stops the job no more" +
+        "--signal: " + base::signal_name(rule.from) + " stops the job no more" +
         (rule.kind == Kind::kCheckpoint
              ? ", but asks for a checkpoint, which may take --checkpoint-timeout: the platform "
                "must not kill before"
@@ -70,7 +71,7 @@ void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
 }
 
 void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
-  Policy& policy = plan.policy;
+  base::Policy& policy = plan.policy;
   const bool saved_by_hooks = has_own_hooks(plan, HookEvent::kCheckpoint);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(saved_by_hooks ? 0 : SIGUSR1);
   warn_of_signals(request, plan, saved_by_hooks);
@@ -86,7 +87,7 @@ void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Pl
 }
 
 void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
-  Policy& policy = plan.policy;
+  base::Policy& policy = plan.policy;
   // The node with the launcher starts the ranks again, over this node's sshd.
   if (is_worker(plan)) {
     policy.max_restarts = 0;
@@ -145,7 +146,7 @@ void warn_of_lost_nodes(const Request& request, Plan& plan) {
 // waits. It is twice the hooks' own time, which their worker enforces; the second half is for a
 // worker that hangs.
 void plan_post_stop(Plan& plan) {
-  Policy& policy = plan.policy;
+  base::Policy& policy = plan.policy;
   for (const HookGroup& group : plan.hooks) {
     if (group.event != HookEvent::kPostStop) continue;
     const auto count = static_cast<std::int64_t>(group.paths.size());
@@ -183,16 +184,17 @@ std::int64_t resolve_timeout_ms(const Request& request) {
 
 }  // namespace
 
-Policy policy_of(const Environ& env, const Request& request) {
+base::Policy policy_of(const base::Environ& env, const Request& request) {
   const bool kubernetes = !env.get_or("KUBERNETES_SERVICE_HOST", "").empty();
-  Policy policy = request.policy;
-  policy.grace_ms = request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : Policy().grace_ms);
+  base::Policy policy = request.policy;
+  policy.grace_ms =
+      request.grace_ms.value_or(kubernetes ? kKubernetesGraceMs : base::Policy().grace_ms);
   policy.failure_grace_ms = request.failure_grace_ms.value_or(0);
   policy.hold_ms = request.hold_ms.value_or(has_terminal(request) ? kTerminalHoldMs : 0);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(SIGUSR1);
   policy.max_restarts = request.max_restarts.value_or(0);
   if (policy.max_restarts > 0) {
-    policy.restart_verdict = request.restart_verdict.value_or(RestartVerdict::kEnforce);
+    policy.restart_verdict = request.restart_verdict.value_or(base::RestartVerdict::kEnforce);
   }
   policy.restart_delay_ms = std::max(policy.restart_delay_ms, kMinDelayMs);
   policy.resolve_timeout_ms = resolve_timeout_ms(request);
@@ -262,7 +264,7 @@ void plan_failure_grace(const Request& request, const ResolvedCluster& resolved,
       std::ranges::all_of(plan.processes, [](int rank) { return rank >= 0; }, &Process::rank);
   const bool peers = plan.processes.size() > 1 || resolved.cluster.nodes.size() > 1;
   const bool chosen =
-      plan.policy.success == SuccessPolicy::kServe || !plan.policy.escalation.empty();
+      plan.policy.success == base::SuccessPolicy::kServe || !plan.policy.escalation.empty();
   plan.policy.failure_grace_ms = ranks && peers && !chosen ? kLostPeersMs : 0;
 }
 

@@ -21,7 +21,7 @@ namespace envgen {
 
 // Returns the policy of a job as far as the command line and the environment decide it. PID 1 uses
 // it before there is a plan, and the plan's policy starts with it. Parses no format.
-Policy policy_of(const Environ& env, const Request& request);
+base::Policy policy_of(const base::Environ& env, const Request& request);
 
 // The address at which the ranks of a job rendezvous, as far as the platform and the command line
 // give it.

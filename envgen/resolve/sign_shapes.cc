@@ -42,20 +42,20 @@ Ending ending_of(std::string_view name) {
   return {rest.substr(rest.rfind('_') + 1), name.substr(last + 1)};
 }
 
-constexpr auto kCounts = words("NUM", "COUNT", "NUMBER");
+constexpr auto kCounts = base::words("NUM", "COUNT", "NUMBER");
 constexpr auto kNodes =
-    words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES", "POD", "PODS");
-constexpr auto kWorkers = words("WORKER", "WORKERS");
-constexpr auto kReplicas = words("REPLICA", "REPLICAS", "INSTANCE", "INSTANCES");
+    base::words("NODE", "NODES", "HOST", "HOSTS", "MACHINE", "MACHINES", "POD", "PODS");
+constexpr auto kWorkers = base::words("WORKER", "WORKERS");
+constexpr auto kReplicas = base::words("REPLICA", "REPLICAS", "INSTANCE", "INSTANCES");
 constexpr auto kLeaders =
-    words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
+    base::words("MASTER", "LEADER", "CHIEF", "COORDINATOR", "HEAD", "MAIN", "RENDEZVOUS", "RDZV");
 
-constexpr auto kAddresses = words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
+constexpr auto kAddresses = base::words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNAME", "ENDPOINT");
 constexpr auto kLists =
-    words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES", "PEERS",
-          "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
+    base::words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES",
+                "PEERS", "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
 // Words before LIST.
-constexpr auto kListed = words("NAME", "NAMES", "SERVER", "SERVERS", "PEER", "CLUSTER");
+constexpr auto kListed = base::words("NAME", "NAMES", "SERVER", "SERVERS", "PEER", "CLUSTER");
 
 bool counts(std::string_view name, const auto& what) {
   const auto [before, last] = ending_of(name);
@@ -97,13 +97,13 @@ bool ranks_a_node(std::string_view name) {
 bool numbers_one(std::string_view name) {
   const auto [before, last] = ending_of(name);
   if (before == "LOCAL") return false;
-  static constexpr auto kNumbers = words("RANK", "INDEX", "IDX", "ORDINAL", "ID", "NODEID");
+  static constexpr auto kNumbers = base::words("RANK", "INDEX", "IDX", "ORDINAL", "ID", "NODEID");
   return is_one_of(last, kNumbers);
 }
 
 // Returns whether the name is a Kubernetes link to a Service: X_SERVICE_HOST, X_PORT_80_TCP_ADDR.
 bool links_a_service(std::string_view name) {
-  static constexpr auto kProtocols = words("TCP", "UDP", "SCTP");
+  static constexpr auto kProtocols = base::words("TCP", "UDP", "SCTP");
   const auto [before, last] = ending_of(name);
   if (last == "HOST") return before == "SERVICE";
   return last == "ADDR" && is_one_of(before, kProtocols) && name.contains("_PORT_");
@@ -113,7 +113,7 @@ bool links_a_service(std::string_view name) {
 bool names_a_leader(std::string_view name) {
   if (!is_one_of(ending_of(name).last, kAddresses) || links_a_service(name)) return false;
   while (!name.empty()) {
-    if (is_one_of(take_part(name, '_'), kLeaders)) return true;
+    if (is_one_of(base::take_part(name, '_'), kLeaders)) return true;
   }
   return false;
 }
@@ -146,7 +146,7 @@ bool lists_anything(std::string_view name) {
 // PJM_O_NODEINF. The known-hosts files of ssh are excluded, as they list all hosts that a user has
 // visited.
 bool names_host_file(const EnvEntry& one) {
-  static constexpr auto kFiles = words("FILE", "LIST", "INF");
+  static constexpr auto kFiles = base::words("FILE", "LIST", "INF");
   const auto [before, last] = ending_of(one.name);
   std::string name = std::string(before) + std::string(last);
   const auto file = std::ranges::find_if(kFiles, [&](auto word) { return name.ends_with(word); });
@@ -157,7 +157,7 @@ bool names_host_file(const EnvEntry& one) {
 }
 
 std::optional<int> number_in(std::string_view value) {
-  const auto number = parse_count<int>(trimmed(value));
+  const auto number = base::parse_count<int>(base::trimmed(value));
   return number && *number < kMaxNodes ? number : std::nullopt;
 }
 
@@ -239,7 +239,7 @@ bool lists_this_host(std::string_view value, const Inputs& inputs) {
   std::string expanded;  // "n2,n3,n4" of "n[2-4]"
   if (value.size() <= kLongestList && value.contains('[') && !value.starts_with('[')) {
     const auto hosts = expand_nodelist(value, "");
-    if (hosts) expanded = joined(*hosts, ",");
+    if (hosts) expanded = base::joined(*hosts, ",");
   }
   const Listed listed = hosts_in(expanded.empty() ? value : expanded, false, inputs);
   return listed.own && listed.another;
@@ -251,7 +251,7 @@ std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& a
   std::string list(first.value);
   for (const EnvEntry& other : all) {
     const std::string_view number = ending_of(other.name).before;
-    const bool is_next = !stem.empty() && number != "0" && parse_count<int>(number) &&
+    const bool is_next = !stem.empty() && number != "0" && base::parse_count<int>(number) &&
                          numbered_stem(other.name, number) == stem;
     if (is_next) list += "," + std::string(other.value);
   }
@@ -270,15 +270,15 @@ ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   int depth = 0;
   int arrays = 0;
   while (!text.empty()) {
-    for (const char c : take_part(text, '"')) {
+    for (const char c : base::take_part(text, '"')) {
       depth += (c == '{' || c == '[' ? 1 : 0) - (c == '}' || c == ']' ? 1 : 0);
       arrays += (c == '[' ? 1 : 0) - (c == ']' ? 1 : 0);
       if (depth > 1 || (c != ',' && c != '}')) continue;
       if (lists_this_host(below_key, inputs)) hosts.listed = below_key;
       below_key.clear();
     }
-    std::string_view port = take_part(text, '"');
-    const std::string host(take_part(port, ':'));
+    std::string_view port = base::take_part(text, '"');
+    const std::string host(base::take_part(port, ':'));
     if (port.empty() || port.find_first_not_of("0123456789,") != port.npos) continue;
     hosts.all += host + ",";
     if (arrays > 0) below_key += host + ",";
@@ -290,8 +290,8 @@ ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
 std::string hosts_of_lines(std::string_view text) {
   std::string hosts;
   while (!text.empty() && hosts.size() <= kLongestList) {
-    std::string_view line = take_line(text);
-    const std::string_view host = take_word(line);
+    std::string_view line = base::take_line(text);
+    const std::string_view host = base::take_word(line);
     if (!host.empty() && !host.starts_with('#')) hosts += std::string(host) + ",";
   }
   return hosts;
@@ -300,7 +300,7 @@ std::string hosts_of_lines(std::string_view text) {
 // Checks a batch system's file of hosts. Returns an error if this machine is in it with other
 // hosts. Returns a warning if only other hosts are in it, or if the file cannot be read here. A
 // large file is taken for data.
-Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
+base::Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
   const std::string path(one.value);
   const PathState* file = inputs.kind(path);
   if (file == nullptr || file->kind == PathState::Kind::kDirectory ||
@@ -351,7 +351,7 @@ bool may_be_client(const EnvEntry& count, const std::vector<EnvEntry>& all, cons
 // - A node's number (X_NODE_INDEX, X_ROLE_INDEX, X_RANK) beside X_LEADER_ADDR.
 // - The platform's number (X_ID) beside X_WORKER_0_HOST.
 bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, const Inputs& inputs) {
-  static constexpr auto kParts = words("ROLE", "TASK");
+  static constexpr auto kParts = base::words("ROLE", "TASK");
   const Ending of = ending_of(own.name);
   const std::string_view family = family_of(own.name);
   const bool of_family = of.before == family;
@@ -371,7 +371,7 @@ bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, cons
 // Returns whether X_RANK is above X_LOCAL_RANK, or X_SIZE above X_LOCAL_SIZE: another node then has
 // processes.
 bool exceeds_local(const EnvEntry& one, int number, const std::vector<EnvEntry>& all) {
-  static constexpr auto kOfProcesses = words("RANK", "RANKID", "SIZE");
+  static constexpr auto kOfProcesses = base::words("RANK", "RANKID", "SIZE");
   const std::string_view last = ending_of(one.name).last;
   if (last.size() == one.name.size() || !is_one_of(last, kOfProcesses)) return false;
   std::string name(one.name);
@@ -395,15 +395,15 @@ bool is_one_node(std::string_view family, const std::vector<EnvEntry>& all) {
 
 }  // namespace
 
-Result<std::string> check_shapes(Inputs& inputs) {
+base::Result<std::string> check_shapes(Inputs& inputs) {
   std::vector<EnvEntry> all;
   for (const std::string& entry : inputs.env().entries()) {
     std::string_view value = entry;
-    const std::string_view name = take_part(value, '=');
+    const std::string_view name = base::take_part(value, '=');
     if (!value.empty()) all.push_back({name, value});
   }
   const auto refuse = [](const EnvEntry& sign) {
-    return std::unexpected(sign_of_several(std::string(sign.name), quoted(sign.value)));
+    return std::unexpected(sign_of_several(std::string(sign.name), base::quoted(sign.value)));
   };
   std::string warning;
   const auto doubt = [&warning](std::string_view name, std::string_view says) {
@@ -442,7 +442,7 @@ Result<std::string> check_shapes(Inputs& inputs) {
 bool is_counted_one(const Inputs& inputs) {
   return std::ranges::any_of(inputs.env().entries(), [](const std::string& entry) {
     std::string_view value = entry;
-    const std::string_view name = take_part(value, '=');
+    const std::string_view name = base::take_part(value, '=');
     return counts_nodes(name) && number_in(value) == 1;
   });
 }

@@ -14,7 +14,7 @@ namespace envgen {
 
 // Judges a plan of one node for which no variable states more. The error names the variable.
 // Returns a warning if a file of hosts may list other hosts, otherwise "".
-Result<std::string> check_shapes(Inputs& inputs);
+base::Result<std::string> check_shapes(Inputs& inputs);
 
 // Returns whether a variable says that the job has one node, or one process.
 bool is_counted_one(const Inputs& inputs);

@@ -17,8 +17,8 @@ void add_sshd(Inputs& inputs, Plan& plan) {
   const bool served = is_worker(plan) || std::ranges::find(plan.services, "sshd", &Process::name) !=
                                              plan.services.end();
   if (served) return;
-  const Environ env = planned_environment(inputs, plan);
-  const FoundProgram sshd = find_program(inputs, server_path_of(env), "sshd");
+  const base::Environ env = planned_environment(inputs, plan);
+  const FoundProgram sshd = find_program(inputs, base::server_path_of(env), "sshd");
   if (!sshd.known) return;
   if (sshd.path.empty()) {
     plan.warnings.push_back(

@@ -15,9 +15,9 @@ namespace {
 // Variables that differ at each start and that no module reads during its import. They hold the
 // number of starts, the rendezvous of the ranks, and what a socket activation passed to the first
 // start.
-constexpr auto kFree = words("TRAINIT_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT",
-                             "JAX_COORDINATOR_PORT", "JAX_COORDINATOR_ADDRESS", "LISTEN_FDS",
-                             "LISTEN_PID", "LISTEN_FDNAMES");
+constexpr auto kFree = base::words("TRAINIT_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT",
+                                   "MASTER_PORT", "JAX_COORDINATOR_PORT", "JAX_COORDINATOR_ADDRESS",
+                                   "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES");
 
 bool is_free(std::string_view name, const std::vector<std::string>& free) {
   if (std::ranges::find(kFree, name) != kFree.end()) return true;
@@ -81,7 +81,7 @@ std::string warm_difference(const WarmStart& kept, const WarmStart& now,
   if (kept.cwd != now.cwd) return "its working directory is another one";
   if (kept.cpus != now.cpus) return "its CPUs are others";
   std::set<std::string_view> names;
-  for (const Environ* env : {&kept.env, &now.env}) {
+  for (const base::Environ* env : {&kept.env, &now.env}) {
     for (const std::string& entry : env->entries()) names.insert(name_of_entry(entry));
   }
   for (const std::string_view name : names) {
@@ -91,7 +91,7 @@ std::string warm_difference(const WarmStart& kept, const WarmStart& now,
   return {};
 }
 
-std::vector<std::string> warm_edits(const Environ& kept, const Environ& now) {
+std::vector<std::string> warm_edits(const base::Environ& kept, const base::Environ& now) {
   std::vector<std::string> edits;
   for (const std::string& entry : now.entries()) {
     const std::string_view name = name_of_entry(entry);
@@ -104,11 +104,11 @@ std::vector<std::string> warm_edits(const Environ& kept, const Environ& now) {
   return edits;
 }
 
-Environ warm_environment(const Environ& env, const WarmPlan& warm, int channel) {
-  Environ result = env;
+base::Environ warm_environment(const base::Environ& env, const WarmPlan& warm, int channel) {
+  base::Environ result = env;
   const auto path = env.get("PYTHONPATH");
   const std::string rest = path ? "=" + std::string(*path) : "-";
-  result.apply({EnvEdit::Kind::kPutInFront, "PYTHONPATH", warm.directory});
+  result.apply({base::EnvEdit::Kind::kPutInFront, "PYTHONPATH", warm.directory});
   result.set(kWarmVariable, "probe " + std::to_string(channel) + " " + rest);
   return result;
 }

@@ -26,7 +26,7 @@ void plan_warm(const Inputs& inputs, Plan& plan);
 // The start conditions of a process that modules may see during their import.
 struct WarmStart {
   std::vector<std::string> argv;
-  Environ env;
+  base::Environ env;
   std::string cwd;
   std::string cpus;
 };
@@ -36,10 +36,10 @@ struct WarmStart {
 std::string warm_difference(const WarmStart& kept, const WarmStart& now,
                             const std::vector<std::string>& free);
 // Returns the variables that the spare must set ("NAME=VALUE") or unset ("NAME") to become `now`.
-std::vector<std::string> warm_edits(const Environ& kept, const Environ& now);
+std::vector<std::string> warm_edits(const base::Environ& kept, const base::Environ& now);
 
 // Returns the environment of a spare for a rank with `env`.
-Environ warm_environment(const Environ& env, const WarmPlan& warm, int channel);
+base::Environ warm_environment(const base::Environ& env, const WarmPlan& warm, int channel);
 // Returns the command of a spare: the interpreter with its own options. It runs the rank's command
 // only if it has loaded kWarmFile, because the program itself must not run before the restart.
 std::vector<std::string> warm_command(const std::vector<std::string>& argv,

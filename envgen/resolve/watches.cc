@@ -44,7 +44,7 @@ void plan_stacks(const Inputs& inputs, Plan& plan) {
   plan.observe.stacks = true;
   const std::string hooks = join_path(run_dir, "stacks/" + std::string(kHookDirectory));
   for (Process& process : plan.processes) {
-    process.env.push_back({EnvEdit::Kind::kPutInFront, "PYTHONPATH", hooks});
+    process.env.push_back({base::EnvEdit::Kind::kPutInFront, "PYTHONPATH", hooks});
   }
 }
 
@@ -93,7 +93,7 @@ void plan_watches(const Inputs& inputs, Plan& plan) {
   plan.observe = inputs.request().observe;
   plan_health(plan);
   // An sshd or a parameter server is idle while it has no client.
-  if (plan.policy.success == SuccessPolicy::kServe) plan.observe.stall_ms = 0;
+  if (plan.policy.success == base::SuccessPolicy::kServe) plan.observe.stall_ms = 0;
   plan_stacks(inputs, plan);
   plan_recorders(inputs, plan);
 }

@@ -11,20 +11,20 @@ namespace {
 
 // Returns the words of the condition in the second line of a hook; "" without one.
 std::string_view condition_in(std::string_view head) {
-  take_line(head);
-  std::string_view line = take_line(head);
+  base::take_line(head);
+  std::string_view line = base::take_line(head);
   constexpr std::string_view kKey = hook_condition::kKey;
   if (!line.starts_with(kKey)) return {};
   line.remove_prefix(kKey.size());
-  return trimmed(line);
+  return base::trimmed(line);
 }
 
 class Conditions {
  public:
   Conditions(const Plan& plan, const Snapshot& snapshot)
       : snapshot_(snapshot), env_(snapshot.env), exported_(!plan.scripts.empty()) {
-    for (const EnvEdit& edit : plan.env) env_.apply(edit);
-    for (const EnvEdit& edit : plan.hook_env) env_.apply(edit);
+    for (const base::EnvEdit& edit : plan.env) env_.apply(edit);
+    for (const base::EnvEdit& edit : plan.hook_env) env_.apply(edit);
   }
 
   [[nodiscard]] bool hold(std::string_view head) const {
@@ -54,7 +54,7 @@ class Conditions {
   }
 
   const Snapshot& snapshot_;
-  Environ env_;
+  base::Environ env_;
   bool exported_;  // variables may be set that are not known here
 };
 

@@ -19,8 +19,8 @@ bool is_wide(std::uint32_t code) {
 
 // Returns the bytes of the first character of `text` and adds its columns to `columns`.
 std::size_t take_character(std::string_view text, std::size_t& columns) {
-  const std::size_t size = sys::utf8_length(text);
-  columns += size > 1 && is_wide(sys::utf8_code(text, size)) ? 2 : 1;
+  const std::size_t size = base::utf8_length(text);
+  columns += size > 1 && is_wide(base::utf8_code(text, size)) ? 2 : 1;
   return size == 0 ? 1 : size;
 }
 
@@ -53,23 +53,23 @@ std::string shortened(std::string_view text, std::size_t columns) {
   for (std::size_t used = columns_of(text.substr(0, begin)); whole - used > left - left / 2;) {
     end += take_character(text.substr(end), used);
   }
-  return concat({text.substr(0, begin), kCut, text.substr(end)});
+  return base::concat({text.substr(0, begin), kCut, text.substr(end)});
 }
 
 std::string cut_to(std::string_view text, std::size_t columns) {
   if (columns_of(text) <= columns) return std::string(text);
-  return concat({text.substr(0, fitting(text, columns - kCut.size())), kCut});
+  return base::concat({text.substr(0, fitting(text, columns - kCut.size())), kCut});
 }
 
-void add_paragraph(ShownLines& lines, std::string_view head, std::string_view text,
+void add_paragraph(base::ShownLines& lines, std::string_view head, std::string_view text,
                    LongWord long_word) {
   const std::size_t indent = columns_of(head);
   const std::size_t room = kColumns - indent;
-  const std::string shown = escaped_text(mask_secrets(text));
+  const std::string shown = base::escaped_text(base::mask_secrets(text));
   std::string line(head);
   std::size_t used = 0;
   bool empty = true;
-  for (const std::string_view part : split(shown, ' ')) {
+  for (const std::string_view part : base::split(shown, ' ')) {
     const std::string word =
         long_word == LongWord::kKeep ? std::string(part) : shortened(part, room);
     const std::size_t width = columns_of(word);

@@ -26,7 +26,7 @@ enum class LongWord : unsigned char { kShorten, kKeep };
 // Adds `text` with `head` in front of its first line. The lines break at blanks, and the later ones
 // begin below the text. Credentials are masked and control characters escaped before the text is
 // broken, so that no line end hides a part of them.
-void add_paragraph(ShownLines& lines, std::string_view head, std::string_view text,
+void add_paragraph(base::ShownLines& lines, std::string_view head, std::string_view text,
                    LongWord long_word = LongWord::kShorten);
 
 }  // namespace envgen

@@ -16,13 +16,13 @@ bool is_free_port(const Plan& plan, std::string_view variable);
 inline constexpr std::string_view kFreePort = ": a free port, chosen at the start";
 
 // Returns ", N s within a stop" if a stop leaves the hooks of `event` less time than `timeout_ms`.
-std::string within_stop_text(const Budget& stop, HookEvent event, std::int64_t timeout_ms);
+std::string within_stop_text(const base::Budget& stop, HookEvent event, std::int64_t timeout_ms);
 
 // Each returns lines for one member of the plan, and none if the member is not set.
-ShownLines script_lines(const Plan& plan);
-ShownLines preflight_lines(const Plan& plan);
-ShownLines hook_right_lines(const Plan& plan);
-ShownLines device_wait_lines(const Plan& plan);
-ShownLines warm_lines(const Plan& plan);
+base::ShownLines script_lines(const Plan& plan);
+base::ShownLines preflight_lines(const Plan& plan);
+base::ShownLines hook_right_lines(const Plan& plan);
+base::ShownLines device_wait_lines(const Plan& plan);
+base::ShownLines warm_lines(const Plan& plan);
 
 }  // namespace envgen

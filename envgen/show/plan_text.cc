@@ -16,9 +16,9 @@ namespace {
 
 class Listing {
  public:
-  Listing(const Plan& plan, const Environ& base) : plan_(plan), deltas_(plan.env, base) {}
+  Listing(const Plan& plan, const base::Environ& base) : plan_(plan), deltas_(plan.env, base) {}
 
-  void add(const ShownLines& part) { lines_.add(part); }
+  void add(const base::ShownLines& part) { lines_.add(part); }
   // Adds the platform, this node's place, the waits and the warnings.
   void add_place();
   // Adds the preparations before the first process starts.
@@ -26,14 +26,14 @@ class Listing {
   void add_processes();
   void add_hooks(const HookNotes& notes);
   void add_link();
-  [[nodiscard]] ShownLines take() { return std::move(lines_); }
+  [[nodiscard]] base::ShownLines take() { return std::move(lines_); }
 
  private:
   void add_process(const Process& process);
 
   const Plan& plan_;
   Deltas deltas_;
-  ShownLines lines_;
+  base::ShownLines lines_;
 };
 
 void Listing::add_place() {
@@ -48,7 +48,8 @@ void Listing::add_place() {
     if (wait.why.empty()) {
       lines_.add({"waited for ", wait.path, ": it is ready"});
     } else {
-      lines_.add({"waits for ", wait.path, ", at most ", seconds(wait.timeout_ms), ": ", wait.why});
+      lines_.add(
+          {"waits for ", wait.path, ", at most ", base::seconds(wait.timeout_ms), ": ", wait.why});
     }
   }
   for (const std::string& warning : plan_.warnings) lines_.add({"warning: ", warning});
@@ -66,7 +67,7 @@ void Listing::add_preparations() {
   lines_.add(script_lines(plan_));
   if (plan_.peers) {
     lines_.add({"waits for ", std::to_string(plan_.peers->hosts.size()), " peers, at most ",
-                seconds(plan_.peers->timeout_ms)});
+                base::seconds(plan_.peers->timeout_ms)});
   }
   lines_.add(preflight_lines(plan_));
 }
@@ -75,12 +76,14 @@ void Listing::add_process(const Process& process) {
   const EnvDelta delta = deltas_.of(process.env);
   const std::string device =
       process.device >= 0 ? " (device " + std::to_string(process.device) + ")" : "";
-  lines_.add({"  ", process.name, device, ": ", joined(masked_arguments(process.argv), " ")});
+  lines_.add(
+      {"  ", process.name, device, ": ", base::joined(base::masked_arguments(process.argv), " ")});
   const bool both = process.echo && !process.log.empty();
-  lines_.add({"    in ", process.cwd, ", output to ",
-              process.log.empty() ? "stdout and stderr" : std::string_view(process.log),
-              both ? " and stdout and stderr" : "", process.tee ? " through the tee" : "",
-              process.prefix.empty() ? "" : concat({", lines behind \"", process.prefix, "\""})});
+  lines_.add(
+      {"    in ", process.cwd, ", output to ",
+       process.log.empty() ? "stdout and stderr" : std::string_view(process.log),
+       both ? " and stdout and stderr" : "", process.tee ? " through the tee" : "",
+       process.prefix.empty() ? "" : base::concat({", lines behind \"", process.prefix, "\""})});
   if (!process.cpus.empty()) {
     lines_.add({"    on CPUs ", process.cpus, ": ", process.cpus_reason});
   }
@@ -108,7 +111,7 @@ void Listing::add_processes() {
 }
 
 void Listing::add_hooks(const HookNotes& notes) {
-  const Budget stop = stop_budget(plan_);
+  const base::Budget stop = stop_budget(plan_);
   for (const HookGroup& group : plan_.hooks) {
     const std::string_view event = name_of(group.event);
     for (const std::string& path : group.paths) {
@@ -116,8 +119,9 @@ void Listing::add_hooks(const HookNotes& notes) {
       const auto when = notes.when.find(path);
       const bool is_script = path == group.script;
       lines_.add({"hook at ", event, ": ", path, is_script ? " " : "", is_script ? event : "",
-                  when == notes.when.end() ? "" : concat({" (", when->second, ")"}), ", at most ",
-                  seconds(group.timeout_ms), within_stop_text(stop, group.event, group.timeout_ms),
+                  when == notes.when.end() ? "" : base::concat({" (", when->second, ")"}),
+                  ", at most ", base::seconds(group.timeout_ms),
+                  within_stop_text(stop, group.event, group.timeout_ms),
                   group.fatal ? "; its failure ends the job" : ""});
     }
   }
@@ -135,7 +139,7 @@ void Listing::add_link() {
 
 }  // namespace
 
-ShownLines plan_listing(const Plan& plan, const Environ& base, const HookNotes& hooks) {
+base::ShownLines plan_listing(const Plan& plan, const base::Environ& base, const HookNotes& hooks) {
   Listing listing(plan, base);
   listing.add_place();
   listing.add_preparations();
@@ -149,7 +153,7 @@ ShownLines plan_listing(const Plan& plan, const Environ& base, const HookNotes& 
   return listing.take();
 }
 
-ShownLines plan_to_text(const Plan& plan, const Environ& base) {
+base::ShownLines plan_to_text(const Plan& plan, const base::Environ& base) {
   return plan_listing(plan, base, {});
 }
 

@@ -14,7 +14,7 @@ namespace envgen {
 
 // Returns all of a plan. `base` is the environment to which the edits are applied. Lines have any
 // length.
-ShownLines plan_listing(const Plan& plan, const Environ& base, const HookNotes& hooks);
+base::ShownLines plan_listing(const Plan& plan, const base::Environ& base, const HookNotes& hooks);
 
 // What the summary says beside the plan.
 struct SummaryFacts {
@@ -25,6 +25,7 @@ struct SummaryFacts {
 
 // Returns the plan in lines of at most kColumns columns. Only a single word of the user's command
 // can be longer.
-ShownLines plan_summary(const Plan& plan, const Environ& base, const SummaryFacts& facts);
+base::ShownLines plan_summary(const Plan& plan, const base::Environ& base,
+                              const SummaryFacts& facts);
 
 }  // namespace envgen

@@ -31,22 +31,22 @@ constexpr std::size_t kRoom = kColumns - kLabelColumns;
 std::string command_text(const std::vector<std::string>& argv) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-*";
-  std::vector<std::string> words = masked_arguments(argv);
+  std::vector<std::string> words = base::masked_arguments(argv);
   for (std::string& word : words) {
     if (word.empty() || word.find_first_not_of(kPlain) != std::string::npos) {
-      word = shell_quoted(word);
+      word = base::shell_quoted(word);
     }
   }
-  return joined(words, " ");
+  return base::joined(words, " ");
 }
 
 std::string count_of(std::size_t count, std::string_view one, std::string_view many) {
-  return concat({std::to_string(count), " ", count == 1 ? one : many});
+  return base::concat({std::to_string(count), " ", count == 1 ? one : many});
 }
 
 class Summary {
  public:
-  Summary(const Plan& plan, const Environ& base, const SummaryFacts& facts)
+  Summary(const Plan& plan, const base::Environ& base, const SummaryFacts& facts)
       : plan_(plan), base_(base), facts_(facts) {}
 
   void add_place();
@@ -56,14 +56,14 @@ class Summary {
   void add_hooks();
   void add_helpers();
   void add_end();
-  [[nodiscard]] ShownLines take() { return std::move(lines_); }
+  [[nodiscard]] base::ShownLines take() { return std::move(lines_); }
 
  private:
   void add(std::string_view head, std::string_view text) { add_paragraph(lines_, head, text); }
   // Adds one line, whose end is cut if it is too long.
   void add_line(std::string_view text);
   // Adds each line of a part as a paragraph. Its later lines are indented by two columns.
-  void add_part(const ShownLines& part);
+  void add_part(const base::ShownLines& part);
   void add_items(std::string_view label, const std::vector<std::string>& items,
                  std::string_view separator);
   [[nodiscard]] std::string other_nodes() const;
@@ -74,20 +74,20 @@ class Summary {
   void add_success();
 
   const Plan& plan_;
-  const Environ& base_;
+  const base::Environ& base_;
   const SummaryFacts& facts_;
-  ShownLines lines_;
+  base::ShownLines lines_;
 };
 
 void Summary::add_line(std::string_view text) {
-  const std::string shown = escaped_text(mask_secrets(text));
+  const std::string shown = base::escaped_text(base::mask_secrets(text));
   lines_.add({cut_to(shown, kColumns)});
 }
 
-void Summary::add_part(const ShownLines& part) {
+void Summary::add_part(const base::ShownLines& part) {
   std::string_view rest = part.text();
   while (!rest.empty()) {
-    const std::string_view line = take_line(rest);
+    const std::string_view line = base::take_line(rest);
     const std::size_t head = std::min<std::size_t>(line.find_first_not_of(' ') + 2, line.size());
     add(line.substr(0, head), line.substr(head));
   }
@@ -95,7 +95,7 @@ void Summary::add_part(const ShownLines& part) {
 
 // Adds the platform, this node's place among the others, and what the plan waits for.
 void Summary::add_place() {
-  ShownLines place;
+  base::ShownLines place;
   place.add(
       {"platform ", plan_.platform, " (", plan_.platform_reason, "), framework ", plan_.framework});
   if (plan_.local_node) {
@@ -106,9 +106,9 @@ void Summary::add_place() {
       host = plan_.cluster->nodes[rank].host;
     }
     const auto line = [&](std::string_view name) {
-      return concat({"node ", std::to_string(rank), " of ", std::to_string(plan_.node_count), " (",
-                     name, name.empty() ? "" : "; ", reason, "), world size ",
-                     std::to_string(plan_.world_size)});
+      return base::concat({"node ", std::to_string(rank), " of ", std::to_string(plan_.node_count),
+                           " (", name, name.empty() ? "" : "; ", reason, "), world size ",
+                           std::to_string(plan_.world_size)});
     };
     std::string own = line(host);
     // The name is less than the world size, which scripts look for in the same line.
@@ -121,10 +121,10 @@ void Summary::add_place() {
   add_part(place);
   for (const Wait& wait : plan_.waits) {
     if (wait.why.empty()) {
-      add("", concat({"waited for ", wait.path, ": it is ready"}));
+      add("", base::concat({"waited for ", wait.path, ": it is ready"}));
     } else {
-      add("waits ",
-          concat({"for ", wait.path, ", at most ", seconds(wait.timeout_ms), ": ", wait.why}));
+      add("waits ", base::concat({"for ", wait.path, ", at most ", base::seconds(wait.timeout_ms),
+                                  ": ", wait.why}));
     }
   }
 }
@@ -139,7 +139,8 @@ std::string Summary::other_nodes() const {
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
     const Node& node = nodes[rank];
     if (std::cmp_equal(rank, plan_.local_node->node_rank) || node.host.empty()) continue;
-    std::string text = concat({shown == 0 ? " " : ", ", std::to_string(rank), " ", node.host});
+    std::string text =
+        base::concat({shown == 0 ? " " : ", ", std::to_string(rank), " ", node.host});
     if (!node.role.empty() && node.role != "worker") text += " (" + node.role + ")";
     if (columns_of(line) + columns_of(text) + kMoreColumns > kColumns) break;
     line += text;
@@ -169,7 +170,7 @@ void Summary::add_items(std::string_view label, const std::vector<std::string>& 
       }
     }
     const std::size_t most = (object ? kMaxJsonLines - 1 : kMaxValueLines) * kRoom;
-    text += concat({text.empty() ? "" : separator, shortened(shown, most)});
+    text += base::concat({text.empty() ? "" : separator, shortened(shown, most)});
   }
   std::string head = "  " + std::string(label);
   head.resize(kLabelColumns, ' ');
@@ -183,11 +184,12 @@ void Summary::add_commands() {
   const std::string given = command_text(facts_.command);
   const bool changed = !facts_.command.empty() && given != pattern;
   std::string note;
-  if (changed && !is_worker(plan_)) note = concat({"  (given: ", given, ")"});
+  if (changed && !is_worker(plan_)) note = base::concat({"  (given: ", given, ")"});
   const bool fits = columns_of(pattern) + columns_of(note) + 2 <= kColumns;
   for (std::size_t i = 0; i < commands.size() && (pattern.empty() || i == 0); ++i) {
-    const std::string text = pattern.empty() ? concat({plan_.processes[i].name, ": ", commands[i]})
-                                             : concat({pattern, fits ? note : ""});
+    const std::string text = pattern.empty()
+                                 ? base::concat({plan_.processes[i].name, ": ", commands[i]})
+                                 : base::concat({pattern, fits ? note : ""});
     add_paragraph(lines_, "  ", text, LongWord::kKeep);
   }
   if (!changed || (fits && !note.empty() && !pattern.empty())) return;
@@ -208,17 +210,19 @@ void Summary::add_start() {
   std::string where = pattern_of(directories);
   if (where.empty()) where = directories[0] + " and others (--verbose)";
   const bool one = processes.size() == 1;
-  add("", concat({"starts ",
-                  one ? processes[0].name
-                      : concat({std::to_string(processes.size()), ranks ? " ranks" : " processes"}),
-                  one && processes[0].device >= 0
-                      ? concat({" (device ", std::to_string(processes[0].device), ")"})
-                      : "",
-                  " in ", where, one ? ", output to " : "", one ? output_of(processes[0]) : ""}));
+  add("",
+      base::concat(
+          {"starts ",
+           one ? processes[0].name
+               : base::concat({std::to_string(processes.size()), ranks ? " ranks" : " processes"}),
+           one && processes[0].device >= 0
+               ? base::concat({" (device ", std::to_string(processes[0].device), ")"})
+               : "",
+           " in ", where, one ? ", output to " : "", one ? output_of(processes[0]) : ""}));
   add_commands();
   if (!plan_.sandbox.empty()) add("  confined: ", sandbox_text(plan_.sandbox));
   if (one && !processes[0].cpus.empty()) {
-    add("  CPUs  ", concat({processes[0].cpus, ": ", processes[0].cpus_reason}));
+    add("  CPUs  ", base::concat({processes[0].cpus, ": ", processes[0].cpus_reason}));
   }
   const ProcessTable table = table_of(plan_, base_);
   add_items(one ? "sets" : "all", table.shared, " ");
@@ -239,7 +243,7 @@ void Summary::add_table(const ProcessTable& table) {
     for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
     for (std::size_t row = 0; row <= rows; ++row) {
       const std::string& cell = row == 0 ? column.title : column.cells[row - 1];
-      texts[row] += concat({texts[row] == " " ? " " : kGap, cell});
+      texts[row] += base::concat({texts[row] == " " ? " " : kGap, cell});
       if (&column != &table.columns.back()) texts[row].append(width - columns_of(cell), ' ');
     }
   }
@@ -253,11 +257,11 @@ void Summary::add_file(const PlannedFile& file) {
   const bool small =
       size ? *size <= kMaxFileBytes : std::cmp_less_equal(plan_.world_size, kMaxTableRanks);
   if (small && file.copy_of.empty() && (file.mode & kRunBits) == 0)
-    content = mask_secrets(file.content.text());
+    content = base::mask_secrets(file.content.text());
   if (content.ends_with('\n')) content.pop_back();
   const auto line_ends = static_cast<std::size_t>(std::ranges::count(content, '\n'));
   const bool shows = !content.empty() && line_ends < kMaxFileLines;
-  std::string head = concat({"writes ", file.path, shows ? ":" : ""});
+  std::string head = base::concat({"writes ", file.path, shows ? ":" : ""});
   std::string inline_text = " " + content;
   for (std::size_t at = 0; (at = inline_text.find('\n', at)) != std::string::npos; at += 3) {
     inline_text.replace(at, 1, " | ");
@@ -266,12 +270,12 @@ void Summary::add_file(const PlannedFile& file) {
     add("", head + inline_text);
   } else if (shows && columns_of(content) <= kMaxFileLines * kRoom) {
     add("", head);
-    for (const std::string_view line : split(content, '\n')) {
+    for (const std::string_view line : base::split(content, '\n')) {
       add_paragraph(lines_, "    ", line, LongWord::kKeep);
     }
   } else {
-    add("", concat({"writes ", file.path,
-                    size ? concat({", ", std::to_string(*size), " bytes"}) : ""}));
+    add("", base::concat({"writes ", file.path,
+                          size ? base::concat({", ", std::to_string(*size), " bytes"}) : ""}));
   }
 }
 
@@ -292,7 +296,7 @@ void Summary::add_files() {
 
 // Adds the hooks that run on this node, an event a line.
 void Summary::add_hooks() {
-  const Budget stop = stop_budget(plan_);
+  const base::Budget stop = stop_budget(plan_);
   for (const HookGroup& group : plan_.hooks) {
     if (!can_happen(plan_, group.event)) continue;
     const std::string event(name_of(group.event));
@@ -305,11 +309,11 @@ void Summary::add_hooks() {
       if (when != facts_.hooks.when.end()) hooks.back() += " (" + when->second + ")";
     }
     if (hooks.empty()) continue;
-    add("hooks ",
-        concat({"at ", event, ": ", joined(hooks, ", "),
-                hooks.size() > 1 ? "; each at most " : "; at most ", seconds(group.timeout_ms),
-                within_stop_text(stop, group.event, group.timeout_ms),
-                group.fatal ? "; a failure ends the job" : ""}));
+    add("hooks ", base::concat({"at ", event, ": ", base::joined(hooks, ", "),
+                                hooks.size() > 1 ? "; each at most " : "; at most ",
+                                base::seconds(group.timeout_ms),
+                                within_stop_text(stop, group.event, group.timeout_ms),
+                                group.fatal ? "; a failure ends the job" : ""}));
   }
   add_part(hook_right_lines(plan_));
 }
@@ -324,7 +328,7 @@ void Summary::add_helpers() {
       // The path of trainit's own program says nothing new.
       if (!argv.empty()) argv[0].erase(0, argv[0].rfind('/') + 1);
       const bool beside = processes == &plan_.services;
-      add_line(concat(
+      add_line(base::concat(
           {beside ? "beside it: " : "afterwards: ", process.name, ": ", command_text(argv)}));
     }
   }
@@ -336,17 +340,17 @@ std::string Summary::success_text(std::string_view fails) const {
   std::string text;
   if (is_worker(plan_)) {
     text = "with the exit code that the launcher's node sends";
-  } else if (plan_.policy.success == SuccessPolicy::kFirst) {
+  } else if (plan_.policy.success == base::SuccessPolicy::kFirst) {
     text = "with the exit code of the first process that exits";
-  } else if (plan_.policy.success == SuccessPolicy::kServe) {
+  } else if (plan_.policy.success == base::SuccessPolicy::kServe) {
     text = "when it is stopped, which is a success";
   } else if (count > 1) {
     if (fails.empty()) fails = "one fails";
-    return concat({"when all ", std::to_string(count), " exit with 0 or ", fails});
+    return base::concat({"when all ", std::to_string(count), " exit with 0 or ", fails});
   } else {
     text = "with " + plan_.processes[0].name + "'s exit code";
   }
-  return concat({text, fails.empty() ? "" : " or when ", fails});
+  return base::concat({text, fails.empty() ? "" : " or when ", fails});
 }
 
 void Summary::add_success() {
@@ -355,21 +359,21 @@ void Summary::add_success() {
     return;
   }
   const NodeLink& link = *plan_.link;
-  const std::string place =
-      concat({" (link ", link.address, ":", std::to_string(link.port),
-              link.secret_file.empty() ? ", no --job-secret" : ", secret ", link.secret_file, ")"});
+  const std::string place = base::concat(
+      {" (link ", link.address, ":", std::to_string(link.port),
+       link.secret_file.empty() ? ", no --job-secret" : ", secret ", link.secret_file, ")"});
   if (link.stops) {
     add("ends ", success_text("a node fails") + place);
   } else {
-    add("ends ", concat({success_text(""), "; failures of other nodes are reported", place}));
+    add("ends ", base::concat({success_text(""), "; failures of other nodes are reported", place}));
   }
 }
 
 void Summary::add_end() {
   if (plan_.peers) {
-    add("waits ", concat({"for the sshd of ",
-                          count_of(plan_.peers->hosts.size(), "other node", "other nodes"),
-                          ", at most ", seconds(plan_.peers->timeout_ms)}));
+    add("waits ", base::concat({"for the sshd of ",
+                                count_of(plan_.peers->hosts.size(), "other node", "other nodes"),
+                                ", at most ", base::seconds(plan_.peers->timeout_ms)}));
   }
   if (!plan_.processes.empty()) add_success();
   add_part(brief_policy_text(plan_.policy, stop_budget(plan_)));
@@ -380,7 +384,8 @@ void Summary::add_end() {
 
 }  // namespace
 
-ShownLines plan_summary(const Plan& plan, const Environ& base, const SummaryFacts& facts) {
+base::ShownLines plan_summary(const Plan& plan, const base::Environ& base,
+                              const SummaryFacts& facts) {
   Summary summary(plan, base, facts);
   summary.add_place();
   summary.add_warnings();

@@ -22,12 +22,12 @@ constexpr std::size_t kMaxColumns = 6;     // before that of the output
 
 // Beginnings of names in the order in which variables are shown. The others follow.
 constexpr auto kOrder =
-    words("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_",
-          "MASTER_", "PET_", "TORCHELASTIC_", "TF_", "JAX_", "MS_", "PADDLE_", "DEVICE_", "ASCEND_",
-          "HCCL_", "NCCL_", "TORCH_", "GLOO_");
+    base::words("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                "ROLE_", "MASTER_", "PET_", "TORCHELASTIC_", "TF_", "JAX_", "MS_", "PADDLE_",
+                "DEVICE_", "ASCEND_", "HCCL_", "NCCL_", "TORCH_", "GLOO_");
 
 // Settings for all engines that an image can have. A summary counts them.
-constexpr auto kEnginePrefixes = words("OMPI_", "PRTE_", "HYDRA_", "I_MPI_");
+constexpr auto kEnginePrefixes = base::words("OMPI_", "PRTE_", "HYDRA_", "I_MPI_");
 constexpr std::string_view kEngines = "settings of Open MPI, MPICH and Intel MPI (--verbose)";
 constexpr std::size_t kMaxEngineNames = 6;
 
@@ -49,7 +49,7 @@ struct Environments {
   std::vector<std::string> names;  // in the order in which they are shown
 };
 
-Environments environments_of(const Plan& plan, const Environ& base) {
+Environments environments_of(const Plan& plan, const base::Environ& base) {
   Environments all;
   Deltas deltas(plan.env, base);
   std::set<std::string> names;
@@ -58,8 +58,8 @@ Environments environments_of(const Plan& plan, const Environ& base) {
     for (const auto& [name, value] : all.deltas.back().set) names.insert(name);
   }
   all.names.assign(names.begin(), names.end());
-  envgen::stable_sort(all.names, std::less<>(),
-                      [](const std::string& name) { return place_of(name); });
+  base::stable_sort(all.names, std::less<>(),
+                    [](const std::string& name) { return place_of(name); });
   return all;
 }
 
@@ -87,7 +87,7 @@ void add_differing(const std::string& name, std::vector<std::string> values, Pro
       table.columns.size() < kMaxColumns &&
       std::ranges::all_of(values, [](const auto& value) { return value.size() <= kMaxCellBytes; });
   if (!pattern.empty()) {
-    table.patterns.push_back(concat({name, " ", pattern, lacks ? " (not all)" : ""}));
+    table.patterns.push_back(base::concat({name, " ", pattern, lacks ? " (not all)" : ""}));
   } else if (fits) {
     table.columns.push_back({name, std::move(values)});
   } else {
@@ -95,7 +95,7 @@ void add_differing(const std::string& name, std::vector<std::string> values, Pro
   }
 }
 
-void add_variables(const Plan& plan, const Environ& base, ProcessTable& table) {
+void add_variables(const Plan& plan, const base::Environ& base, ProcessTable& table) {
   const Environments all = environments_of(plan, base);
   const auto engine_count = std::ranges::count_if(all.names, is_engine_setting);
   const bool counted = static_cast<std::size_t>(engine_count) > kMaxEngineNames;
@@ -108,10 +108,10 @@ void add_variables(const Plan& plan, const Environ& base, ProcessTable& table) {
     } else if (is_free_port(plan, name)) {
       table.shared.push_back(name + std::string(kFreePort));
     } else {
-      table.shared.push_back(concat({name, "=", values[0]}));
+      table.shared.push_back(base::concat({name, "=", values[0]}));
     }
   }
-  if (counted) table.settings = concat({std::to_string(engine_count), " ", kEngines});
+  if (counted) table.settings = base::concat({std::to_string(engine_count), " ", kEngines});
   std::set<std::string> unset;
   for (const EnvDelta& delta : all.deltas) unset.insert(delta.unset.begin(), delta.unset.end());
   table.unset.assign(unset.begin(), unset.end());
@@ -181,7 +181,7 @@ std::string output_of(const Process& process) {
   return process.log + (process.echo ? ", stdout and stderr" : "");
 }
 
-ProcessTable table_of(const Plan& plan, const Environ& base) {
+ProcessTable table_of(const Plan& plan, const base::Environ& base) {
   ProcessTable table;
   if (plan.processes.size() > 1) {
     add_identity(plan, table);

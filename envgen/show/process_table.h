@@ -25,7 +25,7 @@ struct ProcessTable {
 };
 
 // Requires a plan with processes.
-ProcessTable table_of(const Plan& plan, const Environ& base);
+ProcessTable table_of(const Plan& plan, const base::Environ& base);
 
 // Returns the output of a process: "stdout and stderr", a file, or both.
 std::string output_of(const Process& process);

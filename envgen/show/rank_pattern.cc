@@ -27,7 +27,7 @@ std::vector<std::string_view> runs_of(std::string_view value) {
 // Returns the number that `run` is written as, without leading zeros.
 std::optional<std::uint32_t> number_of(std::string_view run) {
   if (!is_digit(run[0]) || (run.size() > 1 && run[0] == '0')) return std::nullopt;
-  return parse_count<std::uint32_t>(run);
+  return base::parse_count<std::uint32_t>(run);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::string pattern_of(const std::vector<std::string>& values) {
       pattern += first;
     } else {
       const bool alone = count == 1;
-      pattern += concat(
+      pattern += base::concat(
           {alone ? "" : "{", first, alone ? "-" : "..", rows.back()[column], alone ? "" : "}"});
     }
   }
@@ -65,7 +65,7 @@ std::string pattern_of(const std::vector<std::string>& values) {
 std::vector<std::string> differing_words(const std::vector<std::string>& values,
                                          std::string& common) {
   std::vector<std::vector<std::string_view>> rows;
-  for (const std::string& value : values) rows.push_back(split(value, ' '));
+  for (const std::string& value : values) rows.push_back(base::split(value, ' '));
   common.clear();
   std::vector<std::string> others(values.size());
   const std::size_t count = rows.empty() ? 0 : rows[0].size();

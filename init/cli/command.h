@@ -17,7 +17,7 @@ namespace cli {
 // The command line after the name of its command.
 struct Call {
   Arguments arguments;
-  const envgen::Environ& env;
+  const base::Environ& env;
   Options options;  // read from both
 };
 
@@ -30,8 +30,8 @@ struct ImageTrust {
 // process first becomes the job's user, and reads variables only afterwards. Variables for --user,
 // --caps and --ambient are then ignored, because an image adds its own variables to those of the
 // platform.
-envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ& env,
-                                     Commands command, ImageTrust& trust);
+base::Result<Options> take_options(Arguments arguments, const base::Environ& env, Commands command,
+                                   ImageTrust& trust);
 
 struct Command {
   std::string_view name = {};  // "copy"; "cache ls"

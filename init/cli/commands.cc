@@ -19,18 +19,17 @@ namespace {
 
 constexpr const char* kReading = "reading the command line";
 
-envgen::Environ environment() {
+base::Environ environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
-  return envgen::Environ(std::move(entries));
+  return base::Environ(std::move(entries));
 }
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
 // Returns true if `word` is the name of a command other than run.
 bool is_tool(std::string_view word) {
-  static constexpr auto kOthers =
-      envgen::words("help", "--help", "-h", "version", "--version", "-V");
+  static constexpr auto kOthers = base::words("help", "--help", "-h", "version", "--version", "-V");
   return std::ranges::find(kOthers, word) != std::end(kOthers) ||
          std::ranges::find(command_table(), word, first_word) != command_table().end();
 }
@@ -42,11 +41,11 @@ int refuse_verb(std::string_view word, Arguments rest) {
     if (first_word(command) == word) verbs.push_back(second_word(command));
   }
   return complain({kReading, "trainit " + std::string(word),
-                   rest.empty() ? "no action" : envgen::quoted(rest[0]),
+                   rest.empty() ? "no action" : base::quoted(rest[0]),
                    with_guess("use " + either(verbs), rest.empty() ? "" : rest[0], verbs)});
 }
 
-int call_command(const Command& command, Arguments arguments, const envgen::Environ& env) {
+int call_command(const Command& command, Arguments arguments, const base::Environ& env) {
   ImageTrust trust;
   auto options = take_options(arguments, env, command.bit, trust);
   if (!options) return complain(options.error());
@@ -66,11 +65,11 @@ int call_command(const Command& command, Arguments arguments, const envgen::Envi
 
 }  // namespace
 
-envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ& env,
-                                     Commands command, ImageTrust& trust) {
+base::Result<Options> take_options(Arguments arguments, const base::Environ& env, Commands command,
+                                   ImageTrust& trust) {
   Options flags;
   flags.command = command;
-  const envgen::Status parsed = parse_arguments(arguments, flags);
+  const base::Status parsed = parse_arguments(arguments, flags);
   const bool by_variable = parse_switch(env.get_or("TRAINIT_UNTRUSTED_IMAGE", "")).value_or(false);
   trust.untrusted = (command & kJob) != 0 && (flags.untrusted_image || by_variable);
   if (!parsed) {  // the option may be after the error
@@ -92,8 +91,8 @@ envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ&
     const Given* given = find_given(options, name);
     if (given == nullptr || given->layer > 0) continue;
     trust.lines.push_back(
-        envgen::concat({"ignoring ", given->where, ": with --untrusted-image, trainit reads --",
-                        name, " from the command line only"}));
+        base::concat({"ignoring ", given->where, ": with --untrusted-image, trainit reads --", name,
+                      " from the command line only"}));
   }
   envgen::SandboxRequest& left = options.request.sandbox;  // the steps that are left for a child
   left.user = rights.user;
@@ -103,7 +102,7 @@ envgen::Result<Options> take_options(Arguments arguments, const envgen::Environ&
   return options;
 }
 
-int run_tool(Arguments arguments, const envgen::Environ& env) {
+int run_tool(Arguments arguments, const base::Environ& env) {
   const std::string_view first = arguments[0];
   if (is_help(first)) return print_as_is(usage());
   if (first == "version" || first == "--version" || first == "-V") return print_as_is(version());
@@ -131,7 +130,7 @@ int main(int argc, char** argv, const early::Handover& early) {
   }
   sys::ensure_standard_fds();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const envgen::Environ env = environment();
+  const base::Environ env = environment();
   const std::string_view first = arguments.empty() ? std::string_view() : arguments[0];
   const bool runs = first == "run";
   if (runs && arguments.size() > 1 && is_help(arguments[1]))

@@ -17,7 +17,7 @@ namespace cli {
 
 // Runs a job. `saved` is the caller's signal state, because trainit has already taken the signals
 // over. Unlike other commands it parses its arguments, because the log must be open before.
-int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
+int run_command(Arguments arguments, const base::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early);
 // Returns a hint for a command that is not found, or "". `arguments` ends with the command.
 std::string command_hint(Arguments arguments, const std::vector<std::string>& command);
@@ -41,6 +41,6 @@ int report_command(Call& call);
 // is chosen. `early` is what init/early has already done.
 int main(int argc, char** argv, const early::Handover& early);
 // Runs any command but run. The first argument names it.
-int run_tool(Arguments arguments, const envgen::Environ& env);
+int run_tool(Arguments arguments, const base::Environ& env);
 
 }  // namespace cli

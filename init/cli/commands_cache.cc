@@ -15,7 +15,7 @@
 namespace cli {
 namespace {
 
-using envgen::CachedDataset;
+using copy::CachedDataset;
 
 // The result for the cache of one root.
 struct Root {
@@ -44,25 +44,25 @@ const char* state_of(const CachedDataset& entry) {
 std::string state_text(const CachedDataset& entry) {
   std::string text = state_of(entry);
   if (!entry.partial || entry.total_bytes == 0) return text;
-  const envgen::CopyProgress progress = {.phase = {},
-                                         .entries = entry.entries,
-                                         .bytes = entry.bytes,
-                                         .total_entries = entry.entries,
-                                         .total_bytes = entry.total_bytes};
+  const copy::CopyProgress progress = {.phase = {},
+                                       .entries = entry.entries,
+                                       .bytes = entry.bytes,
+                                       .total_entries = entry.entries,
+                                       .total_bytes = entry.total_bytes};
   return text + " " + std::to_string(percent_done(progress)) + "%";
 }
 
 std::string age_of(const CachedDataset& entry) {
-  return envgen::time_text(std::max<std::int64_t>(sys::wall_ms() - entry.used_ms, 0)) + " ago";
+  return copy::time_text(std::max<std::int64_t>(sys::wall_ms() - entry.used_ms, 0)) + " ago";
 }
 
 using Row = std::array<std::string, 6>;
 
-envgen::ShownLines table_of(const std::vector<CachedDataset>& entries) {
+base::ShownLines table_of(const std::vector<CachedDataset>& entries) {
   std::vector<Row> rows = {{"DATASET", "SIZE", "ENTRIES", "LAST USE", "STATE", "SOURCE"}};
   rows.reserve(entries.size() + 1);
   for (const CachedDataset& entry : entries) {
-    rows.push_back({entry.key, envgen::size_text(entry.bytes), std::to_string(entry.entries),
+    rows.push_back({entry.key, copy::size_text(entry.bytes), std::to_string(entry.entries),
                     age_of(entry), state_text(entry), entry.source.empty() ? "?" : entry.source});
   }
   Row::size_type column = 0;
@@ -72,7 +72,7 @@ envgen::ShownLines table_of(const std::vector<CachedDataset>& entries) {
       widths.at(column) = std::max(widths.at(column), row.at(column).size());
     }
   }
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   for (const Row& row : rows) {
     std::string text;
     for (column = 0; column + 1 < row.size(); ++column) {
@@ -83,21 +83,21 @@ envgen::ShownLines table_of(const std::vector<CachedDataset>& entries) {
   return lines;
 }
 
-envgen::ShownLines listed(const Root& root) {
+base::ShownLines listed(const Root& root) {
   std::uint64_t bytes = 0;
-  for (const CachedDataset& entry : root.entries) bytes = envgen::sum(bytes, entry.bytes);
-  envgen::ShownLines lines;
+  for (const CachedDataset& entry : root.entries) bytes = copy::sum(bytes, entry.bytes);
+  base::ShownLines lines;
   if (!root.entries.empty()) lines.add(table_of(root.entries));
   lines.add({root.path, ": ", std::to_string(root.entries.size()),
-             root.entries.size() == 1 ? " dataset, " : " datasets, ", envgen::size_text(bytes),
-             "; ", envgen::size_text(root.free_bytes), " free"});
+             root.entries.size() == 1 ? " dataset, " : " datasets, ", copy::size_text(bytes), "; ",
+             copy::size_text(root.free_bytes), " free"});
   return lines;
 }
 
-envgen::ShownLines collected(const Root& root, bool dry_run) {
-  envgen::ShownLines lines;
+base::ShownLines collected(const Root& root, bool dry_run) {
+  base::ShownLines lines;
   const auto line = [&](const char* what, const CachedDataset& entry, const std::string& why) {
-    lines.add({what, " ", entry.key, ", ", envgen::size_text(entry.bytes), ": ", why});
+    lines.add({what, " ", entry.key, ", ", copy::size_text(entry.bytes), ": ", why});
   };
   for (const CachedDataset& entry : root.removed) {
     line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
@@ -111,11 +111,11 @@ envgen::ShownLines collected(const Root& root, bool dry_run) {
          entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
                       : "last used " + age_of(entry));
   }
-  lines.add({root.path, ": ", envgen::size_text(root.free_bytes), " free"});
+  lines.add({root.path, ": ", copy::size_text(root.free_bytes), " free"});
   return lines;
 }
 
-void write_entries(envgen::json::Writer& out, const char* key,
+void write_entries(base::json::Writer& out, const char* key,
                    const std::vector<CachedDataset>& entries) {
   out.key(key).begin_array();
   for (const CachedDataset& entry : entries) {
@@ -135,7 +135,7 @@ void write_entries(envgen::json::Writer& out, const char* key,
 }
 
 std::string to_json(const std::vector<Root>& roots, bool collecting) {
-  envgen::json::Writer out;
+  base::json::Writer out;
   out.begin_array();
   for (const Root& root : roots) {
     out.begin_object();
@@ -150,13 +150,13 @@ std::string to_json(const std::vector<Root>& roots, bool collecting) {
   return std::move(out).take();
 }
 
-envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& request,
-                           bool collecting, bool dry_run) {
+base::Result<Root> visit(const std::string& path, const envgen::DataRequest& request,
+                         bool collecting, bool dry_run) {
   Root root{.path = path, .entries = {}, .removed = {}, .failed = {}, .why = {}};
   auto space = copy::space_of(path, request.headroom);
   if (!space) return std::unexpected(space.error());
   if (collecting) {
-    const envgen::CacheLimits limits = {
+    const copy::CacheLimits limits = {
         .now_ms = sys::wall_ms(),
         .ttl_ms = request.cache_ttl_ms,
         .max_bytes = static_cast<std::uint64_t>(request.cache_max_bytes),
@@ -165,7 +165,7 @@ envgen::Result<Root> visit(const std::string& path, const envgen::DataRequest& r
     TRY_ASSIGN(auto collected, copy::collect_garbage(path, limits, dry_run));
     root.removed = std::move(collected.removed);
     root.failed = std::move(collected.failed);
-    if (!root.failed.empty()) root.why = envgen::to_line(collected.error);
+    if (!root.failed.empty()) root.why = to_line(collected.error);
   }
   TRY_ASSIGN(root.entries, copy::list_cache(path));
   // Another process may have removed the entry.
@@ -187,7 +187,7 @@ int cache_command(Call& call) {
     if (!root) return complain(root.error());
   }
   std::vector<Root> roots;
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   bool failed = false;
   for (const std::string& path : copy::data_roots(request.root)) {
     auto root = visit(path, request, collecting, options.dry_run);

@@ -12,13 +12,13 @@ namespace cli {
 namespace {
 
 // Returns the error for a job that has ended; nullopt if it has not, or nothing is known about it.
-std::optional<envgen::Error> has_ended(const std::string& run_dir) {
+std::optional<base::Error> has_ended(const std::string& run_dir) {
   const std::string path = run_dir + "/" + engine::kStateFile;
   const auto state = engine::state_from_json(sys::inspect(path, true).content, path);
   if (!state || state->exit_code < 0 || sys::run_dir_in_use(run_dir)) return std::nullopt;
-  return envgen::Error{"asking the instance", run_dir,
-                       "a job that has ended with exit code " + std::to_string(state->exit_code),
-                       "see: trainit status"};
+  return base::Error{"asking the instance", run_dir,
+                     "a job that has ended with exit code " + std::to_string(state->exit_code),
+                     "see: trainit status"};
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ int control_command(Call& call) {
   }
   auto line = describe_reply(*request, *reply, run_dir);
   if (line) {
-    envgen::ShownLines lines;
+    base::ShownLines lines;
     lines.add({*line});
     return print(lines);
   }

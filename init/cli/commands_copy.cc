@@ -53,11 +53,11 @@ void end_by_signals() {
 
 std::string amount(const copy::TreeSize& size) {
   return std::to_string(size.entries) + (size.entries == 1 ? " entry, " : " entries, ") +
-         envgen::size_text(size.bytes);
+         copy::size_text(size.bytes);
 }
 
 std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
-  const std::string took = envgen::time_text(took_ms);
+  const std::string took = copy::time_text(took_ms);
   if (copied.how == copy::Published::kUnchanged) {
     return "unchanged: " + copied.path + ", " + amount(copied.size) + ", looked at in " + took;
   }
@@ -66,7 +66,7 @@ std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
   constexpr std::uint64_t kMsPerSecond = 1000;
   const std::uint64_t rate =
       took_ms > 0 ? moved * kMsPerSecond / static_cast<std::uint64_t>(took_ms) : 0;
-  if (rate > 0) text += " (" + envgen::size_text(rate) + "/s)";
+  if (rate > 0) text += " (" + copy::size_text(rate) + "/s)";
   text += ": " + copied.path + ", " + published_name(copied.how);
   if (copied.kept.entries > 0) text += "; kept of an earlier run " + amount(copied.kept);
   if (!copied.replaced.empty()) {
@@ -77,7 +77,7 @@ std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
 
 std::string to_json(const copy::Copied& copied, std::int64_t took_ms) {
   const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  envgen::json::Writer writer;
+  base::json::Writer writer;
   writer.begin_object();
   writer.key("path").string(copied.path);
   writer.key("published").string(published_name(copied.how));
@@ -98,15 +98,15 @@ std::string preview_text(const copy::Preview& preview) {
                                "; a copy would only check it"
                          : "would copy " + amount(preview.size) + " to " + preview.path;
   if (preview.space) {
-    text += "; free there: " + envgen::size_text(preview.space->available_bytes) + ", of which " +
-            envgen::size_text(preview.space->headroom) + " stay free";
+    text += "; free there: " + copy::size_text(preview.space->available_bytes) + ", of which " +
+            copy::size_text(preview.space->headroom) + " stay free";
   }
   return text;
 }
 
 std::string to_json(const copy::Preview& preview) {
   const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  envgen::json::Writer writer;
+  base::json::Writer writer;
   writer.begin_object();
   writer.key("path").string(preview.path);
   writer.key("up_to_date").boolean(preview.up_to_date);
@@ -123,7 +123,7 @@ std::string to_json(const copy::Preview& preview) {
 
 // Prints the error and returns the exit code: one for an expired deadline, another for any other
 // failure.
-int refuse(const copy::Options& options, const envgen::Error& error) {
+int refuse(const copy::Options& options, const base::Error& error) {
   const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
   complain(error);
   return late ? exit_code::kUnavailable : kCopyFailed;
@@ -135,7 +135,7 @@ int preview_command(const std::vector<std::string>& paths, const copy::Options& 
   view.clear();
   if (!preview) return refuse(options, preview.error());
   if (json) return print_as_is(to_json(*preview));
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   lines.add({preview_text(*preview)});
   return print(lines);
 }
@@ -145,7 +145,7 @@ int preview_command(const std::vector<std::string>& paths, const copy::Options& 
 int copy_command(Call& call) {
   const std::vector<std::string>& paths = call.options.operands;
   const envgen::DataRequest& data = call.options.request.data;
-  auto filter = envgen::PathFilter::make(data.include, data.exclude);
+  auto filter = copy::PathFilter::make(data.include, data.exclude);
   if (!filter) return complain(filter.error());
   if (paths.size() != 2) {
     return complain({"reading the command line", "trainit copy",
@@ -179,7 +179,7 @@ int copy_command(Call& call) {
   const std::int64_t now_ms = sys::monotonic_ms();
   if (!copied) return refuse(options, copied.error());
   if (call.options.json) return print_as_is(to_json(*copied, now_ms - started_ms));
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   lines.add({outcome(*copied, now_ms - started_ms)});
   return print(lines);
 }

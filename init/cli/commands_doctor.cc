@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFailedChecks = 1;
 
-envgen::Snapshot snapshot_of(const envgen::Environ& env, const Options& options) {
+envgen::Snapshot snapshot_of(const base::Environ& env, const Options& options) {
   envgen::Snapshot snapshot;
   snapshot.env = env;
   set_run_dir(snapshot.env, options.run_dir);
@@ -39,8 +39,8 @@ doctor::Context context_of(envgen::Snapshot snapshot, const envgen::Request& req
   if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
     context.pending = pending->path + ": " + pending->why;
   }
-  if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) {
-    context.plan_fault = envgen::mask_secrets(to_line(*error));
+  if (const auto* error = std::get_if<base::Error>(&answer.outcome)) {
+    context.plan_fault = base::mask_secrets(to_line(*error));
   }
   if (context.work_dir.empty()) context.work_dir = snapshot.facts.cwd;
   context.run_dir = snapshot.facts.run_dir;
@@ -60,7 +60,7 @@ doctor::Context examine(const envgen::Snapshot& snapshot, const envgen::Request&
                            }};
   doctor::Context context;
   const doctor::Results tried = doctor::run_all({&trial, 1}, limit_ms);
-  if (tried[0].verdict != envgen::CheckStatus::kFailed) {
+  if (tried[0].verdict != doctor::CheckStatus::kFailed) {
     context = context_of(snapshot, request);
     context.limit_ms = limit_ms;
     return context;
@@ -101,7 +101,7 @@ int doctor_command(Call& call) {
       doctor::run_checks(options.checks, examine(snapshot, request, options.check_timeout_ms));
   const int printed = show(results, options, snapshot);
   if (printed != 0) return printed;
-  return envgen::count_results(results).failed > 0 ? kFailedChecks : 0;
+  return doctor::count_results(results).failed > 0 ? kFailedChecks : 0;
 }
 
 }  // namespace cli

@@ -24,7 +24,7 @@ int check_one(const std::string& path, const Options& options) {
   if (!text) return complain(text.error());
   const HostfileDialect dialect = dialect_of(options, *text);
   const envgen::Hostfile hostfile = envgen::parse_hostfile(*text, dialect);
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   for (const envgen::Finding& finding : hostfile.findings) {
     lines.add({path, ": ", to_line(finding)});
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kWhat = "installing trainit";
 
 // Reads this program. Without /proc it uses the path of argv[0].
-envgen::Result<std::string> own_program() {
+base::Result<std::string> own_program() {
   auto program = read_file("/proc/self/exe", kWhat);
   if (program) return program;
   const std::string started_by = program_invocation_name;
@@ -36,7 +36,7 @@ int install_command(Call& call) {
   if (auto written = sys::write_file_atomic(place, 0755, *program); !written) {
     return complain(written.error());
   }
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   lines.add({place});
   return print(lines);
 }

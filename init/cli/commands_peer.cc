@@ -23,7 +23,7 @@ int refuse(const char* option) {
   return complain({"reading the options", option, "nothing", "see trainit peer --help"});
 }
 
-int serve(const PeerRequest& request, const envgen::Environ& env) {
+int serve(const PeerRequest& request, const base::Environ& env) {
   return report(sshd::serve({.directory = request.directory,
                              .port = request.port,
                              .key = request.key,
@@ -45,14 +45,14 @@ sshd::LinkedHosts linked_hosts(const std::string& socket) {
   return linked;
 }
 
-int end(const PeerRequest& request, const envgen::Environ& env) {
+int end(const PeerRequest& request, const base::Environ& env) {
   constexpr const char* kVariable = "TRAINIT_EXIT_CODE";
   if (request.hosts_file.empty()) return refuse("--hosts-file");
   const std::string text(env.get_or(kVariable, ""));
   const auto code = request.code ? Parsed<std::int64_t>(*request.code) : kExitCode.parse(text);
   if (!code) {
     return complain({"reading the options", kVariable,
-                     text.empty() ? "nothing" : envgen::quoted(text), "give " + kExitCode.list()});
+                     text.empty() ? "nothing" : base::quoted(text), "give " + kExitCode.list()});
   }
   sshd::EndOptions options{.directory = request.directory,
                            .hosts_file = request.hosts_file,

@@ -27,21 +27,21 @@ struct Case {
   bool replayed = false;
 };
 
-envgen::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
+base::Result<envgen::Snapshot> read_snapshot(const std::string& path) {
   envgen::PathState state = sys::inspect(path, true);
   if (state.kind != envgen::PathState::Kind::kFile) {
     std::string found = state.kind == envgen::PathState::Kind::kAbsent ? "no such file"
                         : state.kind == envgen::PathState::Kind::kDirectory
                             ? "a directory"
                             : sys::errno_text(state.error);
-    return envgen::fail("reading a snapshot", path, found,
-                        "use a file that `trainit snapshot` wrote");
+    return base::fail("reading a snapshot", path, found,
+                      "use a file that `trainit snapshot` wrote");
   }
   return envgen::snapshot_from_json(state.content, path);
 }
 
 // Replays a snapshot. The options are those of the snapshot, with those of the command line on top.
-envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
+base::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   Case result;
   result.replayed = true;
   TRY_ASSIGN(result.snapshot, read_snapshot(given.snapshot));
@@ -50,7 +50,7 @@ envgen::Result<Case> replayed_case(Arguments arguments, const Options& given) {
   return result;
 }
 
-envgen::Result<Case> make_case(Call& call) {
+base::Result<Case> make_case(Call& call) {
   Case result;
   if (!call.options.snapshot.empty()) {
     TRY_ASSIGN(result, replayed_case(call.arguments, call.options));
@@ -71,16 +71,16 @@ envgen::Answer answer_of(Case& one) {
   envgen::Answer answer = envgen::resolve(one.snapshot, one.options.request);
   const auto* pending = std::get_if<envgen::Pending>(&answer.outcome);
   if (pending != nullptr && pending->path.empty() && !answer.wants.empty()) {
-    answer.outcome = envgen::Error{"replaying the snapshot", one.options.snapshot,
-                                   "nothing about " + answer.wants[0].path,
-                                   "save it again with the same options"};
+    answer.outcome =
+        base::Error{"replaying the snapshot", one.options.snapshot,
+                    "nothing about " + answer.wants[0].path, "save it again with the same options"};
   }
   return answer;
 }
 
 // Adds the sandbox to the plan. A replay cannot check it, because the snapshot does not contain the
 // other machine's users, limits and capabilities.
-envgen::Status confine(envgen::Plan& plan, const Case& one) {
+base::Status confine(envgen::Plan& plan, const Case& one) {
   const envgen::Request& request = one.options.request;
   if (one.replayed) {
     envgen::confine_unprepared(plan, request.sandbox);
@@ -108,10 +108,10 @@ std::string script_of(const envgen::Process& process) {
 // create the program, and a script can change PATH.
 std::string start_warning(const envgen::Plan& plan, const Case& one) {
   const envgen::Process& process = plan.processes[0];
-  envgen::Environ env = one.snapshot.env;
+  base::Environ env = one.snapshot.env;
   if (process.argv.empty()) return "";
-  for (const envgen::EnvEdit& edit : plan.env) env.apply(edit);
-  for (const envgen::EnvEdit& edit : process.env) env.apply(edit);
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
+  for (const base::EnvEdit& edit : process.env) env.apply(edit);
   std::vector<std::string> argv = process.argv;
   const bool searched = argv[0].find('/') == std::string::npos;
   if (searched && !plan.scripts.empty()) return "";
@@ -132,11 +132,11 @@ std::string start_warning(const envgen::Plan& plan, const Case& one) {
 
 // Names that training scripts give their own options as well, often in a module or a dataclass, so
 // that the text of the script does not have them.
-constexpr auto kCommonNames = envgen::words(
-    "data", "data-root", "data-workers", "dataset", "device-id", "devices", "framework", "hosts",
-    "log-dir", "log-format", "log-level", "master-addr", "master-port", "nice", "node-rank",
-    "nodes", "output", "platform", "progress", "signal", "strict", "timeline", "timeout", "user",
-    "verify", "work-dir", "workers");
+constexpr auto kCommonNames =
+    base::words("data", "data-root", "data-workers", "dataset", "device-id", "devices", "framework",
+                "hosts", "log-dir", "log-format", "log-level", "master-addr", "master-port", "nice",
+                "node-rank", "nodes", "output", "platform", "progress", "signal", "strict",
+                "timeline", "timeout", "user", "verify", "work-dir", "workers");
 
 // Returns a warning about options of trainit behind the script that the script's text does not
 // have. They do not reach trainit. An option with a common name is only noted on stderr.
@@ -193,7 +193,7 @@ int show(envgen::Plan plan, Case& one) {
   for (std::string& warning : engine::policy_warnings(plan)) {
     plan.warnings.push_back(std::move(warning));
   }
-  const envgen::Environ& env = one.snapshot.env;
+  const base::Environ& env = one.snapshot.env;
   if (one.options.json) return print_as_is(plan_to_json(plan, env));
   const envgen::SummaryFacts facts = {.command = one.options.request.command,
                                       .run_dir = one.snapshot.facts.run_dir,
@@ -208,7 +208,7 @@ int plan_command(Call& call) {
   auto one = make_case(call);
   if (!one) return complain(one.error());
   envgen::Answer answer = answer_of(*one);
-  if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) return complain(*error);
+  if (const auto* error = std::get_if<base::Error>(&answer.outcome)) return complain(*error);
   if (const auto* pending = std::get_if<envgen::Pending>(&answer.outcome)) {
     return show(pending->plan, *one);
   }

@@ -20,9 +20,9 @@
 namespace cli {
 namespace {
 
+using base::Result;
 using envgen::PathState;
 using envgen::RankOrder;
-using envgen::Result;
 
 constexpr int kRefused = 1;
 constexpr const char* kWriting = "writing the rank table";
@@ -33,15 +33,15 @@ int check_one(const std::string& path) {
   if (!text) return complain(text.error());
   auto table = envgen::RankTable::parse(*text, path);
   if (!table) {
-    const envgen::Error& error = table.error().error;
-    envgen::ShownLines lines;
+    const base::Error& error = table.error().error;
+    base::ShownLines lines;
     lines.add({path, ": refused [not-json]: ", error.where, ": ", error.found, "; ", error.fix});
     lines.add({path, ": not JSON: HCCL refuses it"});
     const int printed = print(lines);
     return printed != 0 ? printed : kRefused;
   }
   bool refused = !table->not_ready_reason().empty();
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   for (const envgen::Finding& finding : table->check()) {
     refused = refused || finding.severity != envgen::Finding::Severity::kWarning;
     lines.add({path, ": ", to_line(finding)});
@@ -63,7 +63,7 @@ int check(const Options& options) {
 
 // Returns the order that a plan would have on this node. A detection that reads files takes several
 // rounds.
-Result<RankOrder> order_here(const envgen::Request& request, const envgen::Environ& env) {
+Result<RankOrder> order_here(const envgen::Request& request, const base::Environ& env) {
   if (request.rank_order) return *request.rank_order;
   envgen::Snapshot snapshot;
   snapshot.env = env;
@@ -78,7 +78,7 @@ Result<RankOrder> order_here(const envgen::Request& request, const envgen::Envir
   }
 }
 
-int convert(const Options& options, const envgen::Environ& env) {
+int convert(const Options& options, const base::Environ& env) {
   constexpr const char* kConverting = "converting the rank table";
   const std::vector<std::string>& files = options.operands;
   if (files.size() != 1) {
@@ -106,7 +106,7 @@ int convert(const Options& options, const envgen::Environ& env) {
   return put_out(options.out, pieces, kWriting);
 }
 
-Result<std::string> address_by_tool(int device, const envgen::Environ& start) {
+Result<std::string> address_by_tool(int device, const base::Environ& start) {
   const std::string id = std::to_string(device);
   const std::string what = "asking for the address of device " + id;
   constexpr const char* kOtherWay =
@@ -115,18 +115,18 @@ Result<std::string> address_by_tool(int device, const envgen::Environ& start) {
   auto run = tool ? proc::capture(*tool, {"-i", id, "-ip", "-g"}, {.time_ms = kToolTimeoutMs})
                   : std::unexpected(tool.error());
   if (!run && run.error().exit_code == exit_code::kNotFound) {
-    return envgen::fail(what, "hccn_tool", "no such program, and no /etc/hccn.conf", kOtherWay);
+    return base::fail(what, "hccn_tool", "no such program, and no /etc/hccn.conf", kOtherWay);
   }
   if (!run) return std::unexpected(std::move(run.error().error));
   if (run->late) {
-    return envgen::fail(what, "hccn_tool", run->cut_short,
-                        std::string("see whether npu-smi answers; ") + kOtherWay);
+    return base::fail(what, "hccn_tool", run->cut_short,
+                      std::string("see whether npu-smi answers; ") + kOtherWay);
   }
   return envgen::parse_hccn_tool(run->output, "hccn_tool -i " + id);
 }
 
 Result<std::map<int, std::string>> addresses_by_tool(const std::vector<int>& devices,
-                                                     const envgen::Environ& env) {
+                                                     const base::Environ& env) {
   std::map<int, std::string> addresses;
   for (int device : devices) {
     TRY_ASSIGN(addresses[device], address_by_tool(device, env));
@@ -139,7 +139,7 @@ struct Host {
   std::map<int, std::string> addresses;
 };
 
-Result<Host> host_of(const Options& options, const std::string& conf, const envgen::Environ& env) {
+Result<Host> host_of(const Options& options, const std::string& conf, const base::Environ& env) {
   Host host;
   if (!options.request.devices.empty()) {
     TRY_ASSIGN(host.devices, envgen::parse_device_list(options.request.devices, "--devices"));
@@ -149,8 +149,8 @@ Result<Host> host_of(const Options& options, const std::string& conf, const envg
     TRY_ASSIGN(auto text, read_file(conf, "generating a rank table"));
     TRY_ASSIGN(host.addresses, envgen::parse_hccn_conf(text, conf));
   } else if (host.devices.empty()) {
-    return envgen::fail("generating a rank table", conf, "no such file",
-                        "name the devices with --devices 0-7, or a file with --hccn-conf");
+    return base::fail("generating a rank table", conf, "no such file",
+                      "name the devices with --devices 0-7, or a file with --hccn-conf");
   } else {
     TRY_ASSIGN(host.addresses, addresses_by_tool(host.devices, env));
   }
@@ -159,27 +159,26 @@ Result<Host> host_of(const Options& options, const std::string& conf, const envg
   }
   for (int id : host.devices) {
     if (host.addresses.contains(id)) continue;
-    return envgen::fail("generating a rank table", conf,
-                        "no address of device " + std::to_string(id),
-                        "name devices that it has with --devices");
+    return base::fail("generating a rank table", conf, "no address of device " + std::to_string(id),
+                      "name devices that it has with --devices");
   }
   return host;
 }
 
 // Refuses a table that HCCL does not accept. A host can cause one: a device 16, or one address on
 // two devices.
-envgen::Status refuse_unusable(const std::string& text) {
+base::Status refuse_unusable(const std::string& text) {
   constexpr const char* kGenerating = "generating a rank table";
   auto table = envgen::RankTable::parse(text, kGenerating);
   if (!table) return std::unexpected(table.error().error);
   for (const envgen::Finding& finding : table->check()) {
     if (finding.severity == envgen::Finding::Severity::kWarning) continue;
-    return envgen::fail(kGenerating, finding.place, finding.found, finding.fix);
+    return base::fail(kGenerating, finding.place, finding.found, finding.fix);
   }
   return {};
 }
 
-int generate(const Options& options, const envgen::Environ& env) {
+int generate(const Options& options, const base::Environ& env) {
   const std::string conf = options.hccn_conf.empty() ? "/etc/hccn.conf" : options.hccn_conf;
   auto host = host_of(options, conf, env);
   if (!host) return complain(host.error());

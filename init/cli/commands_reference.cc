@@ -92,10 +92,10 @@ void add_commands(std::string& page) {
   for (const Command& command : command_table()) {
     if (command.help.empty()) continue;
     add_item(page, bold_line_of(command), std::string(command.help) + ".");
-    for (const std::string_view paragraph : envgen::split(command.about, '\n')) {
+    for (const std::string_view paragraph : base::split(command.about, '\n')) {
       page += concat({".br\n", roff(paragraph), "\n"});
     }
-    for (const std::string_view line : envgen::split(command.examples, '\n')) {
+    for (const std::string_view line : base::split(command.examples, '\n')) {
       if (!line.empty()) examples += concat({roff(line), "\n"});
     }
   }
@@ -191,7 +191,7 @@ int reference_command(Call& call) {
   for (const Form& form : kForms) forms.push_back(form.name);
   const bool one = words.size() == 1;
   return complain({"reading the command line", "trainit reference",
-                   one ? envgen::quoted(words[0]) : "not one form",
+                   one ? base::quoted(words[0]) : "not one form",
                    with_guess("give " + either(forms), one ? words[0] : "", forms)});
 }
 

@@ -24,7 +24,7 @@ namespace cli {
 namespace {
 
 // Returns the names of trainit's variables that are set.
-std::vector<std::string> own_variables(const envgen::Environ& env) {
+std::vector<std::string> own_variables(const base::Environ& env) {
   std::vector<std::string> names;
   const bool any = std::ranges::any_of(
       env.entries(), [](const std::string& entry) { return entry.starts_with("TRAINIT_"); });
@@ -81,7 +81,7 @@ std::string dash_hint(const std::vector<std::string>& command) {
     return concat({"--", name, " is an option of trainit: set ", variable_name(option), "=", value,
                    " (docker run -e), or put it before --"});
   }
-  const std::string_view guess = envgen::nearest(name, names);
+  const std::string_view guess = base::nearest(name, names);
   return concat({guess.empty() ? "" : concat({"did you mean --", guess, "? "}),
                  "Options of trainit come before --, those of a program behind its name"});
 }
@@ -105,7 +105,7 @@ constexpr ForeignWord kForeignWords[] = {
 // the job's command. Some commands ask the trainit of a running job.
 std::string own_command_hint(std::string_view word) {
   static constexpr auto kOfRunningJob =
-      envgen::words("checkpoint", "extend", "hold", "release", "report", "stacks", "status");
+      base::words("checkpoint", "extend", "hold", "release", "report", "stacks", "status");
   const bool asks = std::ranges::find(kOfRunningJob, word) != std::end(kOfRunningJob);
   return concat({"for trainit's own command: docker ",
                  asks ? "exec CONTAINER trainit " : "run --entrypoint trainit IMAGE ", word});
@@ -122,7 +122,7 @@ std::string missing_command_hint(Arguments arguments) {
 }
 
 // Reports the error by the log, which never blocks on the reader of stderr.
-int refuse(const char* termination_log, const envgen::Error& error) {
+int refuse(const char* termination_log, const base::Error& error) {
   sys::log::error(to_line(error));
   const sys::Fd lock = engine::lock_termination_log(termination_log);
   if (!lock.valid()) return kFailed;
@@ -132,7 +132,7 @@ int refuse(const char* termination_log, const envgen::Error& error) {
 
 // Fills `setup`, or returns the exit code of a command that starts no job. This code is not in
 // run_command(), because the frame of run_command() stays on PID 1's stack until the job ends.
-[[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const envgen::Environ& env,
+[[gnu::noinline]] std::optional<int> set_up(Arguments arguments, const base::Environ& env,
                                             const early::Handover& early, engine::Setup& setup) {
   ImageTrust trust;
   auto options = take_options(arguments, env, kRun, trust);
@@ -142,7 +142,7 @@ int refuse(const char* termination_log, const envgen::Error& error) {
   setup.callers_fds = sys::open_descriptors(3);
   const Options defaults;
   const Options& shown = options ? *options : defaults;
-  const envgen::Status checked = options ? check_options(*options, env) : envgen::Status();
+  const base::Status checked = options ? check_options(*options, env) : base::Status();
   // A usage error is for the person who has typed the command, who needs no time.
   const bool usable = options && checked && !options->request.command.empty();
   sys::log::open(shown.log_level, shown.log_format, usable);
@@ -199,11 +199,11 @@ std::string command_hint(Arguments arguments, const std::vector<std::string>& co
     return own ? own_command_hint(word) : "";
   }
   std::erase(words, "run");  // srun and prun are launchers
-  const std::string_view guess = envgen::nearest(word, words);
+  const std::string_view guess = base::nearest(word, words);
   return guess.empty() ? "" : concat({"did you mean `trainit ", guess, "`?"});
 }
 
-int run_command(Arguments arguments, const envgen::Environ& env, const proc::SavedSignals& saved,
+int run_command(Arguments arguments, const base::Environ& env, const proc::SavedSignals& saved,
                 const early::Handover& early) {
   engine::Setup setup;
   setup.saved = saved;
@@ -214,7 +214,7 @@ int run_command(Arguments arguments, const envgen::Environ& env, const proc::Sav
 // print-environment FD: replaces a job's shell after it has sourced scripts. Not for users.
 int environment_command(Call& call) {
   const std::vector<std::string>& words = call.options.operands;
-  const auto fd = words.size() == 1 ? envgen::parse_count<int>(words[0]) : std::nullopt;
+  const auto fd = words.size() == 1 ? base::parse_count<int>(words[0]) : std::nullopt;
   if (!fd) return complain({"printing the environment", "", "no descriptor", ""});
   std::string bytes;
   for (const std::string& entry : call.env.entries()) bytes.append(entry).push_back('\0');

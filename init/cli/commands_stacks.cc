@@ -37,7 +37,7 @@ bool await_files(const std::string& name) {
 // root's console.
 std::string for_terminal(std::string_view text) {
   std::string shown;
-  while (!text.empty()) shown += envgen::escaped_text(envgen::take_line(text)) + "\n";
+  while (!text.empty()) shown += base::escaped_text(base::take_line(text)) + "\n";
   return shown;
 }
 

@@ -86,7 +86,7 @@ void add_ages(std::vector<engine::TaskReport>& tasks) {
   }
 }
 
-engine::TextStyle style_of(const envgen::Environ& env) {
+engine::TextStyle style_of(const base::Environ& env) {
   engine::TextStyle style;
   if (::isatty(STDOUT_FILENO) != 1) return style;
   // https://no-color.org

@@ -15,7 +15,7 @@ namespace {
 enum class Value : unsigned char { kNone, kText, kWords, kFile, kDirectory };
 
 Value value_of(const Option& option) {
-  static constexpr auto kFiles = envgen::words("FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]");
+  static constexpr auto kFiles = base::words("FILE", "PATH", "PROFILE", "OUT", "SRC[=DST]");
   if (option.value.empty()) return Value::kNone;
   if (option.kind().words != nullptr) return Value::kWords;
   if (option.value == "DIR") return Value::kDirectory;
@@ -89,7 +89,7 @@ WordList operands_of(const Command& command) {
       command.arguments.find('[') != std::string_view::npos) {
     return {};
   }
-  return envgen::split(command.arguments, '|');
+  return base::split(command.arguments, '|');
 }
 
 // Returns the words for `trainit help`.

@@ -52,7 +52,7 @@ std::optional<std::uint32_t> effective_id(std::string_view status, std::string_v
   if (at == std::string_view::npos) return std::nullopt;
   status.remove_prefix(at + field.size() + 1);
   status.remove_prefix(std::min(status.find('\t') + 1, status.size()));
-  return envgen::parse_count<std::uint32_t>(status.substr(0, status.find('\t')));
+  return base::parse_count<std::uint32_t>(status.substr(0, status.find('\t')));
 }
 
 // Returns the user of PID 1, to whom this container belongs.
@@ -64,7 +64,7 @@ std::optional<envgen::Identity> user_of_init() {
   return envgen::Identity{.uid = *uid, .gid = *gid, .groups = {*gid}, .name = "", .home = ""};
 }
 
-envgen::Error not_now(const ControlRequest& request) {
+base::Error not_now(const ControlRequest& request) {
   switch (request.op) {
     case ControlOp::kRelease:
     case ControlOp::kHold:
@@ -80,7 +80,7 @@ envgen::Error not_now(const ControlRequest& request) {
   return {};
 }
 
-envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
+base::Error refusal(const ControlRequest& request, ControlAnswer answer) {
   switch (answer) {
     case ControlAnswer::kNotNow:
       return not_now(request);
@@ -112,7 +112,7 @@ envgen::Error refusal(const ControlRequest& request, ControlAnswer answer) {
 }
 
 // Makes a request of `hold 2h` or `hold --for 2h`.
-envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& options) {
+base::Result<ControlRequest> request_with_span(ControlOp op, const Options& options) {
   const char* name = op == ControlOp::kHold ? "hold" : "extend";
   std::optional<std::int64_t> span_ms = options.span_ms;
   std::span<const std::string> words = options.operands;
@@ -121,17 +121,17 @@ envgen::Result<ControlRequest> request_with_span(ControlOp op, const Options& op
     if (span_ms) words = {};
   }
   if (span_ms && words.empty()) return ControlRequest{.op = op, .argument_ms = *span_ms};
-  return envgen::fail("reading the options", name,
-                      words.empty() ? "no duration" : envgen::quoted(words.back()),
-                      std::string("say how long, at most 366d: trainit ") + name + " --for 2h");
+  return base::fail("reading the options", name,
+                    words.empty() ? "no duration" : base::quoted(words.back()),
+                    std::string("say how long, at most 366d: trainit ") + name + " --for 2h");
 }
 
-envgen::Result<ControlRequest> request_with_left(const Options& options) {
+base::Result<ControlRequest> request_with_left(const Options& options) {
   if (!options.span_ms && options.operands.empty()) {
     return ControlRequest{.op = ControlOp::kExpireIn, .argument_ms = *options.left_ms};
   }
-  return envgen::fail("reading the options", "extend", "--left beside an extension",
-                      "say one of them: what is left from now on, or what is added");
+  return base::fail("reading the options", "extend", "--left beside an extension",
+                    "say one of them: what is left from now on, or what is added");
 }
 
 struct Running {
@@ -163,8 +163,8 @@ bool is_trainit(pid_t pid) {
 
 // Returns the run directory of the instance above the caller, otherwise of PID 1 of its container,
 // otherwise of the only one. A command for one job must not reach another job.
-envgen::Result<std::string> choose(const std::vector<std::string>& run_dirs,
-                                   const envgen::Environ& env) {
+base::Result<std::string> choose(const std::vector<std::string>& run_dirs,
+                                 const base::Environ& env) {
   std::vector<Running> all;
   all.reserve(run_dirs.size());
   for (const std::string& run_dir : run_dirs) all.push_back(running_at(run_dir));
@@ -186,18 +186,18 @@ envgen::Result<std::string> choose(const std::vector<std::string>& run_dirs,
     found += (&one == all.data() ? ": " : ", ") + one.run_dir;
     if (one.pid > 0) found += " (pid " + std::to_string(one.pid) + ")";
   }
-  return envgen::fail("finding the instance", "this user's run directories", std::move(found),
-                      "name one: --run-dir DIR");
+  return base::fail("finding the instance", "this user's run directories", std::move(found),
+                    "name one: --run-dir DIR");
 }
 
 }  // namespace
 
-envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Environ env,
-                                          std::optional<sys::AsUser>& rights) {
+base::Result<std::string> asked_run_dir(const Options& options, base::Environ env,
+                                        std::optional<sys::AsUser>& rights) {
   set_run_dir(env, options.run_dir);
   const bool is_named =
       std::ranges::find(options.given, "--run-dir", &Given::where) != options.given.end();
-  auto find = [&]() -> envgen::Result<std::string> {
+  auto find = [&]() -> base::Result<std::string> {
     if (is_named) return sys::find_run_dir(env);
     const auto all = sys::run_dirs_in_use(env);
     return all.empty() ? std::string() : choose(all, env);
@@ -216,7 +216,7 @@ envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Enviro
   return sys::run_dirs_in_use(env).empty() ? sys::find_run_dir(env) : std::string();
 }
 
-envgen::Result<ControlRequest> request_of(const Options& options) {
+base::Result<ControlRequest> request_of(const Options& options) {
   switch (options.command) {
     case kHold:
       return request_with_span(ControlOp::kHold, options);
@@ -230,10 +230,10 @@ envgen::Result<ControlRequest> request_of(const Options& options) {
   }
 }
 
-envgen::Result<std::string> describe_reply(const ControlRequest& request, const ControlReply& reply,
-                                           const std::string& run_dir) {
+base::Result<std::string> describe_reply(const ControlRequest& request, const ControlReply& reply,
+                                         const std::string& run_dir) {
   if (reply.answer == ControlAnswer::kDone) return done_text(request, reply.value_ms);
-  envgen::Error error = refusal(request, reply.answer);
+  base::Error error = refusal(request, reply.answer);
   error.what = "asking the instance";
   error.where = run_dir;
   return std::unexpected(std::move(error));

@@ -22,15 +22,15 @@ inline constexpr int kNoInstance = 2;
 // be that of the last one. If root has no instance, it gets that of the user of PID 1. `rights`
 // then holds that user's rights for as long as it lives, so a file that only root may read cannot
 // be substituted.
-envgen::Result<std::string> asked_run_dir(const Options& options, envgen::Environ env,
-                                          std::optional<sys::AsUser>& rights);
+base::Result<std::string> asked_run_dir(const Options& options, base::Environ env,
+                                        std::optional<sys::AsUser>& rights);
 
-envgen::Result<engine::ControlRequest> request_of(const Options& options);
+base::Result<engine::ControlRequest> request_of(const Options& options);
 
 // Returns the line that tells the user the instance's reply.
-envgen::Result<std::string> describe_reply(const engine::ControlRequest& request,
-                                           const engine::ControlReply& reply,
-                                           const std::string& run_dir);
+base::Result<std::string> describe_reply(const engine::ControlRequest& request,
+                                         const engine::ControlReply& reply,
+                                         const std::string& run_dir);
 int code_of(engine::ControlAnswer answer);
 
 // Prints that no instance runs and returns kNoInstance.

@@ -14,7 +14,7 @@ namespace cli {
 
 using envgen::PathState;
 
-envgen::Result<std::string> read_file(const std::string& path, const char* what) {
+base::Result<std::string> read_file(const std::string& path, const char* what) {
   PathState state = sys::inspect(path, true);
   if (state.kind == PathState::Kind::kFile) return std::move(state.content);
   std::string found = sys::errno_text(state.error);
@@ -25,17 +25,17 @@ envgen::Result<std::string> read_file(const std::string& path, const char* what)
     found = std::to_string(state.size_bytes >> 20) + " MiB; at most " +
             std::to_string(envgen::kMaxInputBytes >> 20) + " MiB are read";
   }
-  return envgen::fail(what, path, found, "name a readable regular file");
+  return base::fail(what, path, found, "name a readable regular file");
 }
 
 namespace {
 
 // Opens a file that is not regular: a device, a FIFO, or the target of a link. A file that another
 // user could have created is an error.
-envgen::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath& reached) {
+base::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath& reached) {
   constexpr int kFlags = O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC;
   if (!reached.untrusted_directory.empty()) {
-    return envgen::fail(
+    return base::fail(
         "", path,
         "no regular file, in " + reached.untrusted_directory + ", which others may change",
         "remove it, or name a file in a directory of your own");
@@ -49,7 +49,7 @@ envgen::Result<sys::Fd> open_there(const std::string& path, const sys::SafePath&
 
 // Replaces a regular file by rename. Any other file is opened instead, because a rename would put a
 // regular file in the place of a device or of the link /dev/stdout.
-envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what) {
+base::Status write_output(const std::string& path, const sys::Producer& text, const char* what) {
   auto reached = sys::resolve_safely(path);
   struct stat status{};
   const bool there = reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &status,
@@ -62,11 +62,11 @@ envgen::Status write_output(const std::string& path, const sys::Producer& text, 
   }
   const int error = fd->valid() ? sys::write_pieces(fd->get(), text) : errno;
   if (error == 0) return {};
-  return envgen::fail(what, path, sys::errno_text(error),
-                      "name a file in a writable directory, or - for stdout");
+  return base::fail(what, path, sys::errno_text(error),
+                    "name a file in a writable directory, or - for stdout");
 }
 
-envgen::Status write_output(const std::string& path, std::string_view text, const char* what) {
+base::Status write_output(const std::string& path, std::string_view text, const char* what) {
   return write_output(path, [text](const sys::Sink& sink) { sink(text); }, what);
 }
 

@@ -10,11 +10,11 @@
 namespace cli {
 
 // Returns the bytes of a regular file, at most envgen::kMaxInputBytes.
-envgen::Result<std::string> read_file(const std::string& path, const char* what);
+base::Result<std::string> read_file(const std::string& path, const char* what);
 
 // Creates or replaces a regular file atomically. Writes into a file of any other type.
-envgen::Status write_output(const std::string& path, std::string_view text, const char* what);
-envgen::Status write_output(const std::string& path, const sys::Producer& text, const char* what);
+base::Status write_output(const std::string& path, std::string_view text, const char* what);
+base::Status write_output(const std::string& path, const sys::Producer& text, const char* what);
 // Writes the output of a command to `path`, or to stdout if `path` is "" or "-". Returns the exit
 // code.
 int put_out(const std::string& path, std::string_view text, const char* what);

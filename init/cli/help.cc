@@ -46,9 +46,9 @@ constexpr auto kExitCodeClasses = std::to_array(
 // Breaks text at blanks and indents each line by `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string lines;
-  for (const std::string_view paragraph : envgen::split(text, '\n')) {
+  for (const std::string_view paragraph : base::split(text, '\n')) {
     std::string line(indent, ' ');
-    for (const std::string_view word : envgen::words_of(paragraph)) {
+    for (const std::string_view word : base::words_of(paragraph)) {
       if (line.size() > indent && line.size() + 1 + word.size() > kScreenColumns) {
         lines += concat({line, "\n"});
         line.assign(indent, ' ');
@@ -81,7 +81,7 @@ std::string common_options() {
 std::string topic_names() {
   std::vector<std::string> names;
   for (const Topic& topic : topics()) names.emplace_back(topic.name);
-  return envgen::joined(names, ", ");
+  return base::joined(names, ", ");
 }
 
 std::string where_more_is() {
@@ -122,7 +122,7 @@ std::string options_of(const Command& command) {
 
 std::string examples_of(const Command& command) {
   std::string text;
-  for (const std::string_view line : envgen::split(command.examples, '\n')) {
+  for (const std::string_view line : base::split(command.examples, '\n')) {
     if (!line.empty()) text += concat({"  ", line, "\n"});
   }
   return text.empty() ? text : "\nAs in:\n" + text;
@@ -260,8 +260,8 @@ std::string exit_code_help(std::string_view word) {
   constexpr int kLastSignal = 64;
   const std::string number = std::to_string(code);
   for (const Meaning& one : kExitCodeClasses) {
-    for (const std::string_view of : envgen::split(one.of, ',')) {
-      if (envgen::trimmed(of) == number) return row_of(number, one.is, kColumn);
+    for (const std::string_view of : base::split(one.of, ',')) {
+      if (base::trimmed(of) == number) return row_of(number, one.is, kColumn);
     }
   }
   const int signal = code - exit_code::kSignalBase;
@@ -269,19 +269,19 @@ std::string exit_code_help(std::string_view word) {
     return row_of(number, kExitCodeClasses.back().is, kColumn);
   }
   const char* stopped = signal == SIGTERM || signal == SIGINT ? "stopped by " : "died of ";
-  return row_of(number, stopped + envgen::signal_name(signal) + ", or exited with this code",
+  return row_of(number, stopped + base::signal_name(signal) + ", or exited with this code",
                 kColumn);
 }
 
 std::string search_help(std::string_view word) {
   constexpr std::size_t kColumn = 27;
   constexpr std::size_t kMinBytes = 3;
-  std::string wanted = envgen::lowercased(word);
+  std::string wanted = base::lowercased(word);
   if (wanted.size() > kMinBytes && wanted.ends_with('s')) wanted.pop_back();  // a plural
   if (wanted.size() < kMinBytes || wanted.contains(' ')) return "";
   const auto has = [&wanted](std::initializer_list<std::string_view> texts) {
     return std::ranges::any_of(texts, [&wanted](std::string_view text) {
-      const std::string lower = envgen::lowercased(text);
+      const std::string lower = base::lowercased(text);
       for (std::size_t at = 0; (at = lower.find(wanted, at)) != std::string::npos; ++at) {
         if (at == 0 || std::isalnum(static_cast<unsigned char>(lower[at - 1])) == 0) return true;
       }
@@ -309,7 +309,7 @@ std::string search_help(std::string_view word) {
 
 int help_command(Arguments words) {
   if (words.empty()) return print_as_is(contents());
-  const std::string word = envgen::joined({words.begin(), words.end()}, " ");
+  const std::string word = base::joined({words.begin(), words.end()}, " ");
   if (word == "all") return print_as_is(all_help());
   const auto topic = std::ranges::find(topics(), word, &Topic::name);
   std::string text = topic != topics().end() ? topic_help(*topic) : command_help(word);
@@ -327,7 +327,7 @@ int help_command(Arguments words) {
   std::string_view meant = word;
   meant.remove_prefix(word.starts_with("--") ? 2 : 0);
   return complain({"reading the command line", "trainit help",
-                   "no topic, command, option, exit code or text with " + envgen::quoted(word),
+                   "no topic, command, option, exit code or text with " + base::quoted(word),
                    with_guess("see: trainit help", meant, known)});
 }
 

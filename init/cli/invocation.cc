@@ -11,7 +11,7 @@
 
 namespace cli {
 
-void set_run_dir(envgen::Environ& env, const std::string& option) {
+void set_run_dir(base::Environ& env, const std::string& option) {
   constexpr const char* kVariable = "TRAINIT_RUN_DIR";
   const std::string given(option.empty() ? env.get_or(kVariable, "") : option);
   if (given.empty()) return;
@@ -21,7 +21,7 @@ void set_run_dir(envgen::Environ& env, const std::string& option) {
   }
 }
 
-int print(const envgen::ShownLines& lines) { return print_as_is(lines.text()); }
+int print(const base::ShownLines& lines) { return print_as_is(lines.text()); }
 
 int print_as_is(std::string_view text) {
   if (sys::write_all(STDOUT_FILENO, text) == text.size()) return 0;
@@ -31,17 +31,17 @@ int print_as_is(std::string_view text) {
 namespace {
 
 void say(const char* kind, const std::string& line) {
-  const std::string shown = envgen::mask_secrets(line);
+  const std::string shown = base::mask_secrets(line);
   // The masked text can be one that the user should type.
   const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
-  envgen::ShownLines lines;
+  base::ShownLines lines;
   lines.add({"trainit: ", kind, shown, note});
   sys::write_all(STDERR_FILENO, lines.text());
 }
 
 }  // namespace
 
-int complain(const envgen::Error& error) {
+int complain(const base::Error& error) {
   say("error: ", to_line(error));
   return kFailed;
 }

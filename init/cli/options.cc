@@ -73,7 +73,7 @@ constexpr Elsewhere kElsewhere[] = {
     {"nproc-per-node", "slots"},      {"np", "slots"},       {"n", "slots"},
     {"rdzv-endpoint", "master-addr"}, {"hostfile", "hosts"}, {"tee", "output"}};
 
-envgen::Error unknown_option(const std::string& flag, const Options& options) {
+base::Error unknown_option(const std::string& flag, const Options& options) {
   const std::string help = concat({"see ", called(options.command), " --help"});
   if (const std::string owners = owners_of(flag); !owners.empty()) {
     return {kReading, flag,
@@ -92,7 +92,7 @@ envgen::Error unknown_option(const std::string& flag, const Options& options) {
       std::ranges::find(known, elsewhere->here) != known.end()) {
     typed = elsewhere->here;
   }
-  const std::string_view guess = envgen::nearest(typed, known);
+  const std::string_view guess = base::nearest(typed, known);
   std::string fix = help;
   if (!guess.empty()) {
     fix = concat({"did you mean --", guess, "? ", help});
@@ -106,8 +106,8 @@ envgen::Error unknown_option(const std::string& flag, const Options& options) {
 std::string with_word_guess(std::string fix, const Option& option, std::string_view value) {
   const WordList words = option.kind().words();
   if (!option.kind().many) return with_guess(std::move(fix), value, words);
-  for (const std::string_view part : envgen::split(value, ',')) {
-    if (std::ranges::find(words, envgen::trimmed(part)) != words.end()) continue;
+  for (const std::string_view part : base::split(value, ',')) {
+    if (std::ranges::find(words, base::trimmed(part)) != words.end()) continue;
     return with_guess(std::move(fix), part, words);
   }
   return fix;
@@ -115,48 +115,48 @@ std::string with_word_guess(std::string fix, const Option& option, std::string_v
 
 // Refuses two values of an option that was given by its name and by an earlier one. Neither is
 // clearly the later one, as a wrapper script or an image may have added either.
-envgen::Status check_earlier_name(const Option& option, const Options& options,
-                                  std::string_view value, const std::string& where) {
+base::Status check_earlier_name(const Option& option, const Options& options,
+                                std::string_view value, const std::string& where) {
   const auto other = std::ranges::find_if(options.given, [&](const Given& one) {
     return one.name == option.name && one.layer == options.layers && one.where != where &&
            one.value != value;
   });
   if (other == options.given.end()) return {};
-  return envgen::fail(
+  return base::fail(
       kReading, where,
-      concat({envgen::quoted(value), ", but ", other->where, " is ", envgen::quoted(other->value)}),
+      concat({base::quoted(value), ", but ", other->where, " is ", base::quoted(other->value)}),
       concat({"give one of them: both are names of --", option.name}));
 }
 
-envgen::Status apply_option(const Option& option, Options& options, std::string_view value,
-                            const std::string& where) {
+base::Status apply_option(const Option& option, Options& options, std::string_view value,
+                          const std::string& where) {
   TRY(check_earlier_name(option, options, value, where));
   const bool again = std::ranges::any_of(options.given, [&](const Given& one) {
     return one.name == option.name && one.layer == options.layers;
   });
   if (const auto done = option.kind().set(options, value, again); !done) {
-    std::string found = envgen::quoted(value);
+    std::string found = base::quoted(value);
     if (!done.error().empty()) found += ", where " + done.error();
     std::string fix = "give " + option.accepts();
     if (option.kind().words != nullptr) fix = with_word_guess(std::move(fix), option, value);
-    return envgen::fail(kReading, where, std::move(found), std::move(fix));
+    return base::fail(kReading, where, std::move(found), std::move(fix));
   }
   options.given.push_back({option.name, where, std::string(value), options.layers});
   return {};
 }
 
 // Returns only trainit's variables, because each option searches them.
-envgen::Environ own_part(const envgen::Environ& env) {
+base::Environ own_part(const base::Environ& env) {
   std::vector<std::string> own;
   for (const std::string& entry : env.entries()) {
     if (entry.starts_with(kVariablePrefix)) own.push_back(entry);
   }
-  return envgen::Environ(std::move(own));
+  return base::Environ(std::move(own));
 }
 
-envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
+base::Status apply_variables(const base::Environ& all, Options& options) {
   if (options.command == kCopy) return {};  // the variables are for a job's datasets
-  const envgen::Environ env = own_part(all);
+  const base::Environ env = own_part(all);
   if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & options.command) == 0) continue;
@@ -171,8 +171,8 @@ envgen::Status apply_variables(const envgen::Environ& all, Options& options) {
 }
 
 // Applies the option at arguments[at] and moves `at` after it.
-envgen::Status apply_argument(std::span<const std::string> arguments, std::size_t& at,
-                              Options& options) {
+base::Status apply_argument(std::span<const std::string> arguments, std::size_t& at,
+                            Options& options) {
   const std::string_view argument = arguments[at];
   const std::size_t equals = argument.find('=');
   const std::string name(argument.substr(0, equals));
@@ -186,14 +186,14 @@ envgen::Status apply_argument(std::span<const std::string> arguments, std::size_
   }
   if (option->value.empty()) return apply_option(*option, options, "1", where);
   if (at == arguments.size()) {
-    return envgen::fail(kReading, where, "no value", "give " + option->accepts());
+    return base::fail(kReading, where, "no value", "give " + option->accepts());
   }
   return apply_option(*option, options, arguments[at++], where);
 }
 
 // Returns a warning for each variable whose name would be an option's with the prefix spelt right:
 // TRANIT_SLOTS, trainit_slots.
-std::vector<std::string> misspelt_prefixes(const envgen::Environ& env) {
+std::vector<std::string> misspelt_prefixes(const base::Environ& env) {
   constexpr std::size_t kEdits = 1;  // TRAINER_ is two edits away, and another tool's
   constexpr std::string_view kRight = "trainit";
   std::vector<std::string> warnings;
@@ -202,13 +202,13 @@ std::vector<std::string> misspelt_prefixes(const envgen::Environ& env) {
     const std::size_t end = name.find('_');
     if (end == std::string_view::npos || name.starts_with(kVariablePrefix)) continue;
     if (end + kEdits < kRight.size() || end > kRight.size() + kEdits) continue;
-    const std::string prefix = envgen::lowercased(name.substr(0, end));
-    if (envgen::edit_distance(prefix, kRight, kEdits) > kEdits) continue;
-    const std::string typed = envgen::lowercased(name.substr(end + 1));
+    const std::string prefix = base::lowercased(name.substr(0, end));
+    if (base::edit_distance(prefix, kRight, kEdits) > kEdits) continue;
+    const std::string typed = base::lowercased(name.substr(end + 1));
     for (const Option& option : option_table()) {
       if (!has_variable(option)) continue;
       const std::string variable = variable_name(option);
-      if (envgen::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
+      if (base::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
       warnings.push_back(
           concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
     }
@@ -238,12 +238,12 @@ std::vector<std::string> earlier_variables(const Option& option) {
 
 bool has_variable(const Option& option) { return !option.flag_only; }
 
-std::vector<std::string> variable_warnings(const envgen::Environ& env) {
+std::vector<std::string> variable_warnings(const base::Environ& env) {
   // Variables without an option, which trainit sets for hooks and jobs and their child processes.
   constexpr std::string_view kEndedWith = "TRAINIT_EXIT_CODE";
   constexpr std::string_view kCopied = "TRAINIT_DATASET_";
   constexpr std::size_t kEditEvery = 4;
-  const envgen::Environ own = own_part(env);
+  const base::Environ own = own_part(env);
   std::vector<std::string> warnings = misspelt_prefixes(env);
   if (own.entries().empty()) return warnings;
   std::vector<std::string> names;
@@ -265,7 +265,7 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
     if (!is_set || is_ours || is_option) continue;
     const std::size_t length = name.size() - kVariablePrefix.size();
     const std::string_view guess =
-        envgen::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
+        base::nearest_within(name, known, std::clamp<std::size_t>(length / kEditEvery, 1, 2));
     if (guess.empty()) continue;
     warnings.push_back(
         concat({"ignoring ", name, ": there is no such option; did you mean ", guess, "?"}));
@@ -273,7 +273,7 @@ std::vector<std::string> variable_warnings(const envgen::Environ& env) {
   return warnings;
 }
 
-envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
+base::Status parse_arguments(std::span<const std::string> arguments, Options& options) {
   ++options.layers;
   const bool takes_job = (options.command & kJob) != 0;
   std::size_t at = 0;
@@ -302,8 +302,8 @@ const Given* find_given(const Options& options, std::string_view name) {
   return found == options.given.rend() ? nullptr : &*found;
 }
 
-envgen::Result<Options> parse_options(std::span<const std::string> arguments,
-                                      const envgen::Environ& env, Commands command) {
+base::Result<Options> parse_options(std::span<const std::string> arguments,
+                                    const base::Environ& env, Commands command) {
   Options options;
   options.command = command;
   TRY(apply_variables(env, options));

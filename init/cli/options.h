@@ -136,7 +136,7 @@ struct Options {
 // default of an image or a platform for the jobs that meet the condition.
 struct Need {
   std::array<std::string_view, 2> any_of;
-  bool (*met)(const Options& options, const envgen::Environ& env);
+  bool (*met)(const Options& options, const base::Environ& env);
 };
 
 // A group of options. `name` is the word for `trainit help`. The last group has the name "", and
@@ -199,20 +199,20 @@ const Given* find_given(const Options& options, std::string_view name);
 // Returns warnings about variables that belong to no option, but whose name is similar to one:
 // "TRAINIT_GRASE is no option's variable: did you mean TRAINIT_GRACE?" Other programs can use the
 // prefix, so there is no warning for other names.
-std::vector<std::string> variable_warnings(const envgen::Environ& env);
+std::vector<std::string> variable_warnings(const base::Environ& env);
 
 // Reads the variables of `env` first, then the arguments. The options of a job's command end at
 // "--" or at the first argument that is no option. The rest is the command, unchanged. Operands of
 // other commands can be between their options. An option that the command does not use is an error.
-envgen::Result<Options> parse_options(std::span<const std::string> arguments,
-                                      const envgen::Environ& env, Commands command = kRun);
+base::Result<Options> parse_options(std::span<const std::string> arguments,
+                                    const base::Environ& env, Commands command = kRun);
 // Reads arguments on top of `options`. A job's command replaces the one in `options`.
-envgen::Status parse_arguments(std::span<const std::string> arguments, Options& options);
+base::Status parse_arguments(std::span<const std::string> arguments, Options& options);
 
 // Checks for options that contradict each other. A contradiction is an error if both were given in
 // the same layer. If a flag makes a variable meaningless, the variable is dropped, because it is a
 // default of an image or a platform. Call it only to run or plan a job. `env` must be that of
 // parse_options(), because the grace depends on it.
-envgen::Status check_options(Options& options, const envgen::Environ& env);
+base::Status check_options(Options& options, const base::Environ& env);
 
 }  // namespace cli

@@ -12,13 +12,13 @@ namespace {
 
 using envgen::Request;
 
-envgen::Status contradiction(const Given& given, std::string found, std::string fix) {
-  return envgen::fail("reading the options", given.where, std::move(found), std::move(fix));
+base::Status contradiction(const Given& given, std::string found, std::string fix) {
+  return base::fail("reading the options", given.where, std::move(found), std::move(fix));
 }
 
 // Refuses two flags that contradict each other. With a variable there is no contradiction, because
 // the flag has priority.
-envgen::Status check_fan_out(const Options& options) {
+base::Status check_fan_out(const Options& options) {
   const Given* fan_out = find_given(options, "fan-out");
   const Given* framework = find_given(options, "framework");
   if (fan_out == nullptr || framework == nullptr) return {};
@@ -33,7 +33,7 @@ envgen::Status check_fan_out(const Options& options) {
 // A job that saves and is rescheduled is not also restarted. Parameters of the lower layer are
 // dropped. A mapped signal is not dropped: the platform sends it, and unmapped it would kill the
 // job.
-envgen::Status check_restarts_or_checkpoints(Options& options) {
+base::Status check_restarts_or_checkpoints(Options& options) {
   Request& request = options.request;
   const Given* restarts = find_given(options, "max-restarts");
   if (restarts == nullptr || request.max_restarts.value_or(0) == 0) return {};
@@ -41,7 +41,7 @@ envgen::Status check_restarts_or_checkpoints(Options& options) {
   for (const char* name : {"signal", "checkpoint-signal", "checkpoint-timeout"}) {
     const Given* other = find_given(options, name);
     const bool is_map = other != nullptr && other->name == "signal";
-    if (other == nullptr || (is_map && !envgen::asks_for_checkpoint(request.policy.signals)))
+    if (other == nullptr || (is_map && !base::asks_for_checkpoint(request.policy.signals)))
       continue;
     if (other->layer > restarts->layer) {
       dropped = true;
@@ -55,7 +55,7 @@ envgen::Status check_restarts_or_checkpoints(Options& options) {
     } else if (other->name == "checkpoint-signal") {
       request.checkpoint_signal.reset();
     } else {
-      request.policy.checkpoint_ms = envgen::Policy{}.checkpoint_ms;
+      request.policy.checkpoint_ms = base::Policy{}.checkpoint_ms;
     }
   }
   if (dropped) request.max_restarts.reset();
@@ -64,7 +64,7 @@ envgen::Status check_restarts_or_checkpoints(Options& options) {
 
 // Refuses an option that has no effect without another option. If the other one was turned off in
 // the same or a higher layer (--max-restarts 0), no effect is intended, and there is no error.
-envgen::Status check_need(const Options& options, const Given& given, const Need& need) {
+base::Status check_need(const Options& options, const Given& given, const Need& need) {
   std::string wanted;
   for (const std::string_view name : need.any_of) {
     if (name.empty()) continue;
@@ -76,7 +76,7 @@ envgen::Status check_need(const Options& options, const Given& given, const Need
                        "give " + wanted + " too, or leave it out");
 }
 
-envgen::Status check_needs(Options& options, const envgen::Environ& env) {
+base::Status check_needs(Options& options, const base::Environ& env) {
   for (const Option& option : option_table()) {
     if (option.need == nullptr) continue;
     const Given* given = find_given(options, option.name);
@@ -94,7 +94,7 @@ envgen::Status check_needs(Options& options, const envgen::Environ& env) {
 }
 
 // Refuses a save after which the job would not continue.
-envgen::Status check_watches(Options& options) {
+base::Status check_watches(Options& options) {
   envgen::Observation& observe = options.request.observe;
   const bool perf = observe.perf_threshold_ppm > 0;
   const Given* policy = find_given(options, "perf-policy");
@@ -115,16 +115,16 @@ envgen::Status check_watches(Options& options) {
   return {};
 }
 
-envgen::Status check_data(const Options& options) {
+base::Status check_data(const Options& options) {
   const envgen::DataRequest& data = options.request.data;
-  TRY_ASSIGN(std::ignore, envgen::PathFilter::make(data.include, data.exclude));
+  TRY_ASSIGN(std::ignore, copy::PathFilter::make(data.include, data.exclude));
   TRY_ASSIGN(std::ignore, envgen::datasets_of(data));
   return {};
 }
 
 // Refuses a drain that is not shorter than the grace. Both begin at the stop request, so the job
 // would have no time left.
-envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
+base::Status check_drain(const Options& options, const base::Environ& env) {
   const Given* drain = find_given(options, "drain");
   const std::int64_t drain_ms = options.request.policy.drain_ms;
   const std::int64_t grace_ms = envgen::policy_of(env, options.request).grace_ms;
@@ -132,15 +132,15 @@ envgen::Status check_drain(const Options& options, const envgen::Environ& env) {
   const Given* grace = find_given(options, "grace");
   return contradiction(
       *drain,
-      envgen::seconds(drain_ms) + ", and " +
+      base::seconds(drain_ms) + ", and " +
           (grace != nullptr ? grace->where : std::string("the grace")) + " is " +
-          envgen::seconds(grace_ms),
+          base::seconds(grace_ms),
       "give a longer --grace or a shorter --drain: the drain is part of the grace");
 }
 
 }  // namespace
 
-envgen::Status check_options(Options& options, const envgen::Environ& env) {
+base::Status check_options(Options& options, const base::Environ& env) {
   TRY(check_fan_out(options));
   TRY(check_restarts_or_checkpoints(options));
   TRY(check_watches(options));

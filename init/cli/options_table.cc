@@ -19,9 +19,9 @@
 namespace cli {
 namespace {
 
+using base::Policy;
 using envgen::DataRequest;
 using envgen::Observation;
-using envgen::Policy;
 using envgen::ProcessSettings;
 using envgen::Request;
 using envgen::SandboxRequest;
@@ -133,7 +133,7 @@ constexpr Option flag(Option option, char letter = '\0') {
 bool restarts(const Options& o) { return o.request.max_restarts.value_or(0) > 0; }
 bool elastic(const Options& o) { return o.request.policy.elastic; }
 
-using envgen::Environ;
+using base::Environ;
 constexpr Need kRestarts = {{"max-restarts"},
                             [](const Options& o, const Environ&) { return restarts(o); }};
 constexpr Need kElastic = {{"elastic"},
@@ -316,7 +316,7 @@ constexpr Option kStop[] = {
         "time from TERM to KILL for the other ranks after a failure; a rank that writes gets more, "
         "up to the grace",
         "3s for ranks with peers; otherwise the grace"),
-    word_row<envgen::kStopScopes, &Policy::stop_scope>(
+    word_row<base::kStopScopes, &Policy::stop_scope>(
         "stop-scope", "WHOM",
         "who gets a stop signal: the ranks (main), their process groups, all below them (tree)",
         "main"),
@@ -633,7 +633,7 @@ consteval std::pair<std::size_t, std::size_t> sizes_of_rows() {
 constexpr std::size_t kCount = sizes_of_rows().first;
 
 struct Packed {
-  std::array<envgen::TextPlace, 4> texts;
+  std::array<base::TextPlace, 4> texts;
   Commands commands = 0;
   char letter = '\0';
   bool flag_only = false;
@@ -642,7 +642,7 @@ struct Packed {
 };
 struct Table {
   std::array<Packed, kCount> rows{};
-  envgen::PackedTexts<sizes_of_rows().second> texts;
+  base::PackedTexts<sizes_of_rows().second> texts;
 };
 // The pointers, in an array separate from the data without addresses.
 struct Addresses {

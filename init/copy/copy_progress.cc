@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr std::int64_t kWindowMs = 10'000;
@@ -240,4 +240,4 @@ std::string time_text(std::int64_t milliseconds) {
   return std::to_string(seconds / kDay) + "d" + two_digits(seconds % kDay / kHour) + "h";
 }
 
-}  // namespace envgen
+}  // namespace copy

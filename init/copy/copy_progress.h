@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace copy {
 
 struct CopyProgress {
   std::string_view phase;     // "copying"
@@ -65,4 +65,4 @@ std::string size_text(std::uint64_t bytes);  // "999 B", "1.5 KiB", "4.0 GiB"
 std::string time_text(
     std::int64_t milliseconds);  // "450ms", "1.4s", "12s", "3m05s", "2h10m", "3d04h"
 
-}  // namespace envgen
+}  // namespace copy

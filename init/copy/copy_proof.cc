@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 // Clocks of files tick every few milliseconds, those of some file systems every second or two.
@@ -64,4 +64,4 @@ bool is_proven(const FileState& wanted, const FileState& copy, const ProofRules&
   return !could_be_ours(copy.mtime_ns, copy, rules);
 }
 
-}  // namespace envgen
+}  // namespace copy

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace envgen {
+namespace copy {
 
 struct FileState {
   std::uint32_t mode = 0;  // type and permissions
@@ -41,4 +41,4 @@ bool may_be_mtime(std::int64_t wanted_ns, std::int64_t shown_ns);
 // with the owner that the copy is to have.
 bool is_proven(const FileState& wanted, const FileState& copy, const ProofRules& rules);
 
-}  // namespace envgen
+}  // namespace copy

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr const char* kWhat = "reading the record of a copy";
@@ -57,11 +57,11 @@ std::int64_t to_signed(std::uint64_t value) {
 // Reads members until one is wrong.
 class Reader {
  public:
-  Reader(json::Value root, std::string_view where) : root_(root), where_(where) {}
+  Reader(base::json::Value root, std::string_view where) : root_(root), where_(where) {}
 
   std::string text(const char* key) {
     const auto value = root_.find(key);
-    const bool right = value && value->is(json::Type::kString);
+    const bool right = value && value->is(base::json::Type::kString);
     auto bytes = right ? unescaped(value->text()) : std::nullopt;
     if (!bytes) wrong_ = key;
     return bytes.value_or("");
@@ -74,21 +74,22 @@ class Reader {
   }
   bool flag(const char* key) {
     const auto value = root_.find(key);
-    if (!value || !value->is(json::Type::kBool)) wrong_ = key;
+    if (!value || !value->is(base::json::Type::kBool)) wrong_ = key;
     return value && value->text() == "true";
   }
   void require(bool holds, const char* key) {
     if (!holds) wrong_ = key;
   }
 
-  [[nodiscard]] Status status() const {
+  [[nodiscard]] base::Status status() const {
     if (wrong_ == nullptr) return {};
-    return fail(kWhat, std::string(where_), std::string("no such \"") + wrong_ + "\" as it has",
-                "remove the copy that it describes");
+    return base::fail(kWhat, std::string(where_),
+                      std::string("no such \"") + wrong_ + "\" as it has",
+                      "remove the copy that it describes");
   }
 
  private:
-  json::Value root_;
+  base::json::Value root_;
   std::string_view where_;
   const char* wrong_ = nullptr;
 };
@@ -96,7 +97,7 @@ class Reader {
 }  // namespace
 
 std::string record_to_json(const CopyRecord& record) {
-  json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   out.key("format").integer(1);
   out.key("source").string(escaped(record.source));
@@ -115,10 +116,10 @@ std::string record_to_json(const CopyRecord& record) {
   return std::move(out).take();
 }
 
-Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
-  const auto document = json::Document::parse(text, where);
+base::Result<CopyRecord> parse_record(std::string_view text, std::string_view where) {
+  const auto document = base::json::Document::parse(text, where);
   if (!document) {
-    Error error = document.error().error;
+    base::Error error = document.error().error;
     error.what = kWhat;
     error.fix = "remove the copy that it describes";
     return std::unexpected(std::move(error));
@@ -151,4 +152,4 @@ bool can_be_trusted(const CopyRecord& record, std::string_view boot_id) {
   return record.synced || (!boot_id.empty() && record.boot_id == boot_id);
 }
 
-}  // namespace envgen
+}  // namespace copy

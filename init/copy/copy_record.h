@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace envgen {
+namespace copy {
 
 struct CopyRecord {
   std::string source;   // absolute, links resolved
@@ -29,10 +29,10 @@ struct CopyRecord {
 
 std::string record_to_json(const CopyRecord& record);
 // `where` names the file in errors.
-Result<CopyRecord> parse_record(std::string_view text, std::string_view where);
+base::Result<CopyRecord> parse_record(std::string_view text, std::string_view where);
 
 // Returns whether the copy can be used without a check of its contents: it was synced, or the
 // machine has not booted since.
 bool can_be_trusted(const CopyRecord& record, std::string_view boot_id);
 
-}  // namespace envgen
+}  // namespace copy

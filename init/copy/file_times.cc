@@ -16,9 +16,9 @@ namespace copy {
 namespace {
 
 // 1980-01-01, the first day that archives of all formats can hold.
-constexpr timespec kNoMtime{.tv_sec = 315'532'800, .tv_nsec = 0};
+constexpr timespec kMadeUpMtime{.tv_sec = 315'532'800, .tv_nsec = 0};
 // Later than any begin of a copy: what has it is never proven to be unchanged.
-constexpr timespec kNoCtime{.tv_sec = time_t{1} << 33U, .tv_nsec = 0};
+constexpr timespec kMadeUpCtime{.tv_sec = time_t{1} << 33U, .tv_nsec = 0};
 // The kernel keeps the attributes of FUSE for a second, as a rule.
 constexpr std::int64_t kYoungNs = 2'000'000'000;
 
@@ -109,11 +109,11 @@ bool settle_times(TimesOfDevice& known, int directory, const char* name, struct 
   std::ignore = look_again(directory, name, now);
   const bool mtime = !same(now.st_mtim, status.st_mtim) || is_young(status.st_mtim);
   const bool ctime = !same(now.st_ctim, status.st_ctim) || is_young(status.st_ctim);
-  if (mtime) status.st_mtim = kNoMtime;
-  if (mtime || ctime) status.st_ctim = kNoCtime;
+  if (mtime) status.st_mtim = kMadeUpMtime;
+  if (mtime || ctime) status.st_ctim = kMadeUpCtime;
   return mtime;
 }
 
-bool is_time_made_up(const struct stat& status) { return same(status.st_ctim, kNoCtime); }
+bool is_time_made_up(const struct stat& status) { return same(status.st_ctim, kMadeUpCtime); }
 
 }  // namespace copy

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -69,7 +69,7 @@ bool read_path(std::string_view text, std::string& path) {
     if (text.empty()) break;
     constexpr std::size_t kEscape = 4;  // \xHH
     if (text.size() < kEscape || !text.starts_with("\\x")) return false;
-    const auto byte = parse_number<unsigned>(text.substr(2, 2), kHex);
+    const auto byte = base::parse_number<unsigned>(text.substr(2, 2), kHex);
     if (!byte || *byte == 0) return false;
     path += static_cast<char>(*byte);
     text.remove_prefix(kEscape);
@@ -110,7 +110,7 @@ std::optional<ManifestLine> parse_manifest_line(std::string_view line) {
   if (!numbers || parsed->mode > kMaxMode) return std::nullopt;
   const std::string_view hash = next_word(line);
   if (hash != "-") {
-    parsed->hash = parse_number<std::uint64_t>(hash, kHex);
+    parsed->hash = base::parse_number<std::uint64_t>(hash, kHex);
     if (hash.size() != kHashDigits || !parsed->hash) return std::nullopt;
   }
   if (!read_path(line, parsed->path)) return std::nullopt;
@@ -118,4 +118,4 @@ std::optional<ManifestLine> parse_manifest_line(std::string_view line) {
   return parsed;
 }
 
-}  // namespace envgen
+}  // namespace copy

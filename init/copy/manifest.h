@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace envgen {
+namespace copy {
 
 inline constexpr std::string_view kManifestTitle = "trainit manifest 1\n";
 
@@ -37,4 +37,4 @@ void append_line(std::string& text, const ManifestLine& line);
 // Parses a line without its line end. nullopt: not a manifest's line.
 std::optional<ManifestLine> parse_manifest_line(std::string_view line);
 
-}  // namespace envgen
+}  // namespace copy

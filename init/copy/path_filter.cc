@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr std::size_t kMaxBytes = 4096;
@@ -126,17 +126,17 @@ class Matcher {
   bool* next_ = sets_[1].data();
 };
 
-std::unexpected<Error> refuse(std::string_view option, std::string_view pattern, std::string found,
-                              std::string fix) {
+std::unexpected<base::Error> refuse(std::string_view option, std::string_view pattern,
+                                    std::string found, std::string fix) {
   constexpr std::size_t kShown = 80;
-  return fail("reading a pattern",
-              std::string(option) + " " + std::string(pattern.substr(0, kShown)), std::move(found),
-              std::move(fix));
+  return base::fail("reading a pattern",
+                    std::string(option) + " " + std::string(pattern.substr(0, kShown)),
+                    std::move(found), std::move(fix));
 }
 
 }  // namespace
 
-Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
+base::Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
     std::string_view option, const std::vector<std::string>& texts) {
   std::vector<Pattern> patterns;
   patterns.reserve(texts.size());
@@ -167,8 +167,8 @@ Result<std::vector<PathFilter::Pattern>> PathFilter::patterns_of(
   return patterns;
 }
 
-Result<PathFilter> PathFilter::make(const std::vector<std::string>& include,
-                                    const std::vector<std::string>& exclude) {
+base::Result<PathFilter> PathFilter::make(const std::vector<std::string>& include,
+                                          const std::vector<std::string>& exclude) {
   PathFilter filter;
   TRY_ASSIGN(auto included, patterns_of("--include", include));
   TRY_ASSIGN(auto excluded, patterns_of("--exclude", exclude));
@@ -197,7 +197,7 @@ bool PathFilter::lies_in_included(std::string_view path) const {
   return std::ranges::any_of(include_, [path, parent](const Pattern& pattern) {
     if (pattern.whole_path) return Matcher(pattern.text).matches_above(path);
     for (std::string_view rest = parent; !rest.empty();) {
-      if (Matcher(pattern.text).matches(take_part(rest, '/'))) return true;
+      if (Matcher(pattern.text).matches(base::take_part(rest, '/'))) return true;
     }
     return false;
   });
@@ -225,4 +225,4 @@ std::string PathFilter::text() const {
   return text;
 }
 
-}  // namespace envgen
+}  // namespace copy

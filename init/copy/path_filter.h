@@ -14,14 +14,14 @@
 
 #include "base/result.h"
 
-namespace envgen {
+namespace copy {
 
 class PathFilter {
  public:
   PathFilter() = default;  // takes all
   // Errors: an empty pattern, a [ that is not closed, a pattern longer than 4,096 bytes.
-  static Result<PathFilter> make(const std::vector<std::string>& include,
-                                 const std::vector<std::string>& exclude);
+  static base::Result<PathFilter> make(const std::vector<std::string>& include,
+                                       const std::vector<std::string>& exclude);
 
   [[nodiscard]] bool takes_all() const { return include_.empty() && exclude_.empty(); }
   // `path`: below the root, without a leading or trailing /; its directories have been entered.
@@ -36,8 +36,8 @@ class PathFilter {
     bool whole_path = false;
     bool directories_only = false;
   };
-  static Result<std::vector<Pattern>> patterns_of(std::string_view option,
-                                                  const std::vector<std::string>& texts);
+  static base::Result<std::vector<Pattern>> patterns_of(std::string_view option,
+                                                        const std::vector<std::string>& texts);
   static bool matches(const std::vector<Pattern>& patterns, std::string_view path, bool directory);
   [[nodiscard]] bool lies_in_included(std::string_view path) const;
 
@@ -45,4 +45,4 @@ class PathFilter {
   std::vector<Pattern> exclude_;
 };
 
-}  // namespace envgen
+}  // namespace copy

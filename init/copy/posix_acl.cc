@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr std::uint32_t kVersion = 2;
@@ -45,4 +45,4 @@ std::uint32_t without_acl(std::uint32_t mode, std::string_view acl) {
   return (mode & ~kGroupAndOthers) | (group << kGroupShift) | other;
 }
 
-}  // namespace envgen
+}  // namespace copy

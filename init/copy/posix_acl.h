@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace envgen {
+namespace copy {
 
 // Returns the mode of a copy without the list of its source, whose mode is `mode`. The copy gives
 // no user more than the source. With a list, the group's bits of a mode are the maximum of all
@@ -14,4 +14,4 @@ namespace envgen {
 // or one of the others, without the list.
 std::uint32_t without_acl(std::uint32_t mode, std::string_view acl);
 
-}  // namespace envgen
+}  // namespace copy

@@ -38,15 +38,15 @@ const char* phase_name(Phase phase) {
   return at < kNames.size() ? kNames.at(at) : "unknown";
 }
 
-envgen::Result<SharedCounters> SharedCounters::anonymous() {
+base::Result<SharedCounters> SharedCounters::anonymous() {
   void* memory =
       ::mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) return SharedCounters(static_cast<Counters*>(memory));
-  return envgen::fail("sharing the progress of a copy", "", sys::errno_text(errno),
-                      "give the container more memory");
+  return base::fail("sharing the progress of a copy", "", sys::errno_text(errno),
+                    "give the container more memory");
 }
 
-envgen::Result<SharedCounters> SharedCounters::create(const std::string& path) {
+base::Result<SharedCounters> SharedCounters::create(const std::string& path) {
   auto counters = anonymous();
   if (!counters) return counters;
   constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -54,30 +54,30 @@ envgen::Result<SharedCounters> SharedCounters::create(const std::string& path) {
   struct stat status{};
   if (counters->file_.valid() && ::fstat(counters->file_.get(), &status) == 0 &&
       !S_ISREG(status.st_mode)) {
-    return envgen::fail("writing the progress of a copy", path, "no regular file", "remove it");
+    return base::fail("writing the progress of a copy", path, "no regular file", "remove it");
   }
   const Counters none{};
   const bool written = counters->file_.valid() && ::pwrite(counters->file_.get(), &none,
                                                            sizeof none, 0) == ssize_t{sizeof none};
   if (!written) {
-    return envgen::fail("writing the progress of a copy", path, sys::errno_text(errno),
-                        "make room there, and let it be written");
+    return base::fail("writing the progress of a copy", path, sys::errno_text(errno),
+                      "make room there, and let it be written");
   }
   return counters;
 }
 
-envgen::Result<SharedCounters> SharedCounters::open(const std::string& path) {
+base::Result<SharedCounters> SharedCounters::open(const std::string& path) {
   constexpr const char* kWhat = "reading the progress of a copy";
   const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
-    return envgen::fail(kWhat, path, sys::errno_text(errno), "");
+    return base::fail(kWhat, path, sys::errno_text(errno), "");
   }
-  if (!S_ISREG(status.st_mode)) return envgen::fail(kWhat, path, "no regular file", "");
+  if (!S_ISREG(status.st_mode)) return base::fail(kWhat, path, "no regular file", "");
   auto counters = anonymous();
   if (!counters) return counters;
   if (::pread(file.get(), counters->counters_, sizeof(Counters), 0) != ssize_t{sizeof(Counters)}) {
-    return envgen::fail(kWhat, path, "no such counters", "");
+    return base::fail(kWhat, path, "no such counters", "");
   }
   return counters;
 }

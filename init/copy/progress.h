@@ -32,7 +32,7 @@ struct Counters {
   std::atomic<std::uint64_t> kept_bytes;
   std::atomic<std::uint64_t> total_entries;  // 0 = not known yet
   std::atomic<std::uint64_t> total_bytes;
-  std::atomic<envgen::CopySide> stalled_side;  // kNone: it does not stall
+  std::atomic<CopySide> stalled_side;  // kNone: it does not stall
   std::atomic<std::int64_t> stalled_ms;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -41,13 +41,13 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 class SharedCounters {
  public:
   // Makes counters that this process shares with the processes that it forks from now on.
-  static envgen::Result<SharedCounters> anonymous();
+  static base::Result<SharedCounters> anonymous();
   // Makes such counters with a file, which is created or emptied. Its space is allocated at once: a
   // full disk fails here.
-  static envgen::Result<SharedCounters> create(const std::string& path);
+  static base::Result<SharedCounters> create(const std::string& path);
   // Reads a file, which may be another user's. Errors: a file that is shorter than Counters, a path
   // that is not a file.
-  static envgen::Result<SharedCounters> open(const std::string& path);
+  static base::Result<SharedCounters> open(const std::string& path);
 
   SharedCounters(SharedCounters&& other) noexcept;
   SharedCounters& operator=(SharedCounters&& other) noexcept;

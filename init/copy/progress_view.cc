@@ -8,7 +8,7 @@
 #include "init/sys/screen.h"
 
 namespace copy {
-envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
+CopyProgress progress_of(const Counters& counters, bool waiting) {
   constexpr auto kOrder = std::memory_order_relaxed;
   return {.phase = phase_name(counters.phase.load(kOrder)),
           .waiting = waiting,
@@ -18,22 +18,22 @@ envgen::CopyProgress progress_of(const Counters& counters, bool waiting) {
           .total_bytes = counters.total_bytes.load(kOrder)};
 }
 
-envgen::Stall stall_of(const Counters& counters) {
+Stall stall_of(const Counters& counters) {
   constexpr auto kOrder = std::memory_order_relaxed;
-  const envgen::Stall stall{.side = counters.stalled_side.load(kOrder),
-                            .for_ms = counters.stalled_ms.load(kOrder)};
+  const Stall stall{.side = counters.stalled_side.load(kOrder),
+                    .for_ms = counters.stalled_ms.load(kOrder)};
   // Counters of another user's copy can have any values.
-  return stall.side > envgen::CopySide::kBoth || stall.for_ms < 0 ? envgen::Stall() : stall;
+  return stall.side > CopySide::kBoth || stall.for_ms < 0 ? Stall() : stall;
 }
 
-ProgressView::ProgressView(std::string name, envgen::CopyPlaces places)
+ProgressView::ProgressView(std::string name, CopyPlaces places)
     : name_(std::move(name)),
       places_(std::move(places)),
       writer_(STDERR_FILENO),
       bar_(sys::is_screen()),
       next_ms_(sys::monotonic_ms() + (bar_ ? 0 : kLineEveryMs)) {}
 
-ProgressView::ProgressView(std::string name, envgen::CopyPlaces places,
+ProgressView::ProgressView(std::string name, CopyPlaces places,
                            std::function<void(std::string_view)> say)
     : name_(std::move(name)),
       places_(std::move(places)),
@@ -42,8 +42,8 @@ ProgressView::ProgressView(std::string name, envgen::CopyPlaces places,
       next_ms_(sys::monotonic_ms() + kLineEveryMs) {}
 
 void ProgressView::show(const Counters& counters, bool waiting) {
-  envgen::CopyProgress progress = progress_of(counters, waiting);
-  const envgen::Stall stall = stall_of(counters);
+  CopyProgress progress = progress_of(counters, waiting);
+  const Stall stall = stall_of(counters);
   progress.stalled = stall_text(stall, places_);
   const std::string head = name_.empty() ? "" : name_ + ": ";
   if (const std::string line = stalls_.next(stall, places_); !line.empty()) {

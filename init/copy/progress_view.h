@@ -14,8 +14,8 @@
 namespace copy {
 
 // Returns the numbers as they are now. `waiting`: they are those of another job's copy.
-envgen::CopyProgress progress_of(const Counters& counters, bool waiting = false);
-envgen::Stall stall_of(const Counters& counters);
+CopyProgress progress_of(const Counters& counters, bool waiting = false);
+Stall stall_of(const Counters& counters);
 
 class ProgressView {
  public:
@@ -24,10 +24,9 @@ class ProgressView {
 
   // Writes to stderr: a bar if that is a terminal. `name`: the source's; "" = not shown. `places`:
   // their names in lines about a stall.
-  explicit ProgressView(std::string name, envgen::CopyPlaces places = {});
+  explicit ProgressView(std::string name, CopyPlaces places = {});
   // Calls `say` with lines, each without an end of line.
-  ProgressView(std::string name, envgen::CopyPlaces places,
-               std::function<void(std::string_view)> say);
+  ProgressView(std::string name, CopyPlaces places, std::function<void(std::string_view)> say);
 
   // Call it several times a second. A bar appears at once, the first line after kLineEveryMs: a
   // quick copy needs none. A stall, and its end, are a line at once, also above a bar.
@@ -39,15 +38,15 @@ class ProgressView {
   void say_line(std::string_view text);
 
   std::string name_;
-  envgen::CopyPlaces places_;
-  envgen::StallLines stalls_;
+  CopyPlaces places_;
+  StallLines stalls_;
   std::function<void(std::string_view)> say_;
   sys::NonblockingWriter writer_;
   bool bar_ = false;
   bool drawn_ = false;
   std::int64_t next_ms_;
   std::string_view phase_;  // a name of phase_name()
-  envgen::RateWindow window_;
+  RateWindow window_;
 };
 
 }  // namespace copy

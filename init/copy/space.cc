@@ -11,12 +11,12 @@
 
 namespace copy {
 
-envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom) {
+base::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom) {
   constexpr std::uint64_t kPercent = 100;
   struct statvfs status{};
   if (::statvfs(path.c_str(), &status) != 0) {
-    return envgen::fail("asking how much room there is", path, sys::errno_text(errno),
-                        "name a directory that is there");
+    return base::fail("asking how much room there is", path, sys::errno_text(errno),
+                      "name a directory that is there");
   }
   Space space;
   const std::uint64_t size = status.f_blocks * status.f_frsize;
@@ -42,8 +42,8 @@ std::string shortage(const Space& space, const Need& need) {
     return std::to_string(space.free_inodes) + " free inodes for " + std::to_string(need.inodes) +
            " entries";
   }
-  return envgen::size_text(space.free_bytes) + " for " + envgen::size_text(need.bytes) + ", with " +
-         envgen::size_text(space.headroom) + " to stay free";
+  return size_text(space.free_bytes) + " for " + size_text(need.bytes) + ", with " +
+         size_text(space.headroom) + " to stay free";
 }
 
 }  // namespace copy

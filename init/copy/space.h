@@ -18,7 +18,7 @@ struct Space {
 };
 
 // Returns the space of the file system that `path` lies on.
-envgen::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
+base::Result<Space> space_of(const std::string& path, const envgen::Headroom& headroom);
 
 // The need of a copy.
 struct Need {

@@ -2,7 +2,7 @@
 
 #include "init/copy/copy_progress.h"
 
-namespace envgen {
+namespace copy {
 
 Stall StallWatch::look(std::int64_t now_ms, std::uint64_t progress, CopySide waits_for) {
   if (looked_ && now_ms - looked_ms_ > kOwnPauseMs) moved_ms_ += now_ms - looked_ms_;
@@ -43,4 +43,4 @@ std::string StallLines::next(const Stall& now, const CopyPlaces& places) {
   return who + " answers again after " + time_text(last.for_ms);
 }
 
-}  // namespace envgen
+}  // namespace copy

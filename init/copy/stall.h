@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace envgen {
+namespace copy {
 
 // The file systems that a process of a copy waits for, as bits.
 enum class CopySide : std::uint32_t { kNone = 0, kSource = 1, kCopy = 2, kBoth = 3 };
@@ -54,4 +54,4 @@ class StallLines {
   Stall last_;
 };
 
-}  // namespace envgen
+}  // namespace copy

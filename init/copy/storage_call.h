@@ -12,8 +12,6 @@
 
 namespace copy {
 
-using envgen::CopySide;
-
 // The storage that a process of a copy waits for, in memory that it shares with the process that
 // waits for it. A cache line of its own, as each call writes to it.
 struct alignas(64) Waiting {

@@ -8,7 +8,7 @@
 #include "base/wire.h"
 #include "base/xml.h"
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 constexpr std::array<std::string_view, 4> kColours = {"\033[32m", "\033[2m", "\033[33m",
@@ -68,14 +68,14 @@ std::string text_of(const CheckResult& result) {
   return result.place.empty() ? result.found : result.place + ": " + result.found;
 }
 
-xml::Element junit_case(const CheckResult& result) {
-  xml::Element element{
+base::xml::Element junit_case(const CheckResult& result) {
+  base::xml::Element element{
       .name = "testcase",
       .attributes = {
           {"classname", "trainit.doctor"},
           {"name", result.place.empty() ? result.check : result.check + " " + result.place}}};
   auto add = [&element](std::string name, std::string message, std::string text) {
-    xml::Element child{.name = std::move(name)};
+    base::xml::Element child{.name = std::move(name)};
     if (!message.empty()) child.attributes.emplace_back("message", std::move(message));
     child.text = std::move(text);
     element.children.push_back(std::move(child));
@@ -125,64 +125,64 @@ std::string results_to_text(std::span<const CheckResult> results, bool colour, i
   const std::size_t indent = check_columns + kVerdictColumns;
   std::string out;
   for (const CheckResult& result : results) {
-    out += padded(escaped_text(result.check), check_columns);
+    out += padded(base::escaped_text(result.check), check_columns);
     const std::string verdict = padded(verdict_name(result.verdict), kVerdictColumns);
     if (colour) out += kColours[index_of(result.verdict)];
     out += verdict;
     if (colour) out += kPlain;
-    add_wrapped(out, escaped_text(text_of(result)), indent, columns);
+    add_wrapped(out, base::escaped_text(text_of(result)), indent, columns);
     if (result.fix.empty()) continue;
     out.append(indent, ' ');
-    add_wrapped(out, "-> " + escaped_text(result.fix), indent, columns);
+    add_wrapped(out, "-> " + base::escaped_text(result.fix), indent, columns);
   }
   return out + counts_to_text(count_results(results)) + "\n";
 }
 
 std::string results_to_json(std::span<const CheckResult> results) {
   const CheckCounts counts = count_results(results);
-  json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   out.key("ok").integer(counts.ok);
   out.key("warnings").integer(counts.warnings);
   out.key("failed").integer(counts.failed);
   out.key("skipped").integer(counts.skipped);
   out.key("results").begin_array();
-  for (const CheckResult& result : results) write_json(out, result);
+  for (const CheckResult& result : results) base::write_json(out, result);
   out.end_array().end_object();
   return std::move(out).take();
 }
 
 std::string results_to_junit(std::span<const CheckResult> results, std::string_view host) {
   const CheckCounts counts = count_results(results);
-  xml::Element suite{.name = "testsuite",
-                     .attributes = {{"name", "trainit doctor"},
-                                    {"tests", std::to_string(results.size())},
-                                    {"failures", std::to_string(counts.failed)},
-                                    {"errors", "0"},
-                                    {"skipped", std::to_string(counts.skipped)},
-                                    {"hostname", std::string(host)}}};
+  base::xml::Element suite{.name = "testsuite",
+                           .attributes = {{"name", "trainit doctor"},
+                                          {"tests", std::to_string(results.size())},
+                                          {"failures", std::to_string(counts.failed)},
+                                          {"errors", "0"},
+                                          {"skipped", std::to_string(counts.skipped)},
+                                          {"hostname", std::string(host)}}};
   suite.children.reserve(results.size());
   for (const CheckResult& result : results) suite.children.push_back(junit_case(result));
-  xml::Element root{.name = "testsuites"};
+  base::xml::Element root{.name = "testsuites"};
   root.children.push_back(std::move(suite));
-  return xml::write(root);
+  return base::xml::write(root);
 }
 
 std::string encode_results(std::span<const CheckResult> results) {
   std::vector<CheckResult> sent(results.begin(), results.end());
   for (CheckResult& result : sent) {
     for (std::string* text : {&result.check, &result.place, &result.found, &result.fix}) {
-      *text = escaped_text(*text);
+      *text = base::escaped_text(*text);
     }
   }
-  return to_wire(sent);
+  return base::to_wire(sent);
 }
 
-Result<std::vector<CheckResult>> decode_results(std::string_view bytes) {
+base::Result<std::vector<CheckResult>> decode_results(std::string_view bytes) {
   if (bytes.empty()) return {};
-  auto results = from_wire<std::vector<CheckResult>>(bytes);
-  if (!results) return fail("reading a check's results", "", "a damaged message", "");
+  auto results = base::from_wire<std::vector<CheckResult>>(bytes);
+  if (!results) return base::fail("reading a check's results", "", "a damaged message", "");
   return std::move(*results);
 }
 
-}  // namespace envgen
+}  // namespace doctor

@@ -13,7 +13,7 @@
 #include "base/fields.h"
 #include "base/result.h"
 
-namespace envgen {
+namespace doctor {
 
 enum class CheckStatus : std::uint8_t {
   kOk,
@@ -34,7 +34,7 @@ struct CheckResult {
 
   bool operator==(const CheckResult&) const = default;
 };
-inline void fields(FieldVisitor& v, CheckResult& result) {
+inline void fields(base::FieldVisitor& v, CheckResult& result) {
   v("check", result.check);
   v("place", result.place);
   v("verdict", result.verdict, kVerdictNames);
@@ -66,6 +66,6 @@ std::string results_to_junit(std::span<const CheckResult> results, std::string_v
 
 // Returns bytes for a pipe between trainit's processes. Control characters become blanks.
 std::string encode_results(std::span<const CheckResult> results);
-Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
+base::Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
 
-}  // namespace envgen
+}  // namespace doctor

@@ -12,10 +12,10 @@
 
 namespace doctor {
 
-envgen::CheckResult ok(std::string found, std::string_view place = {});
-envgen::CheckResult skipped(std::string why, std::string_view place = {});
-envgen::CheckResult warning(std::string found, std::string_view fix, std::string_view place = {});
-envgen::CheckResult failed(std::string found, std::string_view fix, std::string_view place = {});
+CheckResult ok(std::string found, std::string_view place = {});
+CheckResult skipped(std::string why, std::string_view place = {});
+CheckResult warning(std::string found, std::string_view fix, std::string_view place = {});
+CheckResult failed(std::string found, std::string_view fix, std::string_view place = {});
 
 Results check_plan(const Context& context);
 

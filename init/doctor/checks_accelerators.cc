@@ -30,18 +30,18 @@ constexpr const char* kReset =
 // reported.
 std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10; }
 
-envgen::CheckResult fault_of(envgen::Error error) {
+CheckResult fault_of(base::Error error) {
   std::string fix = std::exchange(error.fix, {});
   return failed(to_line(error), fix);
 }
 
-std::string gpu_place(const envgen::Gpu& gpu) {
+std::string gpu_place(const Gpu& gpu) {
   std::string place = "GPU " + gpu.bus_id;
   if (gpu.minor >= 0) place += " (/dev/nvidia" + std::to_string(gpu.minor) + ")";
   return place;
 }
 
-void check_one(const envgen::Gpu& gpu, Results& results) {
+void check_one(const Gpu& gpu, Results& results) {
   const std::string place = gpu_place(gpu);
   if (!gpu.broken.empty()) {
     results.push_back(failed("the driver has lost it: " + listed(gpu.broken) +
@@ -77,7 +77,7 @@ void check_one(const envgen::Gpu& gpu, Results& results) {
 }
 
 // Reports conditions that slow a job down, or fail it later.
-void check_condition(const envgen::Gpu& gpu, Results& results) {
+void check_condition(const Gpu& gpu, Results& results) {
   const std::string place = gpu_place(gpu);
   if (!gpu.fabric.empty()) {
     results.push_back(failed("its NVLink fabric is not up: " + gpu.fabric,
@@ -99,7 +99,7 @@ void check_condition(const envgen::Gpu& gpu, Results& results) {
 }
 
 // Returns true for memory without a process. The driver itself takes some hundred MiB.
-bool has_unowned_memory(const envgen::Gpu& gpu) {
+bool has_unowned_memory(const Gpu& gpu) {
   constexpr std::uint64_t kMinMib = 1024;
   constexpr std::uint64_t kPart = 20;
   return gpu.pids.empty() && !gpu.mig && gpu.used_mib >= std::max(kMinMib, gpu.memory_mib / kPart);
@@ -110,11 +110,10 @@ bool looks_for_leftovers(const Context& context) { return context.occasion != Oc
 
 // Returns the current content of the kernel's log; each read of the device returns one line. Tests
 // use a file instead.
-envgen::Result<std::string> kernel_log(const std::string& path) {
+base::Result<std::string> kernel_log(const std::string& path) {
   constexpr std::size_t kMaxBytes = 8U << 20;
   const sys::Fd log(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!log.valid())
-    return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
+  if (!log.valid()) return base::fail("reading the kernel's log", path, sys::errno_text(errno), "");
   std::string text;
   std::array<char, 8192> line;
   while (text.size() < kMaxBytes) {
@@ -122,7 +121,7 @@ envgen::Result<std::string> kernel_log(const std::string& path) {
     // EPIPE: older lines were overwritten in the meantime.
     if (count < 0 && (errno == EINTR || errno == EPIPE)) continue;
     if (count < 0 && errno != EAGAIN) {
-      return envgen::fail("reading the kernel's log", path, sys::errno_text(errno), "");
+      return base::fail("reading the kernel's log", path, sys::errno_text(errno), "");
     }
     if (count <= 0) break;
     text.append(line.data(), static_cast<std::size_t>(count));
@@ -147,7 +146,7 @@ std::string run_tool(const Context& context, const std::vector<std::string>& arg
   }
   if (captured->late) {
     results.push_back(
-        failed(argv[0] + " has not answered within " + envgen::seconds(limit_of(context)),
+        failed(argv[0] + " has not answered within " + base::seconds(limit_of(context)),
                "the driver hangs: see dmesg on the host for its errors (Xid), and "
                "reboot it"));
     return {};
@@ -159,14 +158,14 @@ Results check_gpu(const Context& context) {
   Results results;
   const std::string output = run_tool(context, {"nvidia-smi", "-q", "-x"}, results);
   if (!results.empty()) return results;
-  auto report = envgen::parse_nvidia_smi(output, "nvidia-smi -q -x");
+  auto report = parse_nvidia_smi(output, "nvidia-smi -q -x");
   if (!report) {
     // A container without a GPU can contain the tool, too.
     const bool none = output.find("No devices were found") != std::string::npos;
     return {none ? skipped("nvidia-smi finds no device") : fault_of(report.error())};
   }
   std::vector<std::string> busy;
-  for (const envgen::Gpu& gpu : report->gpus) {
+  for (const Gpu& gpu : report->gpus) {
     check_one(gpu, results);
     check_condition(gpu, results);
     if (!gpu.pids.empty()) busy.push_back(gpu.bus_id);
@@ -206,8 +205,8 @@ Results check_xid(const Context& context) {
   const auto log = kernel_log(context.root + kLog);
   if (!log) return {skipped("the kernel's log cannot be read here: " + log.error().found)};
   Results results;
-  for (const envgen::Xid& xid : envgen::find_xids(*log)) {
-    if (!envgen::is_of_hardware(xid.code)) continue;
+  for (const Xid& xid : find_xids(*log)) {
+    if (!is_of_hardware(xid.code)) continue;
     results.push_back(
         warning("Xid " + std::to_string(xid.code) + " since the host's start: " + xid.text,
                 "look the number up in NVIDIA's list of Xid errors; drain the node "
@@ -222,9 +221,9 @@ Results check_npu(const Context& context) {
   Results results;
   const std::string output = run_tool(context, {"npu-smi", "info"}, results);
   if (!results.empty()) return results;
-  auto report = envgen::parse_npu_smi(output, "npu-smi info");
+  auto report = parse_npu_smi(output, "npu-smi info");
   if (!report) return {fault_of(report.error())};
-  for (const envgen::NpuChip& chip : report->chips) {
+  for (const NpuChip& chip : report->chips) {
     if (chip.health == "OK") continue;
     const std::string place =
         "NPU " + std::to_string(chip.npu) + " chip " + std::to_string(chip.chip);
@@ -237,7 +236,7 @@ Results check_npu(const Context& context) {
   }
   if (!report->processes.empty() && looks_for_leftovers(context)) {
     std::vector<std::string> chips;
-    for (const envgen::NpuProcess& one : report->processes) {
+    for (const NpuProcess& one : report->processes) {
       std::string chip =
           "NPU " + std::to_string(one.npu) + " (pid " + std::to_string(one.pid) + ")";
       if (std::ranges::find(chips, chip) == chips.end()) chips.push_back(std::move(chip));

@@ -184,7 +184,7 @@ Results check_ranktable(const Context& context) {
     const bool refused = finding.severity == envgen::Finding::Severity::kRefused;
     results.push_back({{},
                        finding.place,
-                       refused ? envgen::CheckStatus::kFailed : envgen::CheckStatus::kWarning,
+                       refused ? CheckStatus::kFailed : CheckStatus::kWarning,
                        finding.found,
                        finding.fix});
   }

@@ -22,8 +22,6 @@
 namespace doctor {
 namespace {
 
-using envgen::CheckStatus;
-
 constexpr std::size_t kShards = 8;      // processes, unless kMaxPeers requires more
 constexpr std::size_t kMaxPeers = 500;  // limit for nodes per process, as each needs a descriptor
 constexpr std::int64_t kNameMs = 5000;
@@ -181,7 +179,7 @@ Results summed_up(const Context& context, const Results& results, std::string_vi
   std::vector<std::string> faults;
   std::string unknown;
   std::size_t well = 0;
-  for (const envgen::CheckResult& result : results) {
+  for (const CheckResult& result : results) {
     if (result.verdict == CheckStatus::kFailed)
       faults.push_back(result.place + " (" + result.found + ")");
     if (result.verdict == CheckStatus::kSkipped) unknown = result.place + ": " + result.found;

@@ -80,7 +80,7 @@ Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   for (const Probe& probe : probes) {
     parts.push_back({.check = {}, .place = std::string(probe.name), .run = [&probe] {
                        const int error = probe.answer();
-                       envgen::CheckResult result = ok("", probe.name);
+                       CheckResult result = ok("", probe.name);
                        if (error != 0) result.found = sys::errno_text(error);
                        return Results{std::move(result)};
                      }});
@@ -93,8 +93,8 @@ Results judge(std::span<const Probe> probes, const Results& answers,
               std::vector<std::string>& said) {
   Results results;
   for (std::size_t i = 0; i < probes.size() && i < answers.size(); ++i) {
-    const envgen::CheckResult& answer = answers[i];
-    if (answer.verdict == envgen::CheckStatus::kFailed) {
+    const CheckResult& answer = answers[i];
+    if (answer.verdict == CheckStatus::kFailed) {
       results.push_back(answer);
     } else if (answer.found.empty()) {
       continue;

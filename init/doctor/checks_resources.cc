@@ -27,7 +27,7 @@ std::uint64_t kilobytes_in(const std::string& meminfo, std::string_view name) {
   return number_in(text.substr(0, text.find(' '))).value_or(0) * 1024;
 }
 
-envgen::CheckResult memory_left(const Context& context) {
+CheckResult memory_left(const Context& context) {
   constexpr std::uint64_t kMaxUsedPercent = 90;
   constexpr std::uint64_t kPercent = 100;
   const std::string meminfo = text_of(context, "/proc/meminfo");

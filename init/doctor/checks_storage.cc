@@ -37,7 +37,7 @@ std::string existing_part(std::string path) {
   return path;
 }
 
-envgen::CheckResult examine(const Directory& directory) {
+CheckResult examine(const Directory& directory) {
   const std::string place = directory.path;
   const std::string path = existing_part(directory.path);
   struct statvfs space{};
@@ -91,10 +91,10 @@ std::vector<Mount> mounts_of(const Context& context) {
   std::string_view left = text;
   std::vector<Mount> mounts;
   while (!left.empty()) {
-    std::string_view line = envgen::take_line(left);
-    for (int skip = 0; skip < 4; ++skip) envgen::take_part(line, ' ');
-    Mount mount{.point = unescaped(envgen::take_part(line, ' '))};
-    const std::string_view options = envgen::take_part(line, ' ');
+    std::string_view line = base::take_line(left);
+    for (int skip = 0; skip < 4; ++skip) base::take_part(line, ' ');
+    Mount mount{.point = unescaped(base::take_part(line, ' '))};
+    const std::string_view options = base::take_part(line, ' ');
     const std::size_t dash = line.find("- ");
     const std::string_view super = dash == std::string_view::npos ? "" : line.substr(dash);
     // Either the mount is read-only, or its whole file system.
@@ -124,7 +124,7 @@ const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
 // Returns mounts at the usual places of datasets, for the case that no dataset is named.
 std::vector<std::string> usual_datasets(const std::vector<Mount>& mounts) {
   static constexpr auto kPlaces =
-      envgen::words("/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data");
+      base::words("/dataset", "/datasets", "/data", "/mnt/dataset", "/mnt/datasets", "/mnt/data");
   std::vector<std::string> found;
   for (const Mount& mount : mounts) {
     const bool usual = std::ranges::any_of(
@@ -136,8 +136,8 @@ std::vector<std::string> usual_datasets(const std::vector<Mount>& mounts) {
   return found;
 }
 
-envgen::CheckResult examine_dataset(const Context& context, const std::vector<Mount>& mounts,
-                                    const std::string& path) {
+CheckResult examine_dataset(const Context& context, const std::vector<Mount>& mounts,
+                            const std::string& path) {
   const sys::Fd fd(::open((context.root + path).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) {
     return failed("it cannot be read: " + sys::errno_text(errno),

@@ -23,8 +23,8 @@ enum class Occasion : std::uint8_t {
 
 // The input of the checks. A default value is a machine without a job.
 struct Context {
-  envgen::Environ env = {};    // environment of the job
-  envgen::Environ start = {};  // environment of trainit, for the tools, which have its rights
+  base::Environ env = {};    // environment of the job
+  base::Environ start = {};  // environment of trainit, for the tools, which have its rights
   Occasion occasion = Occasion::kAsked;
   std::string run_dir = {};
   std::string work_dir = {};

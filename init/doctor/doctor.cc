@@ -11,9 +11,6 @@
 namespace doctor {
 namespace {
 
-using envgen::CheckResult;
-using envgen::CheckStatus;
-
 constexpr auto kChecks = std::to_array({
     Check{"plan", "the job can be planned", check_plan},
     Check{"devices", "GPUs, MLUs, NPUs in /dev, and the variables that name them", check_devices},
@@ -48,16 +45,15 @@ void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
 }
 
 // Adds the nodes from the variables for hooks, because PID 1's plan has no cluster.
-void add_told_peers(const std::vector<envgen::EnvEdit>& edits, Context& context) {
+void add_told_peers(const std::vector<base::EnvEdit>& edits, Context& context) {
   int own = 0;
   int port = kAnyPort;
-  for (const envgen::EnvEdit& edit : edits) {
-    if (edit.name == "TRAINIT_NODE_RANK") own = envgen::parse_number<int>(edit.value).value_or(0);
-    if (edit.name == "TRAINIT_MASTER_PORT")
-      port = envgen::parse_number<int>(edit.value).value_or(0);
+  for (const base::EnvEdit& edit : edits) {
+    if (edit.name == "TRAINIT_NODE_RANK") own = base::parse_number<int>(edit.value).value_or(0);
+    if (edit.name == "TRAINIT_MASTER_PORT") port = base::parse_number<int>(edit.value).value_or(0);
     if (edit.name == "TRAINIT_HOSTS") take_hosts(edit.value, context.other_nodes);
     if (edit.name != "TRAINIT_LOCAL_WORLD_SIZE") continue;
-    context.ranks = std::max(context.ranks, envgen::parse_number<int>(edit.value).value_or(0));
+    context.ranks = std::max(context.ranks, base::parse_number<int>(edit.value).value_or(0));
   }
   for (OtherNode& node : context.other_nodes) node.port = port;
   if (own < std::ssize(context.other_nodes))
@@ -111,10 +107,10 @@ Results check_plan(const Context& context) {
              count_text(context.other_nodes.size(), "other node"))};
 }
 
-Context context_of(const envgen::Plan& plan, const envgen::Environ& start) {
+Context context_of(const envgen::Plan& plan, const base::Environ& start) {
   Context context;
   context.env = context.start = start;
-  for (const envgen::EnvEdit& edit : plan.env) context.env.apply(edit);
+  for (const base::EnvEdit& edit : plan.env) context.env.apply(edit);
   context.datasets = plan.observe.datasets;
   for (const envgen::Dataset& one : plan.datasets) context.datasets.push_back(one.source);
   context.limits = plan.sandbox.limits;
@@ -135,14 +131,14 @@ Context context_of(const envgen::Plan& plan, const envgen::Environ& start) {
 
 std::span<const Check> all_checks() { return kChecks; }
 
-envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list) {
+base::Result<std::vector<std::string>> parse_check_names(std::string_view list) {
   std::vector<std::string> names = split_list(list);
   for (const std::string& name : names) {
     if (std::ranges::find(kChecks, name, &Check::name) != kChecks.end()) continue;
     std::string known;
     for (const Check& check : kChecks)
       known += (known.empty() ? "" : ", ") + std::string(check.name);
-    return envgen::fail("reading the checks", "", envgen::quoted(name), "give some of " + known);
+    return base::fail("reading the checks", "", base::quoted(name), "give some of " + known);
   }
   return names;
 }

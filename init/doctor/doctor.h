@@ -21,22 +21,21 @@ namespace doctor {
 // Makes the input of the checks from a plan. The plan can be the one that PID 1 has decoded.
 // `start` is the environment in which trainit was started. With the plan's edits it becomes that of
 // the job.
-Context context_of(const envgen::Plan& plan, const envgen::Environ& start);
+Context context_of(const envgen::Plan& plan, const base::Environ& start);
 
 struct Check {
   std::string_view name;
   std::string_view help;
-  std::vector<envgen::CheckResult> (*run)(const Context& context);
+  std::vector<CheckResult> (*run)(const Context& context);
 };
 std::span<const Check> all_checks();
 
 // Reads names of checks, separated by commas. Returns an error for an unknown name, and an empty
 // list for "".
-envgen::Result<std::vector<std::string>> parse_check_names(std::string_view list);
+base::Result<std::vector<std::string>> parse_check_names(std::string_view list);
 
 // Runs the checks in `only`, or all if it is empty. Returns at least one result for each, in the
 // order of the table.
-std::vector<envgen::CheckResult> run_checks(const std::vector<std::string>& only,
-                                            const Context& context);
+std::vector<CheckResult> run_checks(const std::vector<std::string>& only, const Context& context);
 
 }  // namespace doctor

@@ -76,7 +76,7 @@ std::vector<Holder> holders_in_proc(const Context& context, std::span<const Devi
                                     std::uint64_t since, std::set<int>& older) {
   std::set<int> pids;
   for_each_name(context.root + "/proc", [&pids](int /*directory*/, const char* name) {
-    if (const auto pid = envgen::parse_count<int>(name)) pids.insert(*pid);
+    if (const auto pid = base::parse_count<int>(name)) pids.insert(*pid);
   });
   std::vector<Holder> holders;
   for (const int pid : pids) {
@@ -110,8 +110,8 @@ std::string process_of_tool(int pid, std::string_view name, const std::string& t
 
 // Adds the failures of a tool. A tool that does not exist is not a failure.
 void note_trouble(const Results& trouble, Results& results) {
-  for (const envgen::CheckResult& one : trouble) {
-    if (one.verdict == envgen::CheckStatus::kFailed) results.push_back(one);
+  for (const CheckResult& one : trouble) {
+    if (one.verdict == CheckStatus::kFailed) results.push_back(one);
   }
 }
 
@@ -121,10 +121,10 @@ void ask_npu_smi(const Context& context, std::span<const Device> devices,
   Results trouble;
   const std::string output = run_tool(context, {"npu-smi", "info"}, trouble);
   if (!trouble.empty()) return note_trouble(trouble, results);
-  const auto report = envgen::parse_npu_smi(output, "npu-smi info");
+  const auto report = parse_npu_smi(output, "npu-smi info");
   if (!report) return results.push_back(failed(to_line(report.error()), "see npu-smi info"));
-  for (const envgen::NpuProcess& one : report->processes) {
-    const auto chip = std::ranges::find_if(report->chips, [&one](const envgen::NpuChip& each) {
+  for (const NpuProcess& one : report->processes) {
+    const auto chip = std::ranges::find_if(report->chips, [&one](const NpuChip& each) {
       return each.npu == one.npu && each.chip == one.chip;
     });
     const int number = chip == report->chips.end() ? one.npu : chip->device;
@@ -144,10 +144,10 @@ void ask_nvidia_smi(const Context& context, std::span<const Device> devices,
   const std::string output =
       run_tool(context, {"nvidia-smi", kQuery, "--format=csv,noheader"}, trouble);
   if (!trouble.empty()) return note_trouble(trouble, results);
-  const auto processes = envgen::parse_compute_apps(output, "nvidia-smi");
+  const auto processes = parse_compute_apps(output, "nvidia-smi");
   if (!processes) return results.push_back(failed(to_line(processes.error()), "see nvidia-smi"));
   const bool told = std::ranges::find(devices, "", &Device::bus_id) == devices.end();
-  for (const envgen::GpuProcess& one : *processes) {
+  for (const GpuProcess& one : *processes) {
     const auto device = std::ranges::find(devices, one.bus_id, &Device::bus_id);
     const bool ours = device != devices.end() || !told;
     if (!ours || older.contains(one.pid)) continue;
@@ -182,12 +182,12 @@ DeviceHolders find_holders(const Context& context, std::span<const Device> devic
   std::size_t count = 0;
   std::string held;
   std::string unknown;
-  for (const envgen::CheckResult& result : run_all({&part, 1}, context.limit_ms)) {
-    if (result.verdict == envgen::CheckStatus::kWarning) {
+  for (const CheckResult& result : run_all({&part, 1}, context.limit_ms)) {
+    if (result.verdict == CheckStatus::kWarning) {
       if (count++ < kMaxNamed) {
         held += (held.empty() ? "" : "; ") + result.place + " holds " + result.found;
       }
-    } else if (result.verdict == envgen::CheckStatus::kFailed) {
+    } else if (result.verdict == CheckStatus::kFailed) {
       unknown += (unknown.empty() ? "" : "; ") + result.found;
     }
   }

@@ -10,7 +10,7 @@
 
 namespace doctor {
 std::string text_of(const Context& context, const std::string& path) {
-  return std::string(envgen::trimmed(sys::inspect(context.root + path, true).content));
+  return std::string(base::trimmed(sys::inspect(context.root + path, true).content));
 }
 
 std::vector<std::string> names_in(const Context& context, const std::string& path) {
@@ -34,14 +34,14 @@ std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFi
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
-  return envgen::parse_number<std::uint64_t>(envgen::trimmed(text));
+  return base::parse_number<std::uint64_t>(base::trimmed(text));
 }
 
 std::string_view field_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    const std::string_view line = envgen::take_line(text);
+    const std::string_view line = base::take_line(text);
     if (!line.starts_with(name) || line.substr(name.size()).find(':') != 0) continue;
-    return envgen::trimmed(line.substr(name.size() + 1));
+    return base::trimmed(line.substr(name.size() + 1));
   }
   return {};
 }
@@ -49,14 +49,14 @@ std::string_view field_of(std::string_view text, std::string_view name) {
 std::vector<std::string> split_list(std::string_view list) {
   std::vector<std::string> items;
   while (!list.empty()) {
-    const std::string_view item = envgen::trimmed(envgen::take_part(list, ','));
+    const std::string_view item = base::trimmed(base::take_part(list, ','));
     if (!item.empty()) items.emplace_back(item);
   }
   return items;
 }
 
 std::string size_text(std::uint64_t bytes) {
-  static constexpr auto kUnits = envgen::words(" bytes", " KiB", " MiB", " GiB", " TiB");
+  static constexpr auto kUnits = base::words(" bytes", " KiB", " MiB", " GiB", " TiB");
   constexpr std::uint64_t kStep = 1024;
   std::size_t unit = 0;
   std::uint64_t rest = 0;

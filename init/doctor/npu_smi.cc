@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 constexpr std::size_t kMaxRows = 4096;
@@ -13,7 +13,7 @@ constexpr std::size_t kMaxRows = 4096;
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   line.remove_prefix(1);
-  while (line.contains('|')) cells.push_back(trimmed(take_part(line, '|')));
+  while (line.contains('|')) cells.push_back(base::trimmed(base::take_part(line, '|')));
   return cells;
 }
 
@@ -21,9 +21,9 @@ class Reader {
  public:
   explicit Reader(std::string_view where) : where_(where) {}
 
-  Status take(std::string_view line, std::size_t number) {
+  base::Status take(std::string_view line, std::size_t number) {
     line_ = number;
-    line = trimmed(line);
+    line = base::trimmed(line);
     if (line.starts_with('+')) return {};
     if (!line.starts_with('|')) return {};  // a message outside the table
     const auto cells = cells_of(line);
@@ -36,7 +36,7 @@ class Reader {
     return section_ == Section::kChips ? take_chip(cells) : take_process(cells);
   }
 
-  Result<NpuReport> finish() {
+  base::Result<NpuReport> finish() {
     if (!seen_header_) return std::unexpected(refuse("no table of chips").error());
     if (half_) return std::unexpected(refuse("the first half of a chip alone").error());
     if (report_.chips.empty()) return std::unexpected(refuse("no chip").error());
@@ -46,33 +46,33 @@ class Reader {
  private:
   enum class Section : unsigned char { kNone, kChips, kProcesses };
 
-  [[nodiscard]] Status refuse(std::string found) const {
-    return fail("reading what npu-smi says", where_ + ": line " + std::to_string(line_),
-                std::move(found), "see whether `npu-smi info` works on the host");
+  [[nodiscard]] base::Status refuse(std::string found) const {
+    return base::fail("reading what npu-smi says", where_ + ": line " + std::to_string(line_),
+                      std::move(found), "see whether `npu-smi info` works on the host");
   }
 
-  Status take_title(std::string_view cell) {
+  base::Status take_title(std::string_view cell) {
     constexpr std::string_view kVersion = "Version:";
     const std::size_t at = cell.find(kVersion);
     if (at != std::string_view::npos) {
       cell.remove_prefix(at + kVersion.size());
-      report_.version = take_word(cell);
+      report_.version = base::take_word(cell);
     }
     return {};  // another title, such as "No running processes found in NPU 2"
   }
 
-  Status take_header(const std::vector<std::string_view>& cells) {
+  base::Status take_header(const std::vector<std::string_view>& cells) {
     if (half_) return refuse("the first half of a chip alone");
     section_ = cells[1].starts_with("Health") ? Section::kChips : Section::kProcesses;
     seen_header_ = seen_header_ || section_ == Section::kChips;
     return {};
   }
 
-  Status take_chip(const std::vector<std::string_view>& cells) {
+  base::Status take_chip(const std::vector<std::string_view>& cells) {
     std::string_view rest = cells[0];
-    const auto number = parse_count<int>(take_word(rest));
+    const auto number = base::parse_count<int>(base::take_word(rest));
     if (!number || cells.size() != 3) return refuse("no line of a chip");
-    rest = trimmed(rest);
+    rest = base::trimmed(rest);
     if (!half_) {
       half_ = NpuChip{.npu = *number,
                       .chip = 0,
@@ -84,18 +84,18 @@ class Reader {
       return {};
     }
     half_->chip = *number;
-    half_->device = parse_count<int>(rest).value_or(half_->npu);
-    half_->bus_id = cells[1].contains(':') ? lowercased(cells[1]) : "";
+    half_->device = base::parse_count<int>(rest).value_or(half_->npu);
+    half_->bus_id = cells[1].contains(':') ? base::lowercased(cells[1]) : "";
     report_.chips.push_back(std::move(*half_));
     half_.reset();
     return {};
   }
 
-  Status take_process(const std::vector<std::string_view>& cells) {
+  base::Status take_process(const std::vector<std::string_view>& cells) {
     std::string_view rest = cells[0];
-    const auto npu = parse_count<int>(take_word(rest));
-    const auto chip = parse_count<int>(trimmed(rest));
-    const auto pid = parse_count<int>(cells[1]);
+    const auto npu = base::parse_count<int>(base::take_word(rest));
+    const auto chip = base::parse_count<int>(base::trimmed(rest));
+    const auto pid = base::parse_count<int>(cells[1]);
     if (!npu || !chip || !pid || cells.size() < 3) return refuse("no line of a process");
     report_.processes.push_back(
         {.npu = *npu, .chip = *chip, .pid = *pid, .name = std::string(cells[2])});
@@ -112,13 +112,13 @@ class Reader {
 
 }  // namespace
 
-Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where) {
+base::Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where) {
   Reader reader(where);
   for (std::size_t number = 1; !output.empty(); ++number) {
-    const std::string_view line = take_line(output);
+    const std::string_view line = base::take_line(output);
     TRY(reader.take(line, number));
   }
   return reader.finish();
 }
 
-}  // namespace envgen
+}  // namespace doctor

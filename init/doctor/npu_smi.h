@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 
-namespace envgen {
+namespace doctor {
 
 struct NpuChip {
   int npu = 0;
@@ -45,6 +45,6 @@ struct NpuReport {
 
 // Parses the output. A table without its header, or with half a chip, is an error that names the
 // line.
-Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where);
+base::Result<NpuReport> parse_npu_smi(std::string_view output, std::string_view where);
 
-}  // namespace envgen
+}  // namespace doctor

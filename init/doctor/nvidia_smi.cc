@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/xml.h"
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 constexpr std::string_view kRoot = "nvidia_smi_log";
@@ -37,7 +37,7 @@ bool is_broken(std::string_view text) {
 // Returns a bus id in the form of sysfs, "0000:0a:00.0" for "00000000:0A:00.0". Azure's virtual
 // domains have more than four significant digits, such as "14ed:00:00.0".
 std::string sysfs_bus_id(std::string_view id) {
-  std::string result = lowercased(id);
+  std::string result = base::lowercased(id);
   constexpr std::size_t kDomain = 4;
   std::size_t colon = result.find(':');
   while (colon != std::string::npos && colon > kDomain && result[0] == '0') {
@@ -47,26 +47,26 @@ std::string sysfs_bus_id(std::string_view id) {
   return result;
 }
 
-void collect_broken(const xml::Element& element, std::vector<std::string>& broken) {
+void collect_broken(const base::xml::Element& element, std::vector<std::string>& broken) {
   if (broken.size() >= kMaxBroken) return;
   if (is_broken(element.text)) broken.push_back(element.name);
-  for (const xml::Element& child : element.children) collect_broken(child, broken);
+  for (const base::xml::Element& child : element.children) collect_broken(child, broken);
 }
 
 // Sums the uncorrectable errors. Drivers use different names: dram_uncorrectable,
 // sram_uncorrectable, sram_uncorrectable_parity and _secded, and in older drivers double_bit/total.
-std::uint64_t uncorrectable_in(const xml::Element& gpu) {
-  const xml::Element* errors = gpu.child("ecc_errors");
-  const xml::Element* volatile_ones = errors == nullptr ? nullptr : errors->child("volatile");
+std::uint64_t uncorrectable_in(const base::xml::Element& gpu) {
+  const base::xml::Element* errors = gpu.child("ecc_errors");
+  const base::xml::Element* volatile_ones = errors == nullptr ? nullptr : errors->child("volatile");
   if (volatile_ones == nullptr) return 0;
   std::uint64_t sum = number_of(volatile_ones->text_at("double_bit/total"));
-  for (const xml::Element& child : volatile_ones->children) {
+  for (const base::xml::Element& child : volatile_ones->children) {
     if (child.name.find("uncorrectable") != std::string::npos) sum += number_of(child.text);
   }
   return sum;
 }
 
-void read_repairs(const xml::Element& log, Gpu& gpu) {
+void read_repairs(const base::xml::Element& log, Gpu& gpu) {
   gpu.retired_pages = number_of(log.text_at("retired_pages/double_bit_retirement/retired_count")) +
                       number_of(log.text_at("remapped_rows/remapped_row_unc"));
   for (const char* path : {"retired_pages/pending_retirement", "retired_pages/pending_blacklist",
@@ -79,7 +79,7 @@ void read_repairs(const xml::Element& log, Gpu& gpu) {
 
 // Reads only harmful slowdowns. Low clocks of an idle card, or of a card at its power cap, are
 // normal.
-void read_slowdowns(const xml::Element& log, Gpu& gpu) {
+void read_slowdowns(const base::xml::Element& log, Gpu& gpu) {
   constexpr std::array<std::string_view, 4> kHarmful = {
       "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"};
   // Drivers before 535 name them throttle reasons.
@@ -93,7 +93,7 @@ void read_slowdowns(const xml::Element& log, Gpu& gpu) {
   }
 }
 
-void read_links(const xml::Element& log, Gpu& gpu) {
+void read_links(const base::xml::Element& log, Gpu& gpu) {
   const std::string widths = "pci/pci_gpu_link_info/link_widths/";
   constexpr std::uint64_t kMaxLanes = 64;
   gpu.link_width =
@@ -106,7 +106,7 @@ void read_links(const xml::Element& log, Gpu& gpu) {
   if (state == "Completed" && is_told(status) && status != "Success") gpu.fabric = status;
 }
 
-Gpu gpu_of(const xml::Element& log) {
+Gpu gpu_of(const base::xml::Element& log) {
   Gpu gpu;
   gpu.bus_id = sysfs_bus_id(log.attribute("id"));
   gpu.name = log.text_at("product_name");
@@ -116,9 +116,9 @@ Gpu gpu_of(const xml::Element& log) {
     gpu.minor = static_cast<int>(std::min<std::uint64_t>(number_of(minor), 1U << 20U));
   }
   gpu.mig = log.text_at("mig_mode/current_mig") == "Enabled";
-  if (const xml::Element* parts = log.child("mig_devices")) {
-    gpu.mig_devices =
-        static_cast<int>(std::ranges::count(parts->children, "mig_device", &xml::Element::name));
+  if (const base::xml::Element* parts = log.child("mig_devices")) {
+    gpu.mig_devices = static_cast<int>(
+        std::ranges::count(parts->children, "mig_device", &base::xml::Element::name));
   }
   gpu.uncorrectable = uncorrectable_in(log);
   read_repairs(log, gpu);
@@ -130,8 +130,8 @@ Gpu gpu_of(const xml::Element& log) {
   gpu.ecc_off = log.text_at("ecc_mode/current_ecc") == "Disabled";
   gpu.used_mib = number_of(log.text_at("fb_memory_usage/used"));
   gpu.memory_mib = number_of(log.text_at("fb_memory_usage/total"));
-  if (const xml::Element* processes = log.child("processes")) {
-    for (const xml::Element& process : processes->children) {
+  if (const base::xml::Element* processes = log.child("processes")) {
+    for (const base::xml::Element& process : processes->children) {
       const std::uint64_t pid = number_of(process.text_at("pid"));
       if (pid > 0 && pid < 1U << 31U) gpu.pids.push_back(static_cast<int>(pid));
     }
@@ -141,36 +141,36 @@ Gpu gpu_of(const xml::Element& log) {
 
 void add_notes(std::string_view text, std::vector<std::string>& notes) {
   while (!text.empty() && notes.size() < kMaxNotes) {
-    const std::string_view line = trimmed(take_line(text));
+    const std::string_view line = base::trimmed(base::take_line(text));
     if (!line.empty()) notes.emplace_back(line);
   }
 }
 
 }  // namespace
 
-Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output,
-                                                   std::string_view where) {
+base::Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output,
+                                                         std::string_view where) {
   constexpr std::size_t kMaxRows = 4096;
   std::vector<GpuProcess> processes;
   while (!output.empty() && processes.size() < kMaxRows) {
-    const std::string_view line = trimmed(take_line(output));
+    const std::string_view line = base::trimmed(base::take_line(output));
     if (line.empty() || line.starts_with("No devices were found")) continue;
     std::string_view rest = line;
-    const std::string_view bus_id = trimmed(take_part(rest, ','));
-    const std::string_view pid = trimmed(take_part(rest, ','));
+    const std::string_view bus_id = base::trimmed(base::take_part(rest, ','));
+    const std::string_view pid = base::trimmed(base::take_part(rest, ','));
     if (bus_id.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos ||
         !bus_id.contains(':') || pid.empty()) {
-      return fail("reading what nvidia-smi says", std::string(where), quoted(line),
-                  "see whether nvidia-smi works on the host");
+      return base::fail("reading what nvidia-smi says", std::string(where), base::quoted(line),
+                        "see whether nvidia-smi works on the host");
     }
     processes.push_back({.bus_id = sysfs_bus_id(bus_id),
-                         .pid = parse_count<int>(pid).value_or(0),
-                         .name = std::string(trimmed(rest))});
+                         .pid = base::parse_count<int>(pid).value_or(0),
+                         .name = std::string(base::trimmed(rest))});
   }
   return processes;
 }
 
-Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where) {
+base::Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where) {
   constexpr const char* kReading = "reading what nvidia-smi says";
   const std::string opening = "<" + std::string(kRoot) + ">";
   const std::string closing = "</" + std::string(kRoot) + ">";
@@ -178,24 +178,25 @@ Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view whe
   GpuReport report;
   if (root == std::string_view::npos) {
     add_notes(output, report.notes);
-    return fail(kReading, std::string(where),
-                report.notes.empty() ? "nothing" : quoted(report.notes[0]),
-                "see whether nvidia-smi works on the host; a GPU that is lost needs a reboot");
+    return base::fail(
+        kReading, std::string(where),
+        report.notes.empty() ? "nothing" : base::quoted(report.notes[0]),
+        "see whether nvidia-smi works on the host; a GPU that is lost needs a reboot");
   }
   const std::size_t declaration = std::min(output.find("<?xml"), root);
   const std::size_t end = output.find(closing, root);
   const std::size_t behind = end == std::string_view::npos ? output.size() : end + closing.size();
-  TRY_ASSIGN(auto log, xml::parse(output.substr(declaration, behind - declaration), where));
+  TRY_ASSIGN(auto log, base::xml::parse(output.substr(declaration, behind - declaration), where));
   add_notes(output.substr(0, declaration), report.notes);
   add_notes(output.substr(behind), report.notes);
   report.driver = log.text_at("driver_version");
   report.cuda = log.text_at("cuda_version");
   report.attached =
       static_cast<int>(std::min<std::uint64_t>(number_of(log.text_at("attached_gpus")), 1U << 20U));
-  for (const xml::Element& child : log.children) {
+  for (const base::xml::Element& child : log.children) {
     if (child.name == "gpu") report.gpus.push_back(gpu_of(child));
   }
   return report;
 }
 
-}  // namespace envgen
+}  // namespace doctor

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace envgen {
+namespace doctor {
 
 struct Gpu {
   std::string bus_id;  // sysfs form: "0000:0a:00.0"
@@ -58,10 +58,11 @@ struct GpuProcess {
 // Parses the output of `nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name
 // --format=csv,noheader`. The result is empty if no process computes. Any other line is
 // nvidia-smi's message and becomes the error.
-Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output, std::string_view where);
+base::Result<std::vector<GpuProcess>> parse_compute_apps(std::string_view output,
+                                                         std::string_view where);
 
 // Parses the log. If the output is no log or is truncated, the error's `found` is nvidia-smi's own
 // message.
-Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where);
+base::Result<GpuReport> parse_nvidia_smi(std::string_view output, std::string_view where);
 
-}  // namespace envgen
+}  // namespace doctor

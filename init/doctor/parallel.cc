@@ -16,9 +16,6 @@
 namespace doctor {
 namespace {
 
-using envgen::CheckResult;
-using envgen::CheckStatus;
-
 constexpr std::size_t kMaxBytes = 4UL << 20;  // limit for the results of a part
 constexpr std::int64_t kReapMs = 50;
 constexpr const char* kDefect = "this is a defect of trainit: report it";
@@ -34,7 +31,7 @@ struct Run {
 // must be UTF-8.
 void make_utf8(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = sys::utf8_length(std::string_view(text).substr(at));
+    const std::size_t length = base::utf8_length(std::string_view(text).substr(at));
     if (length == 0) text[at] = '?';
     at += std::max<std::size_t>(length, 1);
   }
@@ -107,7 +104,7 @@ Results results_of(const Part& part, const Run& run) {
                       ? "a seccomp profile kills for a call: let it answer with an error"
                       : kDefect);
   }
-  auto results = envgen::decode_results(run.child->output());
+  auto results = decode_results(run.child->output());
   if (!results) return failed(part, results.error().found, kDefect);
   if (results->empty()) return failed(part, "the check said nothing", kDefect);
   return std::move(*results);

@@ -12,7 +12,7 @@
 
 namespace doctor {
 
-using Results = std::vector<envgen::CheckResult>;
+using Results = std::vector<CheckResult>;
 
 struct Part {
   std::string check;       // name for its results

@@ -7,7 +7,7 @@
 #include "base/printed_text.h"
 #include "base/text.h"
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 constexpr std::string_view kSign = "NVRM: Xid (PCI:";
@@ -18,19 +18,19 @@ constexpr std::size_t kLongestText = 200;
 std::vector<Xid> find_xids(std::string_view kernel_log) {
   std::vector<Xid> found;
   while (!kernel_log.empty()) {
-    std::string_view line = take_line(kernel_log);
+    std::string_view line = base::take_line(kernel_log);
     const std::size_t at = line.find(kSign);
     if (at == std::string_view::npos) continue;
     line.remove_prefix(at + kSign.size());
     const std::size_t close = line.find("): ");
     if (close == std::string_view::npos) continue;
-    Xid xid{.device = envgen::escaped_text(line.substr(0, close))};
+    Xid xid{.device = base::escaped_text(line.substr(0, close))};
     line.remove_prefix(close + 3);
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), xid.code);
     if (error != std::errc()) continue;
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     if (line.starts_with(", ")) line.remove_prefix(2);
-    xid.text = envgen::escaped_text(line.substr(0, kLongestText));
+    xid.text = base::escaped_text(line.substr(0, kLongestText));
     std::erase_if(found, [&xid](const Xid& other) {
       return other.device == xid.device && other.code == xid.code;
     });
@@ -47,4 +47,4 @@ bool is_of_hardware(int code) {
   return std::ranges::find(kHardware, code) != kHardware.end();
 }
 
-}  // namespace envgen
+}  // namespace doctor

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace envgen {
+namespace doctor {
 
 struct Xid {
   int code = 0;
@@ -23,4 +23,4 @@ std::vector<Xid> find_xids(std::string_view kernel_log);
 // about programs, and a log can have many of them.
 bool is_of_hardware(int code);
 
-}  // namespace envgen
+}  // namespace doctor

@@ -236,7 +236,7 @@ bool take_environment(char** envp, char** kept, Command& command) {
     command.envp = kept;
   }
   if (!contains(command.argv[0], '/')) {
-    command.search_path = path != nullptr ? path : envgen::kDefaultPath;
+    command.search_path = path != nullptr ? path : base::kDefaultPath;
   }
   return true;
 }

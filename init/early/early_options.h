@@ -29,7 +29,7 @@ struct InlineWords {
     }
   }
 };
-inline constexpr InlineWords<envgen::kStopScopes> kStopScopes;
+inline constexpr InlineWords<base::kStopScopes> kStopScopes;
 inline constexpr char kSecondTerms[][8] = {"kill", "ignore"};
 inline constexpr char kLogFormats[][8] = {"human", "json"};
 inline constexpr char kLogLevels[][8] = {"info", "warning", "error"};

@@ -21,7 +21,7 @@ inline constexpr char kProgramPrefixes[][8] = {"conda", "mamba", "envs"};
 // If this directory exists, there may be hooks. Same as envgen::kHooksDirectory.
 inline constexpr char kHooksDirectory[] = "/etc/trainit/hooks";
 
-using envgen::begins_with;
+using base::begins_with;
 
 constexpr bool equal(const char* text, const char* other) {
   while (*text != '\0' && *text == *other) {
@@ -33,7 +33,7 @@ constexpr bool equal(const char* text, const char* other) {
 
 // Checks the name in `entry` ("NAME=VALUE").
 constexpr bool has_known_prefix(const char* entry) {
-  for (const auto& known : envgen::kPlatformPrefixes.text) {
+  for (const auto& known : base::kPlatformPrefixes.text) {
     if (begins_with(entry, known)) return true;
   }
   for (const auto& known : kOtherPrefixes) {

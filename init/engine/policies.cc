@@ -18,28 +18,28 @@
 namespace engine {
 
 std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
-  const envgen::Policy& policy = plan.policy;
-  const envgen::Budget stop = stop_budget(plan);
+  const base::Policy& policy = plan.policy;
+  const base::Budget stop = stop_budget(plan);
   std::vector<std::string> warnings;
   if (policy.drain_ms > stop.drained_at) {
-    warnings.push_back("--drain: " + envgen::seconds(policy.drain_ms) + " is shortened to " +
-                       envgen::seconds(stop.drained_at) +
+    warnings.push_back("--drain: " + base::seconds(policy.drain_ms) + " is shortened to " +
+                       base::seconds(stop.drained_at) +
                        ", so that the job keeps a quarter of the grace (" +
-                       envgen::seconds(stop.exit_at) + "): give a longer --grace");
+                       base::seconds(stop.exit_at) + "): give a longer --grace");
   }
   // If pre-stop hooks end early, more time is left, and the step can still come.
   const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
   bool killed = false;
-  for (const envgen::EscalationStep& step : policy.escalation) {
+  for (const base::EscalationStep& step : policy.escalation) {
     if (!killed && in_time(step, stop, stop.notify_at)) {
       killed = step.signal == SIGKILL;
       continue;
     }
     warnings.push_back("--escalate: " + proc::signal_name(step.signal) + " after " +
-                       envgen::seconds(step.after_ms) + " " + (killed ? "is left out" : left_out) +
+                       base::seconds(step.after_ms) + " " + (killed ? "is left out" : left_out) +
                        ", because SIGKILL comes " +
                        (killed ? "before it"
-                               : envgen::seconds(stop.term_phase_ms) +
+                               : base::seconds(stop.term_phase_ms) +
                                      " after the stop signal: give a longer --grace"));
   }
   return warnings;
@@ -60,13 +60,13 @@ lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan) {
   return ready;
 }
 
-envgen::Policy early_policy_of(const Setup& setup) {
+base::Policy early_policy_of(const Setup& setup) {
   if (!setup.planner) return envgen::policy_of(setup.base.env, setup.request);
   envgen::Snapshot bare;
   bare.env = setup.base.env;
   envgen::Answer answer = setup.planner(bare, setup.request);
   const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
-  return planned != nullptr ? planned->plan.policy : envgen::Policy{};
+  return planned != nullptr ? planned->plan.policy : base::Policy{};
 }
 
 envgen::Plan plan_of_pass_through(const Setup& setup) {
@@ -79,7 +79,7 @@ envgen::Plan plan_of_pass_through(const Setup& setup) {
       });
       return std::move(planned->plan);
     }
-    if (const auto* error = std::get_if<envgen::Error>(&answer.outcome)) {
+    if (const auto* error = std::get_if<base::Error>(&answer.outcome)) {
       sys::log::warning(to_line(*error) + "; going on without hooks");
     }
     snapshot.paths = {{envgen::kHooksDirectory, {}}};

@@ -18,7 +18,7 @@ lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan);
 
 // Returns the policy before there is a plan. The plan may not exist for half an hour, and a stop
 // must be bounded before.
-envgen::Policy early_policy_of(const Setup& setup);
+base::Policy early_policy_of(const Setup& setup);
 
 // Returns the plan of a pass-through: a single command for which nothing must be resolved. If the
 // command was started before its image's hooks were read, only the hooks after a failure remain in

@@ -77,14 +77,14 @@ class Supervisor {
   void drain();
   void perform(const lifecycle::Action& next);
   void start(lifecycle::TaskRef task);
-  envgen::Result<pid_t> start_worker(const TaskRecord& record, std::uint32_t index);
-  envgen::Result<pid_t> start_resolver();
+  base::Result<pid_t> start_worker(const TaskRecord& record, std::uint32_t index);
+  base::Result<pid_t> start_resolver();
   void start_process(lifecycle::TaskRef task);
-  envgen::Result<proc::Spawned> start_main(TaskRecord& record, proc::SpawnSpec& spec);
+  base::Result<proc::Spawned> start_main(TaskRecord& record, proc::SpawnSpec& spec);
   [[nodiscard]] StartContext start_context() const;
   void adopt_started(lifecycle::TaskRef task);
   void let_go();
-  void not_started(lifecycle::TaskRef task, envgen::Error error);
+  void not_started(lifecycle::TaskRef task, base::Error error);
   void adopt_plan(envgen::Plan plan);
   void begin_output();
   void signal_task(const lifecycle::action::Signal& signal);
@@ -139,7 +139,7 @@ class Supervisor {
   OrphanReaper orphan_reaper_;
   WaitView wait_view_;
   std::deque<lifecycle::Event> events_;
-  std::optional<envgen::Environ> common_;  // environment of the main tasks that start in this step
+  std::optional<base::Environ> common_;  // environment of the main tasks that start in this step
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;

@@ -71,7 +71,7 @@ void Supervisor::start(TaskRef task) {
   post(event::TaskStarted{task});
 }
 
-envgen::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::uint32_t index) {
+base::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::uint32_t index) {
   if (record.event) return hooks_.start(index);
   DataTask* data = data_of(record);
   if (data == nullptr) return start_resolver();
@@ -79,7 +79,7 @@ envgen::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::ui
   return data->pid();
 }
 
-envgen::Result<pid_t> Supervisor::start_resolver() {
+base::Result<pid_t> Supervisor::start_resolver() {
   // A confined process, such as a script, must not change or read this one by ptrace or
   // /proc/PID/mem, even with the same uid. Without a security boundary /proc/1/fd/1 remains usable.
   if (setup_.request.sandbox.is_border()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -107,7 +107,7 @@ void Supervisor::start_process(TaskRef task) {
   env_files_.note_start(record);
 }
 
-envgen::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::SpawnSpec& spec) {
+base::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::SpawnSpec& spec) {
   const auto place = static_cast<std::size_t>(record.process);
   if (!pass_through_) {
     tees_.begin(job_.plan, setup_.saved, line_scan(job_));
@@ -171,7 +171,7 @@ void Supervisor::adopt_started(TaskRef task) {
   }
 }
 
-void Supervisor::not_started(TaskRef task, envgen::Error error) {
+void Supervisor::not_started(TaskRef task, base::Error error) {
   TaskRecord& record = job_.records[task.index];
   note_end(record);
   ExitStatus exit_status{ExitStatus::How::kNotStarted, exit_code::kOwnFailure};

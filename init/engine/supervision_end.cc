@@ -102,11 +102,10 @@ int Supervisor::fall_back() {
   timeline_.flush();
   warm_.end();
   stopper_.continue_stopped();
-  const bool acts =
-      std::ranges::any_of(job_.plan.policy.signals, [](const envgen::SignalRule& rule) {
-        return rule.kind == envgen::SignalRule::Kind::kCheckpoint ||
-               rule.kind == envgen::SignalRule::Kind::kFile;
-      });
+  const bool acts = std::ranges::any_of(job_.plan.policy.signals, [](const base::SignalRule& rule) {
+    return rule.kind == base::SignalRule::Kind::kCheckpoint ||
+           rule.kind == base::SignalRule::Kind::kFile;
+  });
   if (acts) {
     sys::log::warning(
         "no checkpoint is asked for and no file made for a signal any more (--signal): TERM and "

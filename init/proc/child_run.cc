@@ -33,10 +33,10 @@ struct Pipe {
   sys::Fd write_end;
 };
 
-envgen::Result<Pipe> make_pipe(const std::string& what) {
+base::Result<Pipe> make_pipe(const std::string& what) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail(what, "pipe", sys::errno_text(errno), "raise the limit on open files");
+    return base::fail(what, "pipe", sys::errno_text(errno), "raise the limit on open files");
   }
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return Pipe{sys::Fd(ends[0]), sys::Fd(ends[1])};
@@ -44,9 +44,9 @@ envgen::Result<Pipe> make_pipe(const std::string& what) {
 
 }  // namespace
 
-envgen::Result<ChildRun> ChildRun::start(const RunLimits& limits,
-                                         const std::function<int(int fd)>& body,
-                                         std::span<const int> keep) {
+base::Result<ChildRun> ChildRun::start(const RunLimits& limits,
+                                       const std::function<int(int fd)>& body,
+                                       std::span<const int> keep) {
   TRY_ASSIGN(auto pipe, make_pipe("starting a worker process"));
   std::vector<int> kept(keep.begin(), keep.end());
   kept.push_back(pipe.write_end.get());
@@ -55,8 +55,8 @@ envgen::Result<ChildRun> ChildRun::start(const RunLimits& limits,
   return ChildRun(pid, std::move(pipe.read_end), limits);
 }
 
-envgen::Result<ChildRun> ChildRun::start(const RunLimits& limits, SpawnSpec spec,
-                                         const SavedSignals* saved) {
+base::Result<ChildRun> ChildRun::start(const RunLimits& limits, SpawnSpec spec,
+                                       const SavedSignals* saved) {
   TRY_ASSIGN(auto pipe, make_pipe("running " + spec.argv[0]));
   spec.no_input = true;
   spec.new_session = true;
@@ -160,7 +160,7 @@ std::string ChildRun::cut_short() const {
     return "more than " + std::to_string(limits_.most_bytes) + " bytes of output";
   }
   if (exited_) return "";
-  if (late_) return "no answer within " + envgen::seconds(limits_.time_ms);
+  if (late_) return "no answer within " + base::seconds(limits_.time_ms);
   return "no exit after the end of its output";
 }
 

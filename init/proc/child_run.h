@@ -37,14 +37,14 @@ class ChildRun {
  public:
   // Starts a worker (fork_worker) that runs `body` with the write end of the pipe. The descriptors
   // in `keep` stay open in it.
-  static envgen::Result<ChildRun> start(const RunLimits& limits,
-                                        const std::function<int(int fd)>& body,
-                                        std::span<const int> keep = {});
+  static base::Result<ChildRun> start(const RunLimits& limits,
+                                      const std::function<int(int fd)>& body,
+                                      std::span<const int> keep = {});
   // Starts the program of `spec` in a new session, without input. stdout and stderr are the pipe.
   // The program dies with this process. `saved` is nullptr if the caller has not taken over
   // signals.
-  static envgen::Result<ChildRun> start(const RunLimits& limits, SpawnSpec spec,
-                                        const SavedSignals* saved);
+  static base::Result<ChildRun> start(const RunLimits& limits, SpawnSpec spec,
+                                      const SavedSignals* saved);
   // Takes over a child, which leads a process group, and the pipe that it writes to, if any.
   ChildRun(pid_t pid, sys::Fd output, const RunLimits& limits);
 

@@ -248,11 +248,11 @@ std::string nearest_program(std::string_view search_path, std::string_view name)
   if (name.size() < kMinBytes) return meant;
   std::size_t edits = std::clamp<std::size_t>(name.size() / kEditEvery, 1, 2) + 1;
   int entries = 0;
-  for (const std::string_view path : envgen::split(search_path, ':')) {
+  for (const std::string_view path : base::split(search_path, ':')) {
     const sys::Dir directory(path.empty() ? nullptr : ::opendir(std::string(path).c_str()));
     while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
       if (++entries > kMaxEntries) return meant;
-      const std::size_t now = envgen::edit_distance(name, entry->d_name, edits);
+      const std::size_t now = base::edit_distance(name, entry->d_name, edits);
       if (now == 0 || now >= edits ||
           ::faccessat(::dirfd(directory.get()), entry->d_name, X_OK, 0) != 0) {
         continue;
@@ -313,7 +313,7 @@ Reason blame_size(const std::vector<char*>& arguments, const std::vector<char*>&
   constexpr std::size_t kShown = 40;
   return {"arguments and environment of " + std::to_string(total_bytes) +
               " bytes, the longest of " + std::to_string(longest.size()) + " (" +
-              envgen::masked_entry(longest).substr(0, kShown) + "...)",
+              base::masked_entry(longest).substr(0, kShown) + "...)",
           "Linux takes 131071 bytes for one and a quarter of the stack limit for all: pass it in "
           "a file"};
 }
@@ -368,7 +368,7 @@ void give_hint(StartFailure& failure, const std::string& hint) {
   if (failure.name_missing && !hint.empty()) failure.error.fix = hint;
 }
 
-Program::Program(const std::vector<std::string>& argv, const envgen::Environ& env) {
+Program::Program(const std::vector<std::string>& argv, const base::Environ& env) {
   for (const std::string& argument : argv) arguments_.push_back(pointer(argument));
   shell_ = {const_cast<char*>(kShell), nullptr};
   if (!argv.empty()) shell_.insert(shell_.end(), arguments_.begin() + 1, arguments_.end());
@@ -379,8 +379,8 @@ Program::Program(const std::vector<std::string>& argv, const envgen::Environ& en
   for (const std::string& entry : env.entries()) environment_.push_back(pointer(entry));
   environment_.push_back(nullptr);
   if (argv.empty() || argv[0].empty()) return;
-  if (!argv[0].contains('/')) search_path_ = envgen::search_path_of(env);
-  files_ = envgen::places_of_program(search_path_.value_or(""), argv[0]);
+  if (!argv[0].contains('/')) search_path_ = base::search_path_of(env);
+  files_ = base::places_of_program(search_path_.value_or(""), argv[0]);
 }
 
 void Program::set_listen_pid(pid_t pid) {

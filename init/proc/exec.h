@@ -17,7 +17,7 @@ namespace proc {
 // The reason why a program did not start, and the exit code for it.
 struct StartFailure {
   int exit_code = 0;  // 126: found, but cannot be run. 127: not found. 125: an earlier failure
-  envgen::Error error;
+  base::Error error;
   // true: the search has found no file of this name. The exit code is 126 if a directory of PATH
   // may not be searched, otherwise 127.
   bool name_missing = false;
@@ -30,7 +30,7 @@ void give_hint(StartFailure& failure, const std::string& hint);
 class Program {
  public:
   // Searches for argv[0] by the rules of base/search_path.h, in the PATH of `env`.
-  Program(const std::vector<std::string>& argv, const envgen::Environ& env);
+  Program(const std::vector<std::string>& argv, const base::Environ& env);
 
   // Sets LISTEN_PID, which is known only in the child.
   void set_listen_pid(pid_t pid);

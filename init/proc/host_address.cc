@@ -21,7 +21,7 @@ constexpr const char* kFinding = "finding the address of a node";
 constexpr const char* kFix = "name the first node by its address with --master-addr";
 
 bool same_name(std::string_view one, std::string_view other) {
-  return envgen::lowercased(one) == envgen::lowercased(other);
+  return base::lowercased(one) == base::lowercased(other);
 }
 
 void add_address(std::vector<std::string>& list, std::string_view address) {
@@ -42,10 +42,10 @@ bool is_address(std::string_view text) {
 std::vector<std::string> addresses_in_hosts(std::string_view hosts_text, std::string_view host) {
   std::vector<std::string> list;
   while (!hosts_text.empty()) {
-    std::string_view line = envgen::take_line(hosts_text);
+    std::string_view line = base::take_line(hosts_text);
     line = line.substr(0, line.find('#'));
-    const std::string_view address = envgen::take_word(line);
-    for (auto name = envgen::take_word(line); !name.empty(); name = envgen::take_word(line)) {
+    const std::string_view address = base::take_word(line);
+    for (auto name = base::take_word(line); !name.empty(); name = base::take_word(line)) {
       if (same_name(name, host)) add_address(list, address);
     }
   }
@@ -55,14 +55,14 @@ std::vector<std::string> addresses_in_hosts(std::string_view hosts_text, std::st
 std::vector<std::string> addresses_in_getent(std::string_view output) {
   std::vector<std::string> list;
   while (!output.empty()) {
-    std::string_view line = envgen::take_line(output);
-    add_address(list, envgen::take_word(line));
+    std::string_view line = base::take_line(output);
+    add_address(list, base::take_word(line));
   }
   return list;
 }
 
-envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& start,
-                                             std::int64_t limit_ms, const std::string& hosts_file) {
+base::Result<HostAddresses> find_addresses(const std::string& host, const base::Environ& start,
+                                           std::int64_t limit_ms, const std::string& hosts_file) {
   std::string name = host;
   if (name.size() > 2 && name.starts_with('[') && name.ends_with(']')) {
     name = name.substr(1, name.size() - 2);
@@ -76,14 +76,14 @@ envgen::Result<HostAddresses> find_addresses(const std::string& host, const envg
       tool ? capture(*tool, {"ahosts", name}, {.time_ms = limit_ms, .most_bytes = kMaxOutputBytes})
            : std::unexpected(std::move(tool.error()));
   if (!answer && answer.error().exit_code == exit_code::kCannotRun) {
-    return envgen::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,
-                        answer.error().error.fix);
+    return base::fail(kFinding, name, "a getent that is not run: " + answer.error().error.found,
+                      answer.error().error.fix);
   }
   if (!answer) {
-    return envgen::fail(kFinding, name,
-                        "that it is not in /etc/hosts, and no getent in the image to ask: " +
-                            to_line(answer.error().error),
-                        std::string("install getent (libc-bin), or ") + kFix);
+    return base::fail(kFinding, name,
+                      "that it is not in /etc/hosts, and no getent in the image to ask: " +
+                          to_line(answer.error().error),
+                      std::string("install getent (libc-bin), or ") + kFix);
   }
   found.addresses = addresses_in_getent(answer->output);
   if (found.addresses.empty()) {

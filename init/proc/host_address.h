@@ -20,9 +20,9 @@ struct HostAddresses {
 // Finds the addresses of `host`. Blocks while getent runs, at most `limit_ms`; `start` as in
 // privileged.h. Fails if the name is neither an address nor in /etc/hosts and getent cannot be run:
 // a retry does not help.
-envgen::Result<HostAddresses> find_addresses(const std::string& host, const envgen::Environ& start,
-                                             std::int64_t limit_ms,
-                                             const std::string& hosts_file = "/etc/hosts");
+base::Result<HostAddresses> find_addresses(const std::string& host, const base::Environ& start,
+                                           std::int64_t limit_ms,
+                                           const std::string& hosts_file = "/etc/hosts");
 
 // Returns whether the text is an address: "fd00::2", "10.0.0.1", "fe80::1%eth0".
 bool is_address(std::string_view text);

@@ -46,7 +46,7 @@ std::optional<Load> parse_load(std::string_view stat) {
   const std::size_t end_of_name = stat.rfind(')');
   if (end_of_name == std::string_view::npos) return std::nullopt;
   const auto number = [](std::string_view text, auto* value) {
-    const auto parsed = envgen::parse_number<std::remove_reference_t<decltype(*value)>>(text);
+    const auto parsed = base::parse_number<std::remove_reference_t<decltype(*value)>>(text);
     *value = parsed.value_or(0);
     return parsed.has_value();
   };
@@ -85,7 +85,7 @@ std::vector<Load> all_loads() {
     const auto load = parse_load({text.data(), static_cast<std::size_t>(size)});
     if (load) loads.push_back(*load);
   }
-  envgen::stable_sort(loads, std::less(), &Load::pid);
+  base::stable_sort(loads, std::less(), &Load::pid);
   return loads;
 }
 

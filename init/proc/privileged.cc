@@ -22,7 +22,7 @@ constexpr std::string_view kLibraries =
     "/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver:"
     "/usr/local/nvidia/lib64:/usr/local/nvidia/lib:/usr/local/neuware/lib64";
 // The variables of libc's resolver that name no file.
-constexpr auto kKept = envgen::words("LOCALDOMAIN", "RES_OPTIONS");
+constexpr auto kKept = base::words("LOCALDOMAIN", "RES_OPTIONS");
 constexpr std::string_view kLibraryPath = "LD_LIBRARY_PATH";
 constexpr std::string_view kHome = "HOME";
 
@@ -38,7 +38,7 @@ envgen::Identity any_user() {
 std::string ours_of(std::string_view list, const envgen::Identity& job) {
   std::string ours;
   while (!list.empty()) {
-    const std::string path(envgen::take_part(list, ':'));
+    const std::string path(base::take_part(list, ':'));
     if (!path.starts_with('/') || ::access(path.c_str(), F_OK) != 0) continue;
     if (!sys::check_ours_alone(path, &job)) continue;
     ours += (ours.empty() ? "" : ":") + path;
@@ -62,14 +62,14 @@ bool leads_to_job(std::string_view value, const envgen::Identity& job) {
   }
 }
 
-std::string libraries(const envgen::Environ& start) {
-  return envgen::concat({kLibraries, ":", start.get_or(kLibraryPath, "")});
+std::string libraries(const base::Environ& start) {
+  return base::concat({kLibraries, ":", start.get_or(kLibraryPath, "")});
 }
 
 // Requires root.
-envgen::Environ made_env(const envgen::Environ& start) {
-  envgen::Environ env;
-  env.set("PATH", ours_of(envgen::kTrustedPath, any_user()));
+base::Environ made_env(const base::Environ& start) {
+  base::Environ env;
+  env.set("PATH", ours_of(base::kTrustedPath, any_user()));
   env.set(kHome, "/");
   env.set("LC_ALL", "C");
   env.set(kLibraryPath, ours_of(libraries(start), any_user()));
@@ -81,13 +81,12 @@ envgen::Environ made_env(const envgen::Environ& start) {
 
 // Requires root.
 std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string_view search_path,
-                                            const envgen::Environ& start) {
+                                            const base::Environ& start) {
   StartFailure failure{.exit_code = exit_code::kNotFound,
                        .error = {"running " + name, name, "no such program", "install it"}};
   const envgen::Identity any = any_user();
   // Not sys::find_program(): a program that another user may change is passed over, and reported.
-  for (std::string& path :
-       envgen::places_of_program(envgen::absolute_elements(search_path), name)) {
+  for (std::string& path : base::places_of_program(base::absolute_elements(search_path), name)) {
     if (!sys::is_program(path)) continue;
     auto ours = sys::check_ours_alone(path, &any);
     if (ours) return Tool{std::move(path), made_env(start), "/"};
@@ -99,28 +98,28 @@ std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string
 }  // namespace
 
 std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
-                                                   const envgen::Environ& start) {
+                                                   const base::Environ& start) {
   if (::geteuid() == 0) {
-    return find_ours(
-        name, envgen::concat({envgen::kTrustedPath, ":", envgen::search_path_of(start)}), start);
+    return find_ours(name, base::concat({base::kTrustedPath, ":", base::search_path_of(start)}),
+                     start);
   }
   Tool tool{.path = name, .env = start};
-  tool.env.set(kLibraryPath, envgen::prepend_path(kLibraries, start.get_or(kLibraryPath, "")));
+  tool.env.set(kLibraryPath, base::prepend_path(kLibraries, start.get_or(kLibraryPath, "")));
   return tool;
 }
 
 std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
-                                                  const envgen::Environ& start) {
+                                                  const base::Environ& start) {
   if (::geteuid() != 0) return Tool{.path = name, .env = start};
-  return find_ours(name, envgen::search_path_of(start), start);
+  return find_ours(name, base::search_path_of(start), start);
 }
 
 namespace {
 
 // Returns whether a loader or an interpreter reads the variable before the first line of a hook.
 bool is_obeyed_first(std::string_view name) {
-  static constexpr auto kNames = envgen::words("BASH_ENV", "ENV", "GCONV_PATH", "NODE_OPTIONS",
-                                               "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT");
+  static constexpr auto kNames = base::words("BASH_ENV", "ENV", "GCONV_PATH", "NODE_OPTIONS",
+                                             "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT");
   return name.starts_with("LD_") || name.starts_with("PYTHON") ||
          std::ranges::find(kNames, name) != kNames.end();
 }
@@ -161,11 +160,11 @@ bool may_change(const envgen::Identity& job, std::string path) {
   return true;
 }
 
-std::string trusted_path(const envgen::Identity& job) { return ours_of(envgen::kTrustedPath, job); }
+std::string trusted_path(const envgen::Identity& job) { return ours_of(base::kTrustedPath, job); }
 
-envgen::Environ trusted_env(const envgen::Environ& env, const envgen::Identity& job,
-                            std::string_view text) {
-  envgen::Environ trusted = env;
+base::Environ trusted_env(const base::Environ& env, const envgen::Identity& job,
+                          std::string_view text) {
+  base::Environ trusted = env;
   for (const std::string& entry : env.entries()) {
     const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
     const std::string_view value =

@@ -17,7 +17,7 @@ namespace proc {
 
 struct Tool {
   std::string path;  // a path without '/' is looked up in the PATH of `env`
-  envgen::Environ env;
+  base::Environ env;
   std::string cwd = {};  // "": trainit's own directory
 };
 
@@ -30,12 +30,12 @@ struct Tool {
 // An ordinary user gets `name`, and `start` with the drivers' libraries in front. Exit code 127
 // means not found, 126 that other users may change the program.
 std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
-                                                   const envgen::Environ& start);
+                                                   const base::Environ& start);
 
 // Finds a program of the image. Root gets it as above, but from the PATH of `start` only. An
 // ordinary user gets `name` and `start`.
 std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
-                                                  const envgen::Environ& start);
+                                                  const base::Environ& start);
 
 // Returns whether the job's user may change what `path` means, or create it if it is missing. Only
 // for root.
@@ -49,7 +49,7 @@ std::string trusted_path(const envgen::Identity& job);
 // unchanged, and so does a variable whose name occurs in `text`, the text of the hook. Variables
 // that a loader or an interpreter reads first (LD_PRELOAD, PYTHONPATH) are excepted. If the user
 // may change HOME, it becomes /root. Only for root.
-envgen::Environ trusted_env(const envgen::Environ& env, const envgen::Identity& job,
-                            std::string_view text);
+base::Environ trusted_env(const base::Environ& env, const envgen::Identity& job,
+                          std::string_view text);
 
 }  // namespace proc

@@ -36,8 +36,8 @@ std::optional<std::string> read_all(const std::string& path) {
 
 std::vector<pid_t> parse_pids(std::string_view text) {
   std::vector<pid_t> pids;
-  for (const std::string_view word : envgen::words_of(text)) {
-    if (const auto pid = envgen::parse_number<pid_t>(word)) pids.push_back(*pid);
+  for (const std::string_view word : base::words_of(text)) {
+    if (const auto pid = base::parse_number<pid_t>(word)) pids.push_back(*pid);
   }
   return pids;
 }
@@ -101,11 +101,11 @@ std::vector<pid_t> children_by_scan() {
   return pids;
 }
 
-envgen::Status become_subreaper() {
+base::Status become_subreaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
-  return envgen::fail("becoming the parent of orphaned processes", "prctl PR_SET_CHILD_SUBREAPER",
-                      sys::errno_text(errno),
-                      "run trainit as PID 1, or allow prctl in the seccomp profile");
+  return base::fail("becoming the parent of orphaned processes", "prctl PR_SET_CHILD_SUBREAPER",
+                    sys::errno_text(errno),
+                    "run trainit as PID 1, or allow prctl in the seccomp profile");
 }
 
 }  // namespace proc

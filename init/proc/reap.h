@@ -41,6 +41,6 @@ std::vector<pid_t> children_by_scan();
 
 // Makes this process adopt orphans below it. Returns an Error, worth a warning, if the kernel
 // refuses.
-envgen::Status become_subreaper();
+base::Status become_subreaper();
 
 }  // namespace proc

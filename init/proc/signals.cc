@@ -286,7 +286,7 @@ void forward_signal(pid_t pid, const Received& received) {
 std::optional<int> parse_signal(std::string_view text) {
   std::string name;
   for (const char c : text) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  std::optional<int> number = envgen::parse_number<int>(name);
+  std::optional<int> number = base::parse_number<int>(name);
   std::string_view rest(name);
   if (rest.starts_with("SIG")) rest.remove_prefix(3);
   for (const auto& [prefix, base] : {std::pair{"RTMIN", SIGRTMIN}, std::pair{"RTMAX", SIGRTMAX}}) {
@@ -294,8 +294,7 @@ std::optional<int> parse_signal(std::string_view text) {
     rest.remove_prefix(std::strlen(prefix));
     if (rest.empty()) return base;
     const bool sign = rest.starts_with(base == SIGRTMIN ? '+' : '-');
-    const std::optional<int> offset =
-        sign ? envgen::parse_number<int>(rest.substr(1)) : std::nullopt;
+    const std::optional<int> offset = sign ? base::parse_number<int>(rest.substr(1)) : std::nullopt;
     if (!offset || *offset < 0) return std::nullopt;
     number = base == SIGRTMIN ? base + *offset : base - *offset;
     if (*number < SIGRTMIN) return std::nullopt;

@@ -101,7 +101,7 @@ void let_signal_act(int signal);
 // Sends `received` on; with value and sender if it came by sigqueue.
 void forward_signal(pid_t pid, const Received& received);
 
-using envgen::signal_name;
+using base::signal_name;
 // Parses the name or number of a signal, 1 .. 64, of any case: "TERM", "SIGTERM", "15", "RTMIN+3",
 // "RTMAX-1".
 std::optional<int> parse_signal(std::string_view text);

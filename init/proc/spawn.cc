@@ -45,7 +45,7 @@ using RecordHead = std::array<std::uint32_t, kNumbers + kTexts>;
 constexpr std::size_t kMaxText = (PIPE_BUF - sizeof(RecordHead)) / kTexts;
 
 std::string encode(const StartFailure& failure) {
-  const envgen::Error& error = failure.error;
+  const base::Error& error = failure.error;
   const std::array<std::string_view, kTexts> texts = {error.what, error.where, error.found,
                                                       error.fix};
   RecordHead head{static_cast<std::uint32_t>(failure.exit_code), failure.name_missing ? 1U : 0U};
@@ -98,11 +98,11 @@ void take_terminal(pid_t parent_group) {
   }
 }
 
-envgen::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const char* what,
-                   const std::string& path) {
+base::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const char* what,
+                 const std::string& path) {
   for (const int target : targets) {
     if (::dup2(fd.get(), target) < 0) {
-      return envgen::fail(what, path, sys::errno_text(errno), "");
+      return base::fail(what, path, sys::errno_text(errno), "");
     }
   }
   return {};
@@ -130,7 +130,7 @@ const envgen::Identity* other_user(const SpawnSpec& spec) {
 
 // Redirects the standard descriptors. A rank that does not own the terminal must not read from it
 // either.
-envgen::Status redirect(const SpawnSpec& spec) {
+base::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
     constexpr std::uint32_t kMode = 0644;
     auto log = sys::open_to_append(spec.log_path, kMode, other_user(spec), true);
@@ -138,7 +138,7 @@ envgen::Status redirect(const SpawnSpec& spec) {
     const bool theirs = !log && log.error().what == sys::kNotOurs;
     if (!log && !theirs) return std::unexpected(std::move(log.error()));
     if (theirs) sys::log::warning(to_line(log.error()) + "; its output comes with trainit's own");
-    TRY(theirs ? envgen::Status()
+    TRY(theirs ? base::Status()
                : put(*log, {STDOUT_FILENO, STDERR_FILENO}, "opening a log file", spec.log_path));
   } else if (spec.output_fd >= 0) {
     ::dup2(spec.output_fd, STDOUT_FILENO);
@@ -150,20 +150,20 @@ envgen::Status redirect(const SpawnSpec& spec) {
   constexpr const char* kWhat = "opening the standard input";
   const sys::Fd null(::open("/dev/null", O_RDONLY | O_NOCTTY | O_CLOEXEC));
   if (null.valid()) return put(null, {STDIN_FILENO}, kWhat, "/dev/null");
-  return envgen::fail(kWhat, "/dev/null", sys::errno_text(errno), "the image needs /dev/null");
+  return base::fail(kWhat, "/dev/null", sys::errno_text(errno), "the image needs /dev/null");
 }
 
-envgen::Status change_directory(const std::string& path) {
+base::Status change_directory(const std::string& path) {
   if (path.empty() || ::chdir(path.c_str()) == 0) return {};
   const int error = errno;
   if (error == EACCES) {
-    return envgen::fail("entering the working directory", path,
-                        sys::errno_text(error) + " for uid " + std::to_string(::geteuid()),
-                        "let that user search it and its parents (chmod, chown), or choose "
-                        "another one");
+    return base::fail("entering the working directory", path,
+                      sys::errno_text(error) + " for uid " + std::to_string(::geteuid()),
+                      "let that user search it and its parents (chmod, chown), or choose "
+                      "another one");
   }
-  return envgen::fail("entering the working directory", path, sys::errno_text(error),
-                      "create it, or choose another one");
+  return base::fail("entering the working directory", path, sys::errno_text(error),
+                    "create it, or choose another one");
 }
 
 // Binds the child to its CPUs. A failure does not stop the job: a cpuset may have changed since the
@@ -181,7 +181,7 @@ void bind_to(const SpawnSpec& spec) {
 }
 
 // Applies the sandbox. The kernel clears the death signal at each change of credentials.
-envgen::Status confine(const SpawnSpec& spec, pid_t parent) {
+base::Status confine(const SpawnSpec& spec, pid_t parent) {
   const envgen::Sandbox& sandbox = *spec.sandbox;
   if (sandbox.identity) give_standard_fds(*sandbox.identity, !spec.die_with_parent);
   TRY(sandbox::drop_privileges(sandbox));
@@ -204,7 +204,7 @@ void report(int start_fd, const StartFailure& failure) {
   std::ignore = ::write(start_fd, record.data(), record.size());
 }
 
-envgen::Status prepare(const ChildContext& child) {
+base::Status prepare(const ChildContext& child) {
   const SpawnSpec& spec = child.spec;
   if (spec.die_with_parent) sys::die_with(child.parent, SIGKILL);
   if (spec.new_session) {
@@ -277,15 +277,15 @@ std::string process_limits() {
   return text;
 }
 
-std::unexpected<envgen::Error> fork_failed(std::string what, int error) {
+std::unexpected<base::Error> fork_failed(std::string what, int error) {
   if (error == EAGAIN) {
-    return envgen::fail(std::move(what), "fork",
-                        sys::errno_text(error) + ", a limit on processes: " + process_limits(),
-                        "raise the pids limit of the container or the user's RLIMIT_NPROC "
-                        "(--pids-limit, podPidsLimit, ulimit -u)");
+    return base::fail(std::move(what), "fork",
+                      sys::errno_text(error) + ", a limit on processes: " + process_limits(),
+                      "raise the pids limit of the container or the user's RLIMIT_NPROC "
+                      "(--pids-limit, podPidsLimit, ulimit -u)");
   }
-  return envgen::fail(std::move(what), "fork", sys::errno_text(error),
-                      error == ENOMEM ? "raise the memory limit of the container" : "");
+  return base::fail(std::move(what), "fork", sys::errno_text(error),
+                    error == ENOMEM ? "raise the memory limit of the container" : "");
 }
 
 }  // namespace
@@ -314,11 +314,11 @@ void give_standard_fds(const envgen::Identity& who, bool pid1) {
   }
 }
 
-envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) {
+base::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) {
   const std::string what = "starting " + (spec.argv.empty() ? "a program" : spec.argv[0]);
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail(what, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
+    return base::fail(what, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
   }
   Spawned spawned;
   spawned.start_pipe.reset(ends[0]);
@@ -376,8 +376,8 @@ namespace {
 
 }  // namespace
 
-envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
-                                  const std::function<int()>& body) {
+base::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
+                                const std::function<int()>& body) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fork_failed("starting a worker process", errno);
@@ -423,12 +423,12 @@ int carry(const SpawnSpec& spec, int channel, std::string_view message, int star
 
 }  // namespace
 
-envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
-                                     int channel, std::string_view message) {
+base::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
+                                   int channel, std::string_view message) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail("handing a rank over", "pipe", sys::errno_text(errno),
-                        "raise RLIMIT_NOFILE (ulimit -n)");
+    return base::fail("handing a rank over", "pipe", sys::errno_text(errno),
+                      "raise RLIMIT_NOFILE (ulimit -n)");
   }
   HandedOver handed;
   handed.spawned.start_pipe.reset(ends[0]);

@@ -23,7 +23,7 @@ namespace proc {
 
 struct SpawnSpec {
   std::vector<std::string> argv;  // argv[0] without '/' is looked up in the child's PATH
-  envgen::Environ env;            // the complete environment
+  base::Environ env;              // the complete environment
   std::string cwd;                // "": unchanged
   // The file to which stdout and stderr are appended, with stdin from /dev/null; all three are
   // inherited if it is "".
@@ -75,7 +75,7 @@ struct Spawned {
 // Starts a program. Signals must have been taken over. Fails if fork fails (EAGAIN: a pids limit),
 // which means exit code 125. Any other failure is a StartFailure in the pipe; the child then exits
 // with its exit_code.
-envgen::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
+base::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved);
 
 // The result of hand_over(), which turns a ready spare process into the program of `spec` without
 // fork and exec. The spare waits at the other end of `channel`. hand_over() sends it `message`,
@@ -89,8 +89,8 @@ struct HandedOver {
   Spawned spawned;
   pid_t messenger = -1;
 };
-envgen::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
-                                     int channel, std::string_view message);
+base::Result<HandedOver> hand_over(const SpawnSpec& spec, const SavedSignals& saved, pid_t pid,
+                                   int channel, std::string_view message);
 
 enum class StartState : unsigned char { kPending, kRunning, kFailed };
 StartState read_start(const sys::Fd& start_pipe, StartFailure* failure);
@@ -109,10 +109,10 @@ void give_standard_fds(const envgen::Identity& who, bool pid1);
 // (restore_signals_of_worker). The child has its own process group, dies with its parent, and keeps
 // only descriptors 0, 1, 2, the log's and `keep`. The child ends by _exit, so `body` must flush
 // what it printed. If the C++ library throws, the child logs it and exits with 125.
-envgen::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
-                                  const std::function<int()>& body);
-inline envgen::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
-                                         const std::function<int()>& body) {
+base::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> keep,
+                                const std::function<int()>& body);
+inline base::Result<pid_t> fork_worker(const SavedSignals& saved, int keep,
+                                       const std::function<int()>& body) {
   return fork_worker(saved, {&keep, 1}, body);
 }
 

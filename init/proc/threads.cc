@@ -33,20 +33,20 @@ void read_stat(const std::string& text, Thread* thread) {
   std::ranges::replace_if(thread->name, [](char c) { return c < ' ' || c > '~'; }, '?');
   std::string_view rest = std::string_view(text).substr(end + 1);
   for (int field = 3; field <= kUser + 1; ++field) {
-    const std::string_view word = envgen::take_word(rest);
+    const std::string_view word = base::take_word(rest);
     if (field == 3 && !word.empty()) thread->state = word[0];
     if (field >= kUser) {
-      thread->used_ticks += envgen::parse_count<std::int64_t>(word).value_or(0);
+      thread->used_ticks += base::parse_count<std::int64_t>(word).value_or(0);
     }
   }
 }
 
 std::uint64_t mask_in(std::string_view status, std::string_view name) {
   while (!status.empty()) {
-    std::string_view line = envgen::take_line(status);
+    std::string_view line = base::take_line(status);
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
-    return envgen::parse_number<std::uint64_t>(envgen::trimmed(line), 16).value_or(0);
+    return base::parse_number<std::uint64_t>(base::trimmed(line), 16).value_or(0);
   }
   return 0;
 }
@@ -65,7 +65,7 @@ std::vector<Thread> threads_of(pid_t pid, std::size_t most) {
   while (directory && tids.size() < most) {
     const dirent* entry = ::readdir(directory.get());
     if (entry == nullptr) break;
-    if (const auto tid = envgen::parse_count<pid_t>(entry->d_name)) tids.push_back(*tid);
+    if (const auto tid = base::parse_count<pid_t>(entry->d_name)) tids.push_back(*tid);
   }
   std::vector<Thread> threads;
   for (const pid_t tid : tids) {
@@ -77,7 +77,7 @@ std::vector<Thread> threads_of(pid_t pid, std::size_t most) {
     if (thread.wait == "0") thread.wait.clear();
     threads.push_back(std::move(thread));
   }
-  envgen::stable_sort(threads, [pid](const Thread& a, const Thread& b) {
+  base::stable_sort(threads, [pid](const Thread& a, const Thread& b) {
     return (a.tid == pid) != (b.tid == pid) ? a.tid == pid : a.tid < b.tid;
   });
   return threads;

@@ -165,7 +165,7 @@ std::optional<std::vector<Member>> descendants(const std::vector<pid_t>& spared)
     below.push_back(member);
     below.back().depth = depth;
   }
-  envgen::stable_sort(below, std::less(), &Member::depth);
+  base::stable_sort(below, std::less(), &Member::depth);
   return below;
 }
 

@@ -142,7 +142,7 @@ void ChartMaker::read(const TimelineEvent& event) {
 void ChartMaker::close() {
   phase("", chart_.end_ms, false);
   wait("", chart_.end_ms, false);
-  envgen::stable_sort(chart_.lanes, std::less(), [](const std::string& lane) {
+  base::stable_sort(chart_.lanes, std::less(), [](const std::string& lane) {
     return lane == kPhases ? 0 : lane == kWaits ? 1 : 2;
   });
   for (auto& [task, span] : running_) {

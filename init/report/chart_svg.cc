@@ -122,7 +122,7 @@ void Picture::label(std::string_view text, std::int64_t top, const char* kind) {
   body_ += "<text class=\"" + std::string(kind) + "\" x=\"" +
            (kind == std::string_view("lane") ? "12" : "0") + "\" y=\"" +
            std::to_string(top + kBar - 2) + "\">" +
-           escaped(is_cut ? std::string(envgen::cut_text(text, kLongestLabel - 1)) + "…"
+           escaped(is_cut ? std::string(base::cut_text(text, kLongestLabel - 1)) + "…"
                           : std::string(text)) +
            "</text>\n";
 }

@@ -10,12 +10,12 @@ std::string escaped(std::string_view text) {
   std::string result;
   result.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
-    const std::size_t length = sys::utf8_length(text);
+    const std::size_t length = base::utf8_length(text);
     if (length == 0) {
       result += "\xEF\xBF\xBD";
     } else if (text[0] == '\n') {
       result += '\n';
-    } else if (sys::is_control(text)) {
+    } else if (base::is_control(text)) {
       result += '?';
     } else if (text[0] == '&') {
       result += "&amp;";

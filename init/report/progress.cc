@@ -28,11 +28,11 @@ struct Entry {
 // Reads "rank-0 40 120 first 16 saved 30".
 std::optional<Entry> entry_of(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
-  const std::vector<std::string_view> words = envgen::split(text, ' ');
+  const std::vector<std::string_view> words = base::split(text, ' ');
   if (words.size() < 3 || words.size() % 2 == 0) return std::nullopt;
   Entry entry{.name = std::string(words[0])};
   const auto number = [&words](std::size_t i, std::int64_t& value) {
-    const auto parsed = envgen::parse_number<std::int64_t>(words[i]);
+    const auto parsed = base::parse_number<std::int64_t>(words[i]);
     if (parsed) value = *parsed;
     return parsed.has_value();
   };
@@ -48,7 +48,7 @@ std::optional<Entry> entry_of(std::string_view text) {
 class ProgressReader {
  public:
   void read(const engine::TimelineEvent& event) {
-    for (const std::string_view part : envgen::split(event.text, ',')) {
+    for (const std::string_view part : base::split(event.text, ',')) {
       if (const auto entry = entry_of(part)) add(*entry, event.at_ms);
     }
   }
@@ -59,7 +59,7 @@ class ProgressReader {
       progress.ranks.push_back(std::move(rank));
     }
     progress.saves = std::move(saves_);
-    envgen::stable_sort(progress.saves, std::less(), &StepPoint::at_ms);
+    base::stable_sort(progress.saves, std::less(), &StepPoint::at_ms);
     return progress;
   }
 

@@ -44,7 +44,7 @@ bool is_time(std::int64_t ms) { return ms >= 0 && ms <= kLatestMs; }
 void read_events(std::string_view text, NodeRun& run) {
   std::size_t damaged = 0;
   while (!text.empty()) {
-    const std::string_view line = envgen::take_line(text);
+    const std::string_view line = base::take_line(text);
     if (line.empty()) continue;
     auto event = engine::read_event_line(line);
     if (event && is_time(event->at_ms) && is_time(event->since_ms)) {
@@ -66,7 +66,7 @@ bool is_name_of_log(std::string_view name) {
   name.remove_prefix(kRank.size());
   const std::size_t dot = std::min(name.find('.'), name.size());
   const std::string_view ending = name.substr(dot);
-  return envgen::is_digits(name.substr(0, dot)) && (ending == ".log" || ending == ".txt");
+  return base::is_digits(name.substr(0, dot)) && (ending == ".log" || ending == ".txt");
 }
 
 // Returns the last lines of a rank. The rank's file is next to the events. In a run directory it
@@ -92,7 +92,7 @@ void read_outputs(const std::string& directory, bool is_run_dir, NodeRun& run) {
   for (const engine::TaskReport& task : run.state->tasks) {
     if (task.kind != "main" || task.log.empty()) continue;
     const auto lines = lines_of_rank(directory, is_run_dir, task);
-    if (!lines.empty()) run.outputs.push_back({task.name, envgen::joined(lines, "\n")});
+    if (!lines.empty()) run.outputs.push_back({task.name, base::joined(lines, "\n")});
   }
 }
 
@@ -114,7 +114,7 @@ void read_stacks(const std::string& directory, NodeRun& run) {
   std::vector<std::string> names = sys::inspect(path, true).entries;
   for (const std::string& name : names) {
     if (run.stacks.size() == kMaxStacks) return;
-    std::string text = envgen::mask_printed(text_at(path + "/" + name, kMaxText));
+    std::string text = base::mask_printed(text_at(path + "/" + name, kMaxText));
     if (!text.empty()) run.stacks.push_back({name, std::move(text)});
   }
 }
@@ -130,7 +130,7 @@ NodeRun read_run(const std::string& directory, const std::string& name, const st
     if (state) run.state = std::move(*state);
   }
   const std::string plan = directory + "/" + with_suffix(engine::kPlanFile, suffix);
-  run.plan = envgen::mask_secrets(text_at(plan, kMaxText));
+  run.plan = base::mask_secrets(text_at(plan, kMaxText));
   read_outputs(directory, suffix.empty(), run);
   if (suffix.empty()) read_stacks(directory, run);
   return run;
@@ -138,7 +138,7 @@ NodeRun read_run(const std::string& directory, const std::string& name, const st
 
 }  // namespace
 
-envgen::Result<std::vector<NodeRun>> read_runs(const std::string& directory) {
+base::Result<std::vector<NodeRun>> read_runs(const std::string& directory) {
   const envgen::PathState found = sys::inspect(directory, true);
   std::vector<std::string> names = found.entries;
   std::vector<NodeRun> runs;
@@ -151,8 +151,8 @@ envgen::Result<std::vector<NodeRun>> read_runs(const std::string& directory) {
       found.kind == envgen::PathState::Kind::kDirectory ? "no events.jsonl with an event in it"
       : found.kind == envgen::PathState::Kind::kError   ? sys::errno_text(found.error)
                                                         : "no directory";
-  return envgen::fail("making a report", directory, what,
-                      "name a run directory, or one that --timeline copied a job's events to");
+  return base::fail("making a report", directory, what,
+                    "name a run directory, or one that --timeline copied a job's events to");
 }
 
 }  // namespace report

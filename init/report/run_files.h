@@ -13,6 +13,6 @@ namespace report {
 
 // Reads the runs in `directory`: one per events file that has an event, ordered by file name.
 // Returns an error if no such file exists.
-envgen::Result<std::vector<NodeRun>> read_runs(const std::string& directory);
+base::Result<std::vector<NodeRun>> read_runs(const std::string& directory);
 
 }  // namespace report

@@ -50,7 +50,7 @@ std::string ending_of(const NodeRun& run) {
 // Returns the worst outcome of all nodes.
 std::string outcome_of(const std::vector<NodeRun>& runs) {
   static constexpr auto kWorstFirst =
-      envgen::words("error", "expired", "stopped", "running", "success");
+      base::words("error", "expired", "stopped", "running", "success");
   for (const std::string_view one : kWorstFirst) {
     const bool any = std::ranges::any_of(
         runs, [one](const NodeRun& run) { return run.state && run.state->state == one; });
@@ -157,7 +157,7 @@ void add_failures(Summary& summary, const NodeSummary& node) {
       found.back().cause = event.text;
     } else if (event.event == "failure_output" && !found.empty()) {
       found.back().lines.clear();
-      for (const std::string_view line : envgen::split(event.text, '\n')) {
+      for (const std::string_view line : base::split(event.text, '\n')) {
         found.back().lines.emplace_back(line);
       }
     }
@@ -174,9 +174,8 @@ void add_failures(Summary& summary, const NodeSummary& node) {
 }
 
 void add_findings(Summary& summary, const NodeSummary& node) {
-  static constexpr auto kKinds =
-      envgen::words("preflight", "health", "stall", "performance", "data", "node", "saved", "hang",
-                    "membership_changed", "warm");
+  static constexpr auto kKinds = base::words("preflight", "health", "stall", "performance", "data",
+                                             "node", "saved", "hang", "membership_changed", "warm");
   const std::string name = node_text(node.chart);
   std::size_t count = 0;
   for (const Moment& moment : node.chart.moments) {
@@ -209,8 +208,8 @@ Summary summary_of(const std::vector<NodeRun>& runs) {
     for (std::size_t i = 0; i < kTimeShares; ++i) summary.shares[i] += node.shares[i];
     summary.nodes.push_back(std::move(node));
   }
-  envgen::stable_sort(summary.nodes, std::less(),
-                      [](const NodeSummary& node) { return node.chart.node; });
+  base::stable_sort(summary.nodes, std::less(),
+                    [](const NodeSummary& node) { return node.chart.node; });
   for (const NodeSummary& node : summary.nodes) {
     const bool first = summary.begin_ms == 0;
     summary.begin_ms =
@@ -219,8 +218,8 @@ Summary summary_of(const std::vector<NodeRun>& runs) {
     add_failures(summary, node);
     add_findings(summary, node);
   }
-  envgen::stable_sort(summary.failures, std::less(), &Failure::at_ms);
-  envgen::stable_sort(summary.findings, std::less(), &ReportNote::at_ms);
+  base::stable_sort(summary.failures, std::less(), &Failure::at_ms);
+  base::stable_sort(summary.findings, std::less(), &ReportNote::at_ms);
   add_facts(summary, runs);
   return summary;
 }
@@ -242,7 +241,7 @@ std::string utc_text(std::int64_t ms) {
 std::string duration_text(std::int64_t ms) {
   constexpr std::int64_t kShortMs = 60'000;
   if (ms >= kShortMs) return engine::span_text(ms);
-  return envgen::seconds(ms >= 10'000 ? ms / 100 * 100 : ms >= 1000 ? ms / 10 * 10 : ms);
+  return base::seconds(ms >= 10'000 ? ms / 100 * 100 : ms >= 1000 ? ms / 10 * 10 : ms);
 }
 
 std::int64_t whole_of(const TimeShares& shares) {

@@ -34,7 +34,7 @@ std::string table_of(const std::vector<Row>& rows) {
 }
 
 void add_lines(std::string& text, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) text += "    " + envgen::escaped_text(line) + "\n";
+  for (const std::string& line : lines) text += "    " + base::escaped_text(line) + "\n";
 }
 
 std::string failures_text(const Summary& summary) {
@@ -42,12 +42,12 @@ std::string failures_text(const Summary& summary) {
   for (std::size_t i = 0; i < summary.failures.size(); ++i) {
     const Failure& failure = summary.failures[i];
     text += i == 0 ? "\nFirst failure\n" : "\nThen\n";
-    text += "  " + utc_text(failure.at_ms) + ", reported by " +
-            envgen::escaped_text(failure.nodes) + "\n";
-    for (const std::string_view line : envgen::split(failure.cause, '\n')) {
-      if (!line.empty()) text += "  " + envgen::escaped_text(line) + "\n";
+    text += "  " + utc_text(failure.at_ms) + ", reported by " + base::escaped_text(failure.nodes) +
+            "\n";
+    for (const std::string_view line : base::split(failure.cause, '\n')) {
+      if (!line.empty()) text += "  " + base::escaped_text(line) + "\n";
     }
-    text += "  " + envgen::escaped_text(failure.message) + "\n";
+    text += "  " + base::escaped_text(failure.message) + "\n";
     add_lines(text, failure.lines);
     if (!failure.last_lines.empty()) text += "  its other last lines\n";
     add_lines(text, failure.last_lines);
@@ -71,7 +71,7 @@ std::string shares_text(const Summary& summary) {
     rows.push_back(std::move(columns));
   };
   for (const NodeSummary& node : summary.nodes) {
-    row(envgen::escaped_text(node_text(node.chart)), node.shares);
+    row(base::escaped_text(node_text(node.chart)), node.shares);
   }
   if (summary.nodes.size() > 1) row("all nodes", summary.shares);
   return "\nWhere the time went\n" + table_of(rows);
@@ -84,7 +84,7 @@ std::string step_list(const std::vector<engine::TaskReport>& tasks) {
   std::size_t count = 0;
   for (const engine::TaskReport& task : tasks) {
     if (task.step < 0 || ++count > kMax) continue;
-    text += (text.empty() ? "" : ", ") + envgen::escaped_text(task.name) + " " +
+    text += (text.empty() ? "" : ", ") + base::escaped_text(task.name) + " " +
             std::to_string(task.step);
   }
   if (count > kMax) text += " and " + std::to_string(count - kMax) + " more";
@@ -92,16 +92,16 @@ std::string step_list(const std::vector<engine::TaskReport>& tasks) {
 }
 
 std::string node_details(const NodeSummary& node) {
-  std::string text = "\n" + envgen::escaped_text(node_text(node.chart)) + ": " +
-                     envgen::escaped_text(node.ended) + "\n";
+  std::string text = "\n" + base::escaped_text(node_text(node.chart)) + ": " +
+                     base::escaped_text(node.ended) + "\n";
   if (node.run->state) text += step_list(node.run->state->tasks);
   for (const NamedText& output : node.run->outputs) {
     if (is_shown_with_failure(node, output.name)) continue;
-    text += "  last lines of " + envgen::escaped_text(output.name) + "\n";
+    text += "  last lines of " + base::escaped_text(output.name) + "\n";
     std::string_view rest = output.text;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
-      text += "    " + envgen::escaped_text(rest.substr(0, end)) + "\n";
+      text += "    " + base::escaped_text(rest.substr(0, end)) + "\n";
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
@@ -115,7 +115,7 @@ std::string text_of(const Summary& summary) {
   std::vector<Row> facts;
   facts.reserve(summary.facts.size());
   for (const auto& [name, value] : summary.facts)
-    facts.push_back({name, envgen::escaped_text(value)});
+    facts.push_back({name, base::escaped_text(value)});
   text += table_of(facts);
   text += failures_text(summary);
   text += shares_text(summary);
@@ -123,7 +123,7 @@ std::string text_of(const Summary& summary) {
     text += "\nFindings\n";
     for (const ReportNote& finding : summary.findings) {
       text += "  " + (finding.at_ms == 0 ? "" : utc_text(finding.at_ms) + "  ") +
-              envgen::escaped_text(finding.node) + ": " + envgen::escaped_text(finding.text) + "\n";
+              base::escaped_text(finding.node) + ": " + base::escaped_text(finding.text) + "\n";
     }
   }
   for (const NodeSummary& node : summary.nodes) text += node_details(node);

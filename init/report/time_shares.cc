@@ -99,7 +99,7 @@ TimeShares time_shares_of(const Chart& chart, const std::vector<Interval>& lost)
     add(edges, TimeShare::kLost, std::max(one.from_ms, chart.begin_ms),
         std::min(one.to_ms, chart.end_ms));
   }
-  envgen::stable_sort(edges, std::less(), &Edge::at_ms);
+  base::stable_sort(edges, std::less(), &Edge::at_ms);
   TimeShares shares{};
   Covers covers{};
   std::int64_t at_ms = chart.begin_ms;

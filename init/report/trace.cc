@@ -12,7 +12,7 @@
 namespace report {
 namespace {
 
-namespace json = envgen::json;
+namespace json = base::json;
 
 constexpr std::int64_t kMicroseconds = 1000;  // microseconds per millisecond
 

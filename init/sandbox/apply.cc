@@ -26,9 +26,9 @@
 namespace sandbox {
 namespace {
 
+using base::Status;
 using envgen::Identity;
 using envgen::Sandbox;
-using envgen::Status;
 
 Status set_oom_score_adj(const Sandbox& sandbox) {
   if (!sandbox.settings.oom_score_adj) return {};
@@ -42,26 +42,26 @@ Status set_oom_score_adj(const Sandbox& sandbox) {
   }
   if (fd.valid() && ::write(fd.get(), value.data(), value.size()) >= 0) return {};
   const int error = errno;
-  return envgen::fail("setting oom_score_adj to " + value, kPath, sys::errno_text(error),
-                      error == EACCES ? "only CAP_SYS_RESOURCE may lower it: choose a higher value"
-                                      : "it needs /proc");
+  return base::fail("setting oom_score_adj to " + value, kPath, sys::errno_text(error),
+                    error == EACCES ? "only CAP_SYS_RESOURCE may lower it: choose a higher value"
+                                    : "it needs /proc");
 }
 
 Status set_nice(const Sandbox& sandbox) {
   if (!sandbox.settings.nice || ::setpriority(PRIO_PROCESS, 0, *sandbox.settings.nice) == 0)
     return {};
-  return envgen::fail("setting the nice value to " + std::to_string(*sandbox.settings.nice),
-                      "setpriority", sys::errno_text(errno),
-                      "give the container CAP_SYS_NICE, or choose 0 to 19");
+  return base::fail("setting the nice value to " + std::to_string(*sandbox.settings.nice),
+                    "setpriority", sys::errno_text(errno),
+                    "give the container CAP_SYS_NICE, or choose 0 to 19");
 }
 
 Status set_limits(const Sandbox& sandbox) {
   for (const envgen::ResourceLimit& limit : sandbox.limits) {
     const rlimit value{limit.soft, limit.hard};
     if (::setrlimit(static_cast<__rlimit_resource>(limit.resource), &value) == 0) continue;
-    return envgen::fail("setting a limit of the job",
-                        std::string(envgen::resource_name(limit.resource)), sys::errno_text(errno),
-                        "give the container that limit, or CAP_SYS_RESOURCE");
+    return base::fail("setting a limit of the job",
+                      std::string(envgen::resource_name(limit.resource)), sys::errno_text(errno),
+                      "give the container that limit, or CAP_SYS_RESOURCE");
   }
   return {};
 }
@@ -82,9 +82,9 @@ Status set_groups(const Identity& who) {
   if (::setgroups(groups.size(), groups.data()) == 0) return {};
   const int error = errno;
   if (error == EPERM && counts_as_groups(who.groups)) return {};
-  return envgen::fail("setting the job's groups", "setgroups", sys::errno_text(error),
-                      "give the container CAP_SETGID; a user namespace must allow it in "
-                      "/proc/self/setgroups");
+  return base::fail("setting the job's groups", "setgroups", sys::errno_text(error),
+                    "give the container CAP_SETGID; a user namespace must allow it in "
+                    "/proc/self/setgroups");
 }
 
 std::string unmapped(const char* kind, int error) {
@@ -95,8 +95,8 @@ std::string unmapped(const char* kind, int error) {
 Status set_gid(const Identity& who) {
   if (::setresgid(who.gid, who.gid, who.gid) == 0) return {};
   const int error = errno;
-  return envgen::fail("becoming the group " + std::to_string(who.gid), "setresgid",
-                      sys::errno_text(error), unmapped("GID", error));
+  return base::fail("becoming the group " + std::to_string(who.gid), "setresgid",
+                    sys::errno_text(error), unmapped("GID", error));
 }
 
 // Sets the uid. Without KEEPCAPS, no capability would survive the change, and none could become
@@ -105,9 +105,9 @@ Status set_uid(const Identity& who) {
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
   if (::setresuid(who.uid, who.uid, who.uid) == 0) return {};
   const int error = errno;
-  return envgen::fail("becoming the user " + std::to_string(who.uid), "setresuid",
-                      sys::errno_text(error),
-                      error == EAGAIN ? "raise RLIMIT_NPROC" : unmapped("UID", error));
+  return base::fail("becoming the user " + std::to_string(who.uid), "setresuid",
+                    sys::errno_text(error),
+                    error == EAGAIN ? "raise RLIMIT_NPROC" : unmapped("UID", error));
 }
 
 // Gives the job a new session keyring. A process in the caller's keyring can read its keys,
@@ -119,8 +119,8 @@ Status leave_session_keyring(const Identity& who) {
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0) return {};
   const int error = errno;
   if (error == ENOSYS || error == EPERM) return {};
-  return envgen::fail("making a session keyring for the job", "keyctl", sys::errno_text(error),
-                      error == EDQUOT ? "raise kernel.keys.maxkeys" : "");
+  return base::fail("making a session keyring for the job", "keyctl", sys::errno_text(error),
+                    error == EDQUOT ? "raise kernel.keys.maxkeys" : "");
 }
 
 Status set_identity(const Sandbox& sandbox) {
@@ -164,7 +164,7 @@ Status set_ambient(const Sandbox& sandbox) {
 
 Status set_no_new_privs(const Sandbox& sandbox) {
   if (!sandbox.settings.no_new_privs || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) return {};
-  return envgen::fail("setting no_new_privs", "prctl", sys::errno_text(errno), "");
+  return base::fail("setting no_new_privs", "prctl", sys::errno_text(errno), "");
 }
 
 }  // namespace
@@ -217,10 +217,10 @@ Status install_seccomp(const Sandbox& sandbox) {
   }
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return {};
   const int error = errno;
-  return envgen::fail("loading the seccomp profile", sandbox.profile, sys::errno_text(error),
-                      error == EACCES   ? "add --no-new-privs, or give the job CAP_SYS_ADMIN"
-                      : error == EINVAL ? "this kernel has no seccomp filters"
-                                        : "");
+  return base::fail("loading the seccomp profile", sandbox.profile, sys::errno_text(error),
+                    error == EACCES   ? "add --no-new-privs, or give the job CAP_SYS_ADMIN"
+                    : error == EINVAL ? "this kernel has no seccomp filters"
+                                      : "");
 }
 
 }  // namespace sandbox

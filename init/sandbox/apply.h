@@ -18,12 +18,12 @@ namespace sandbox {
 // No process of the new user can trace the caller from its start to the exec, and the caller's own
 // /proc/self belongs to root. The kernel clears the caller's PR_SET_PDEATHSIG at each change of
 // credentials.
-envgen::Status drop_privileges(const envgen::Sandbox& sandbox);
+base::Status drop_privileges(const envgen::Sandbox& sandbox);
 
 // Installs the filter, as the last step: the filter may forbid everything that comes before the
 // exec, so only exec may follow. If CAP_SYS_ADMIN allows the filter, drop_privileges() keeps that
 // capability, and the kernel removes it at the exec.
-envgen::Status install_seccomp(const envgen::Sandbox& sandbox);
+base::Status install_seccomp(const envgen::Sandbox& sandbox);
 
 // Returns the supplementary groups of the calling process; empty if the kernel does not report
 // them.

@@ -22,7 +22,7 @@ struct CapFree {
 using CapState = std::unique_ptr<std::remove_pointer_t<cap_t>, CapFree>;
 using CapText = std::unique_ptr<char, CapFree>;
 
-envgen::Error unknown(std::string_view name, std::string_view option, std::string_view found) {
+base::Error unknown(std::string_view name, std::string_view option, std::string_view found) {
   return {"reading a capability", std::string(option), std::string(found) + std::string(name) + '"',
           "write names of capabilities(7), such as net_raw or CAP_NET_RAW"};
 }
@@ -38,8 +38,8 @@ bool set_flag(cap_t state, cap_flag_t flag, std::uint64_t set) {
 
 }  // namespace
 
-envgen::Result<int> capability(std::string_view name, std::string_view option) {
-  std::string full = envgen::lowercased(name);
+base::Result<int> capability(std::string_view name, std::string_view option) {
+  std::string full = base::lowercased(name);
   if (!full.starts_with("cap_")) full.insert(0, "cap_");
   cap_value_t number = -1;
   // libcap also takes numbers after the prefix; none of the formats has them.
@@ -75,17 +75,17 @@ std::string capability_names(std::uint64_t set) {
   return names.empty() ? "none" : names;
 }
 
-envgen::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
-                                                std::string_view option) {
-  const std::string whole = envgen::lowercased(list);
+base::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
+                                              std::string_view option) {
+  const std::string whole = base::lowercased(list);
   if (whole == "all") return have;
   if (whole == "none") return 0;
   std::uint64_t kept = 0;
   std::uint64_t taken = 0;
   bool keeps = false;
   bool takes = false;
-  for (std::string_view name : envgen::split(list, ',')) {
-    name = envgen::trimmed(name);
+  for (std::string_view name : base::split(list, ',')) {
+    name = base::trimmed(name);
     const bool take = name.starts_with('-');
     if (take) name.remove_prefix(1);
     TRY_ASSIGN(auto number, capability(name, option));
@@ -94,22 +94,22 @@ envgen::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint
   }
   constexpr const char* kWhat = "choosing the job's capabilities";
   if (keeps && takes) {
-    return envgen::fail(kWhat, std::string(option), "names to keep and names to take away",
-                        "write either kind: \"net_raw,kill\" or \"-net_raw,-mknod\"");
+    return base::fail(kWhat, std::string(option), "names to keep and names to take away",
+                      "write either kind: \"net_raw,kill\" or \"-net_raw,-mknod\"");
   }
   if (takes) return have & ~taken;
   if ((kept & ~have) != 0) {
-    return envgen::fail(kWhat, std::string(option),
-                        capability_names(kept & ~have) + ", which the container does not have",
-                        "start the container with it (docker run --cap-add), or leave it out");
+    return base::fail(kWhat, std::string(option),
+                      capability_names(kept & ~have) + ", which the container does not have",
+                      "start the container with it (docker run --cap-add), or leave it out");
   }
   return kept;
 }
 
-envgen::Result<std::uint64_t> permitted_capabilities() {
+base::Result<std::uint64_t> permitted_capabilities() {
   const CapState state(::cap_get_proc());
   if (!state) {
-    return envgen::fail("reading the process's capabilities", "", sys::errno_text(errno), "");
+    return base::fail("reading the process's capabilities", "", sys::errno_text(errno), "");
   }
   std::uint64_t set = 0;
   for (int number = 0; number < ::cap_max_bits(); ++number) {
@@ -129,39 +129,39 @@ std::uint64_t bounding_capabilities() {
   return set;
 }
 
-envgen::Status drop_bounding(std::uint64_t keep) {
+base::Status drop_bounding(std::uint64_t keep) {
   for (int number = 0; number < ::cap_max_bits(); ++number) {
     if ((keep & capability_bit(number)) != 0 || ::cap_get_bound(number) != 1) continue;
     if (::cap_drop_bound(number) != 0) {
-      return envgen::fail("taking a capability out of the bounding set", capability_name(number),
-                          sys::errno_text(errno), "the container needs CAP_SETPCAP for --caps");
+      return base::fail("taking a capability out of the bounding set", capability_name(number),
+                        sys::errno_text(errno), "the container needs CAP_SETPCAP for --caps");
     }
   }
   return {};
 }
 
-envgen::Status set_capabilities(std::uint64_t permitted, std::uint64_t effective,
-                                std::uint64_t inheritable) {
+base::Status set_capabilities(std::uint64_t permitted, std::uint64_t effective,
+                              std::uint64_t inheritable) {
   const CapState state(::cap_init());
   if (!state || !set_flag(state.get(), CAP_PERMITTED, permitted) ||
       !set_flag(state.get(), CAP_EFFECTIVE, effective) ||
       !set_flag(state.get(), CAP_INHERITABLE, inheritable) || ::cap_set_proc(state.get()) != 0) {
-    return envgen::fail("setting the job's capabilities", "", sys::errno_text(errno),
-                        "ask for no more than the container has");
+    return base::fail("setting the job's capabilities", "", sys::errno_text(errno),
+                      "ask for no more than the container has");
   }
   return {};
 }
 
-envgen::Status raise_ambient(std::uint64_t set) {
+base::Status raise_ambient(std::uint64_t set) {
   if (::cap_reset_ambient() != 0 && set != 0) {
-    return envgen::fail("clearing the ambient capabilities", "", sys::errno_text(errno),
-                        "--ambient needs Linux 4.3 or newer");
+    return base::fail("clearing the ambient capabilities", "", sys::errno_text(errno),
+                      "--ambient needs Linux 4.3 or newer");
   }
   for (int number = 0; number < ::cap_max_bits(); ++number) {
     if ((set & capability_bit(number)) == 0) continue;
     if (::cap_set_ambient(number, CAP_SET) != 0) {
-      return envgen::fail("making a capability ambient", capability_name(number),
-                          sys::errno_text(errno), "keep it with --caps as well");
+      return base::fail("making a capability ambient", capability_name(number),
+                        sys::errno_text(errno), "keep it with --caps as well");
     }
   }
   return {};

@@ -13,7 +13,7 @@ namespace sandbox {
 // Returns the number of a capability: "net_raw", "CAP_NET_RAW", "Net_Raw". Fails for a name that
 // libcap does not know, and for one that the running kernel lacks. `option` names the place in
 // errors.
-envgen::Result<int> capability(std::string_view name, std::string_view option = "");
+base::Result<int> capability(std::string_view name, std::string_view option = "");
 // Returns "CAP_NET_RAW"; "CAP_63" for a number without a name.
 std::string capability_name(int number);
 // Returns "CAP_CHOWN, CAP_KILL"; "none" for the empty set.
@@ -26,11 +26,11 @@ std::string capability_names(std::uint64_t set);
 // "net_raw,kill" names those to keep; one that is not in `have` is an error. A list such as
 // "-net_raw,-mknod" names those to take away; one that is not in `have` is ignored. A list of both
 // kinds is an error. `option` names the place in errors.
-envgen::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
-                                                std::string_view option);
+base::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
+                                              std::string_view option);
 
 // Return sets of the calling process.
-envgen::Result<std::uint64_t> permitted_capabilities();
+base::Result<std::uint64_t> permitted_capabilities();
 std::uint64_t bounding_capabilities();
 
 // Changes to the calling process, for a child between fork and exec. All bits must be capabilities
@@ -38,10 +38,10 @@ std::uint64_t bounding_capabilities();
 //
 // drop_bounding() takes everything except `keep` out of the bounding set. If there is something to
 // take out, it needs CAP_SETPCAP in the effective set.
-envgen::Status drop_bounding(std::uint64_t keep);
-envgen::Status set_capabilities(std::uint64_t permitted, std::uint64_t effective,
-                                std::uint64_t inheritable);
+base::Status drop_bounding(std::uint64_t keep);
+base::Status set_capabilities(std::uint64_t permitted, std::uint64_t effective,
+                              std::uint64_t inheritable);
 // Makes the ambient set exactly `set`, which must be permitted and inheritable.
-envgen::Status raise_ambient(std::uint64_t set);
+base::Status raise_ambient(std::uint64_t set);
 
 }  // namespace sandbox

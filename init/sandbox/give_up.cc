@@ -17,20 +17,20 @@
 namespace sandbox {
 namespace {
 
+using base::Result;
 using envgen::Identity;
-using envgen::Result;
 using envgen::SandboxRequest;
 
-std::unexpected<envgen::Error> refuse_user(std::string found) {
-  return envgen::fail("reading the options", "--user", std::move(found),
-                      "give --user UID:GID in numbers on the command line, not 0: with "
-                      "--untrusted-image neither the image's variables nor its passwd choose it");
+std::unexpected<base::Error> refuse_user(std::string found) {
+  return base::fail("reading the options", "--user", std::move(found),
+                    "give --user UID:GID in numbers on the command line, not 0: with "
+                    "--untrusted-image neither the image's variables nor its passwd choose it");
 }
 
 Result<Identity> identity_of(const std::string& user) {
   const bool numbers = user.find_first_not_of("0123456789:") == std::string::npos;
-  if (!numbers || !user.contains(':')) return refuse_user(envgen::quoted(user));
-  TRY_ASSIGN(auto identity, envgen::find_identity(user, "", "", "--user"));
+  if (!numbers || !user.contains(':')) return refuse_user(base::quoted(user));
+  TRY_ASSIGN(auto identity, find_identity(user, "", "", "--user"));
   if (identity.uid == 0) return refuse_user("uid 0");
   return identity;
 }
@@ -50,7 +50,7 @@ bool has_terminal() {
 
 // Leaves the controlling terminal of another session: a process can type (TIOCSTI) for the reader
 // of its terminal.
-envgen::Status leave_terminal() {
+base::Status leave_terminal() {
   if (::getsid(0) == ::getpid()) return {};
   const sys::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   // A standard stream may be the terminal if there is no /dev/tty.
@@ -58,8 +58,8 @@ envgen::Status leave_terminal() {
     if (fd >= 0 && ::ioctl(fd, TIOCNOTTY) == 0) return {};
   }
   if (!has_terminal()) return {};
-  return envgen::fail("giving up the rights", "/dev/tty", "a controlling terminal that stays",
-                      "start trainit without a terminal");
+  return base::fail("giving up the rights", "/dev/tty", "a controlling terminal that stays",
+                    "start trainit without a terminal");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace sandbox {
 // still has its rights. Closes the descriptors above 2, and leaves the controlling terminal of
 // another session. Returns a line about the supplementary groups that the process lost; "" if it
 // lost none. Errors: no user, a user that is not in numbers, a terminal that cannot be left.
-envgen::Result<std::string> give_up_rights(
+base::Result<std::string> give_up_rights(
     const envgen::SandboxRequest& asked,
     const std::function<void(const envgen::Identity&)>& before_drop);
 

@@ -5,13 +5,13 @@
 
 #include "base/text.h"
 
-namespace envgen {
+namespace sandbox {
 namespace {
 
 constexpr const char* kWhat = "finding the job's user";
 
 std::optional<std::uint32_t> to_id(std::string_view text) {
-  const auto id = parse_number<std::uint32_t>(text);
+  const auto id = base::parse_number<std::uint32_t>(text);
   return id && *id <= kMaxId ? id : std::nullopt;
 }
 
@@ -20,30 +20,30 @@ std::optional<std::uint32_t> to_id(std::string_view text) {
 template <class Function>
 void for_each_entry(std::string_view text, Function entry) {
   while (!text.empty()) {
-    std::string_view line = trimmed(take_line(text));
+    std::string_view line = base::trimmed(base::take_line(text));
     if (line.empty() || std::string_view("#+-:").contains(line.front())) continue;
-    const std::string_view name = take_part(line, ':');
-    take_part(line, ':');  // the password
+    const std::string_view name = base::take_part(line, ':');
+    base::take_part(line, ':');  // the password
     entry(name, line);
   }
 }
 
-std::unexpected<Error> no_such(std::string_view kind, std::string_view name, std::string_view file,
-                               std::string_view option) {
-  return fail(kWhat, std::string(option),
-              "the " + std::string(kind) + ' ' + quoted(name) + ", which has no line in " +
-                  std::string(file),
-              "add it to the image, or write its number");
+std::unexpected<base::Error> no_such(std::string_view kind, std::string_view name,
+                                     std::string_view file, std::string_view option) {
+  return base::fail(kWhat, std::string(option),
+                    "the " + std::string(kind) + ' ' + base::quoted(name) +
+                        ", which has no line in " + std::string(file),
+                    "add it to the image, or write its number");
 }
 
-std::unexpected<Error> too_large(std::string_view text, std::string_view option) {
-  return fail(kWhat, std::string(option), quoted(text) + ", which is no id",
-              "ids go up to " + std::to_string(kMaxId));
+std::unexpected<base::Error> too_large(std::string_view text, std::string_view option) {
+  return base::fail(kWhat, std::string(option), base::quoted(text) + ", which is no id",
+                    "ids go up to " + std::to_string(kMaxId));
 }
 
-Status find_user(std::string_view user, std::string_view passwd, std::string_view option,
-                 Identity& identity) {
-  const bool is_number = is_digits(user);
+base::Status find_user(std::string_view user, std::string_view passwd, std::string_view option,
+                       envgen::Identity& identity) {
+  const bool is_number = base::is_digits(user);
   std::uint32_t uid = 0;
   if (is_number) {
     const auto id = to_id(user);
@@ -67,9 +67,9 @@ Status find_user(std::string_view user, std::string_view passwd, std::string_vie
   return {};
 }
 
-Status find_group(std::string_view name, std::string_view group, std::string_view option,
-                  Identity& identity) {
-  if (is_digits(name)) {
+base::Status find_group(std::string_view name, std::string_view group, std::string_view option,
+                        envgen::Identity& identity) {
+  if (base::is_digits(name)) {
     const auto gid = to_id(name);
     if (!gid) return too_large(name, option);
     identity.gid = *gid;
@@ -82,7 +82,7 @@ Status find_group(std::string_view name, std::string_view group, std::string_vie
   return {};
 }
 
-void add_supplementary(std::string_view group, Identity& identity) {
+void add_supplementary(std::string_view group, envgen::Identity& identity) {
   if (identity.name.empty()) return;
   for (const GroupEntry& entry : parse_group(group)) {
     if (std::ranges::find(entry.members, identity.name) != entry.members.end()) {
@@ -99,11 +99,11 @@ void add_supplementary(std::string_view group, Identity& identity) {
 std::vector<PasswdEntry> parse_passwd(std::string_view text) {
   std::vector<PasswdEntry> entries;
   for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
-    const auto uid = to_id(take_part(fields, ':'));
-    const auto gid = to_id(take_part(fields, ':'));
+    const auto uid = to_id(base::take_part(fields, ':'));
+    const auto gid = to_id(base::take_part(fields, ':'));
     if (!uid || !gid) return;
-    take_part(fields, ':');  // the full name
-    const std::string_view home = take_part(fields, ':');
+    base::take_part(fields, ':');  // the full name
+    const std::string_view home = base::take_part(fields, ':');
     entries.push_back({.name = std::string(name),
                        .uid = *uid,
                        .gid = *gid,
@@ -116,11 +116,11 @@ std::vector<PasswdEntry> parse_passwd(std::string_view text) {
 std::vector<GroupEntry> parse_group(std::string_view text) {
   std::vector<GroupEntry> entries;
   for_each_entry(text, [&entries](std::string_view name, std::string_view fields) {
-    const auto gid = to_id(take_part(fields, ':'));
+    const auto gid = to_id(base::take_part(fields, ':'));
     if (!gid) return;
     GroupEntry entry{.name = std::string(name), .gid = *gid, .members = {}};
     while (!fields.empty()) {
-      std::string_view member = take_part(fields, ',');
+      std::string_view member = base::take_part(fields, ',');
       while (member.starts_with(' ')) member.remove_prefix(1);
       while (member.ends_with(' ') || member.ends_with('\r')) member.remove_suffix(1);
       if (!member.empty()) entry.members.emplace_back(member);
@@ -130,16 +130,16 @@ std::vector<GroupEntry> parse_group(std::string_view text) {
   return entries;
 }
 
-Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
-                               std::string_view group, std::string_view option) {
+base::Result<envgen::Identity> find_identity(std::string_view spec, std::string_view passwd,
+                                             std::string_view group, std::string_view option) {
   const std::size_t colon = spec.find(':');
   const std::string_view user = spec.substr(0, colon);
   const bool has_group = colon != std::string_view::npos;
   const std::string_view group_name = has_group ? spec.substr(colon + 1) : "";
   if (user.empty() || (has_group && group_name.empty()) || group_name.contains(':')) {
-    return fail(kWhat, std::string(option), quoted(spec), "write USER, or USER:GROUP");
+    return base::fail(kWhat, std::string(option), base::quoted(spec), "write USER, or USER:GROUP");
   }
-  Identity identity;
+  envgen::Identity identity;
   identity.home = "/";
   TRY(find_user(user, passwd, option, identity));
   if (has_group) {
@@ -150,15 +150,15 @@ Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
   std::erase(identity.groups, identity.gid);
   identity.groups.insert(identity.groups.begin(), identity.gid);
   if (identity.groups.size() > kMaxGroups) {
-    return fail(kWhat, std::string(option),
-                std::to_string(identity.groups.size()) + " groups that list the user",
-                "the kernel takes " + std::to_string(kMaxGroups) + "; name one: USER:GROUP");
+    return base::fail(kWhat, std::string(option),
+                      std::to_string(identity.groups.size()) + " groups that list the user",
+                      "the kernel takes " + std::to_string(kMaxGroups) + "; name one: USER:GROUP");
   }
   return identity;
 }
 
-void keep_platform_groups(Identity& identity, const std::vector<std::uint32_t>& present,
-                          const Identity& own) {
+void keep_platform_groups(envgen::Identity& identity, const std::vector<std::uint32_t>& present,
+                          const envgen::Identity& own) {
   for (const std::uint32_t gid : present) {
     const auto has = [gid](const std::vector<std::uint32_t>& groups) {
       return std::ranges::find(groups, gid) != groups.end();
@@ -167,4 +167,4 @@ void keep_platform_groups(Identity& identity, const std::vector<std::uint32_t>& 
   }
 }
 
-}  // namespace envgen
+}  // namespace sandbox

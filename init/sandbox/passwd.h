@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
 
-namespace envgen {
+namespace sandbox {
 
 struct PasswdEntry {
   std::string name;
@@ -48,14 +48,14 @@ inline constexpr std::size_t kMaxGroups = 65'536;
 //   - A uid without an entry has gid 0 and the home "/".
 //   - Supplementary groups are those that list the user; with GROUP there is only GROUP.
 // Fails for a name without an entry. `option` names the place in errors.
-Result<Identity> find_identity(std::string_view spec, std::string_view passwd,
-                               std::string_view group, std::string_view option);
+base::Result<envgen::Identity> find_identity(std::string_view spec, std::string_view passwd,
+                                             std::string_view group, std::string_view option);
 
 // Adds to `identity` the groups that the platform gave this process. `present` are the
 // supplementary groups of the process. A group counts as the platform's if `own` does not have it.
 // `own` has the process's own group and the groups that list its user in the image. Docker adds
 // such groups for its own --user, with --group-add; Kubernetes with fsGroup and supplementalGroups.
-void keep_platform_groups(Identity& identity, const std::vector<std::uint32_t>& present,
-                          const Identity& own);
+void keep_platform_groups(envgen::Identity& identity, const std::vector<std::uint32_t>& present,
+                          const envgen::Identity& own);
 
-}  // namespace envgen
+}  // namespace sandbox

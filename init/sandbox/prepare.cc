@@ -20,12 +20,12 @@
 namespace sandbox {
 namespace {
 
+using base::Result;
+using base::Status;
 using envgen::Identity;
 using envgen::PathState;
 using envgen::ProcessSettings;
-using envgen::Result;
 using envgen::SandboxRequest;
-using envgen::Status;
 
 constexpr const char* kWhat = "preparing the sandbox";
 // The largest profile that is read. moby's default profile has 15 kB.
@@ -44,16 +44,16 @@ Result<Own> own_capabilities() {
   return Own{.permitted = permitted, .bounding = bounding_capabilities()};
 }
 
-std::unexpected<envgen::Error> lacks(std::string_view option, std::string found, int number) {
-  return envgen::fail(kWhat, std::string(option), std::move(found),
-                      "the container needs " + capability_name(number) + " for it");
+std::unexpected<base::Error> lacks(std::string_view option, std::string found, int number) {
+  return base::fail(kWhat, std::string(option), std::move(found),
+                    "the container needs " + capability_name(number) + " for it");
 }
 
 Result<std::string> read_database(const std::string& path) {
   PathState file = sys::inspect(path, true);
   if (file.kind == PathState::Kind::kError) {
-    return envgen::fail("reading the image's users", path, sys::errno_text(file.error),
-                        "make it readable, or leave --user out");
+    return base::fail("reading the image's users", path, sys::errno_text(file.error),
+                      "make it readable, or leave --user out");
   }
   return std::move(file.content);
 }
@@ -62,11 +62,11 @@ Result<Identity> prepare_identity(const std::string& spec, const Own& own,
                                   const std::string& root) {
   TRY_ASSIGN(const auto passwd, read_database(root + "/etc/passwd"));
   TRY_ASSIGN(const auto group, read_database(root + "/etc/group"));
-  auto identity = envgen::find_identity(spec, passwd, group, "--user");
+  auto identity = find_identity(spec, passwd, group, "--user");
   if (!identity) return identity;
-  if (auto ours = envgen::find_identity(std::to_string(::geteuid()), passwd, group, "--user")) {
+  if (auto ours = find_identity(std::to_string(::geteuid()), passwd, group, "--user")) {
     ours->groups.push_back(::getegid());
-    envgen::keep_platform_groups(*identity, present_groups(), *ours);
+    keep_platform_groups(*identity, present_groups(), *ours);
   }
   const std::string from = " from uid " + std::to_string(::geteuid());
   if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
@@ -101,9 +101,9 @@ Status prepare_capabilities(const SandboxRequest& request, const Own& own,
   if (request.ambient.empty()) return {};
   TRY_ASSIGN(auto ambient, keep_capabilities(request.ambient, own.permitted, "--ambient"));
   if ((ambient & ~kept) != 0) {
-    return envgen::fail(kWhat, "--ambient",
-                        capability_names(ambient & ~kept) + ", which --caps takes away",
-                        "name it in both, or in neither");
+    return base::fail(kWhat, "--ambient",
+                      capability_names(ambient & ~kept) + ", which --caps takes away",
+                      "name it in both, or in neither");
   }
   sandbox.ambient = ambient;
   return {};
@@ -126,7 +126,7 @@ std::optional<std::uint64_t> limit_value(std::string_view text) {
 }
 
 std::optional<int> resource(std::string_view name) {
-  std::string own = envgen::lowercased(name);
+  std::string own = base::lowercased(name);
   constexpr std::string_view kPrefix = "rlimit_";
   if (own.starts_with(kPrefix)) own.erase(0, kPrefix.size());
   for (int number = 0; number < envgen::kResources; ++number) {
@@ -139,7 +139,7 @@ std::optional<int> resource(std::string_view name) {
 // it.
 std::optional<std::uint64_t> most_descriptors() {
   const PathState file = sys::inspect("/proc/sys/fs/nr_open", true);
-  return envgen::parse_number<std::uint64_t>(envgen::trimmed(file.content));
+  return base::parse_number<std::uint64_t>(base::trimmed(file.content));
 }
 
 Status check_limit(const envgen::ResourceLimit& limit, const Own& own) {
@@ -155,8 +155,8 @@ Status check_limit(const envgen::ResourceLimit& limit, const Own& own) {
   }
   const auto most = limit.resource == RLIMIT_NOFILE ? most_descriptors() : std::nullopt;
   if (most && limit.hard > *most) {
-    return envgen::fail(kWhat, "--rlimit", found,
-                        "the kernel's own limit (fs.nr_open) is " + std::to_string(*most));
+    return base::fail(kWhat, "--rlimit", found,
+                      "the kernel's own limit (fs.nr_open) is " + std::to_string(*most));
   }
   return {};
 }
@@ -169,9 +169,9 @@ Result<std::vector<envgen::ResourceLimit>> prepare_limits(const SandboxRequest& 
     if (!limit) return std::unexpected(limit.error());
     const auto same = [&limit](const auto& other) { return other.resource == limit->resource; };
     if (std::ranges::any_of(limits, same)) {
-      return envgen::fail(kWhat, "--rlimit",
-                          std::string(envgen::resource_name(limit->resource)) + " twice",
-                          "keep one of the two");
+      return base::fail(kWhat, "--rlimit",
+                        std::string(envgen::resource_name(limit->resource)) + " twice",
+                        "keep one of the two");
     }
     TRY(check_limit(*limit, own));
     limits.push_back(*limit);
@@ -184,7 +184,7 @@ Status check_nice(int wanted, const Own& own) {
   constexpr int kHighest = 19;
   const std::string found = std::to_string(wanted);
   if (wanted < kLowest || wanted > kHighest) {
-    return envgen::fail(kWhat, "--nice", found, "nice values go from -20 to 19");
+    return base::fail(kWhat, "--nice", found, "nice values go from -20 to 19");
   }
   rlimit present{};
   ::getrlimit(RLIMIT_NICE, &present);
@@ -198,13 +198,13 @@ Status check_oom_score_adj(int wanted, const Own& own) {
   constexpr int kMax = 1000;
   const std::string found = std::to_string(wanted);
   if (wanted < -kMax || wanted > kMax) {
-    return envgen::fail(kWhat, "--oom-score-adj", found, "values go from -1000 to 1000");
+    return base::fail(kWhat, "--oom-score-adj", found, "values go from -1000 to 1000");
   }
   const PathState file = sys::inspect(kPath, true);
-  const auto present = envgen::parse_number<int>(envgen::trimmed(file.content));
+  const auto present = base::parse_number<int>(base::trimmed(file.content));
   if (!present) {
-    return envgen::fail(kWhat, "--oom-score-adj", std::string("no ") + kPath,
-                        "mount /proc in the container, or leave the option out");
+    return base::fail(kWhat, "--oom-score-adj", std::string("no ") + kPath,
+                      "mount /proc in the container, or leave the option out");
   }
   if (wanted >= *present || own.may(CAP_SYS_RESOURCE)) return {};
   return lacks("--oom-score-adj",
@@ -215,7 +215,7 @@ Status check_oom_score_adj(int wanted, const Own& own) {
 Status check_settings(const ProcessSettings& settings, const Own& own) {
   constexpr std::uint32_t kMaxUmask = 0777;
   if (settings.umask && *settings.umask > kMaxUmask) {
-    return envgen::fail(kWhat, "--umask", "bits that a umask does not have", "write 022, say");
+    return base::fail(kWhat, "--umask", "bits that a umask does not have", "write 022, say");
   }
   if (settings.nice) {
     TRY(check_nice(*settings.nice, own));
@@ -228,17 +228,17 @@ Result<std::string> read_profile_file(const std::string& path) {
   PathState file = sys::inspect(path, true);
   switch (file.kind) {
     case PathState::Kind::kAbsent:
-      return envgen::fail(kReading, path, "no such file", "name a profile that the image has");
+      return base::fail(kReading, path, "no such file", "name a profile that the image has");
     case PathState::Kind::kDirectory:
-      return envgen::fail(kReading, path, "a directory", "name the file in it");
+      return base::fail(kReading, path, "a directory", "name the file in it");
     case PathState::Kind::kError:
-      return envgen::fail(kReading, path, sys::errno_text(file.error), "make it readable");
+      return base::fail(kReading, path, sys::errno_text(file.error), "make it readable");
     case PathState::Kind::kFile:
       break;
   }
   if (file.content.size() > kMaxProfileBytes) {
-    return envgen::fail(kReading, path, std::to_string(file.content.size()) + " bytes",
-                        "a profile has at most " + std::to_string(kMaxProfileBytes));
+    return base::fail(kReading, path, std::to_string(file.content.size()) + " bytes",
+                      "a profile has at most " + std::to_string(kMaxProfileBytes));
   }
   return std::move(file.content);
 }
@@ -272,7 +272,7 @@ bool may_trace(const envgen::Sandbox& sandbox, const Own& own) {
 
 Result<envgen::ResourceLimit> parse_limit(std::string_view text) {
   const auto refuse = [text](const std::string& found, const std::string& fix) {
-    return envgen::fail("reading a limit", "--rlimit", found + " in " + envgen::quoted(text), fix);
+    return base::fail("reading a limit", "--rlimit", found + " in " + base::quoted(text), fix);
   };
   const std::size_t equals = text.find('=');
   const auto number = resource(text.substr(0, equals));

@@ -18,7 +18,7 @@ struct Prepared {
 
 // Parses NAME=SOFT[:HARD], such as "nofile=64k", "core=0:unlimited" or "RLIMIT_STACK=8m". A single
 // value is both limits. k, m and g are powers of 1024; -1 is unlimited, as in Docker's --ulimit.
-envgen::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
+base::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
 
 // Prepares the sandbox. Everything that would foreseeably fail in the child fails here:
 //   - an unknown user, group, capability or limit; one limit named twice
@@ -30,7 +30,7 @@ envgen::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
 //   - a lower oom_score_adj without CAP_SYS_RESOURCE
 // A filter without CAP_SYS_ADMIN implies no_new_privs, and a warning reports it. `root` is put
 // before /etc/passwd and /etc/group, for tests; otherwise it is "".
-envgen::Result<Prepared> prepare(const envgen::SandboxRequest& request, bool strict,
-                                 const std::string& root = {});
+base::Result<Prepared> prepare(const envgen::SandboxRequest& request, bool strict,
+                               const std::string& root = {});
 
 }  // namespace sandbox

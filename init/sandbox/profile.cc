@@ -13,9 +13,9 @@
 namespace sandbox {
 namespace {
 
-using envgen::json::Document;
-using envgen::json::Type;
-using envgen::json::Value;
+using base::json::Document;
+using base::json::Type;
+using base::json::Value;
 
 constexpr const char* kWhat = "reading a seccomp profile";
 constexpr const char* kForms = "write it as moby's default.json, or as OCI's linux.seccomp";
@@ -61,8 +61,8 @@ auto lookup(const Table& table, std::string_view name)
   return at->value;
 }
 
-std::unexpected<envgen::Error> refuse(std::string where, std::string found, std::string fix) {
-  return envgen::fail(kWhat, std::move(where), std::move(found), std::move(fix));
+std::unexpected<base::Error> refuse(std::string where, std::string found, std::string fix) {
+  return base::fail(kWhat, std::move(where), std::move(found), std::move(fix));
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view wanted) {
@@ -77,8 +77,8 @@ std::optional<Value> member(const Value& object, std::string_view key) {
   return value;
 }
 
-envgen::Result<std::optional<Value>> member_of(const Value& object, std::string_view key, Type type,
-                                               const std::string& where) {
+base::Result<std::optional<Value>> member_of(const Value& object, std::string_view key, Type type,
+                                             const std::string& where) {
   auto value = member(object, key);
   if (value && !value->is(type)) {
     return refuse(where + '.' + std::string(key), std::string(type_name(value->type())),
@@ -87,14 +87,14 @@ envgen::Result<std::optional<Value>> member_of(const Value& object, std::string_
   return value;
 }
 
-envgen::Result<std::string> text_of(const Value& object, std::string_view key,
-                                    const std::string& where) {
+base::Result<std::string> text_of(const Value& object, std::string_view key,
+                                  const std::string& where) {
   TRY_ASSIGN(auto value, member_of(object, key, Type::kString, where));
   return value ? std::string(value->text()) : std::string();
 }
 
-envgen::Result<std::vector<std::string>> texts_of(const Value& object, std::string_view key,
-                                                  const std::string& where) {
+base::Result<std::vector<std::string>> texts_of(const Value& object, std::string_view key,
+                                                const std::string& where) {
   TRY_ASSIGN(auto list, member_of(object, key, Type::kArray, where));
   std::vector<std::string> texts;
   if (!list) return texts;
@@ -110,13 +110,12 @@ envgen::Result<std::vector<std::string>> texts_of(const Value& object, std::stri
   return texts;
 }
 
-envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std::string_view key,
-                                                       std::uint64_t most,
-                                                       const std::string& where) {
+base::Result<std::optional<std::uint64_t>> number_of(const Value& object, std::string_view key,
+                                                     std::uint64_t most, const std::string& where) {
   const auto value = member(object, key);
   if (!value) return std::nullopt;
   const bool integer = value->is(Type::kInteger);
-  const auto number = integer ? envgen::parse_number<std::uint64_t>(value->text()) : std::nullopt;
+  const auto number = integer ? base::parse_number<std::uint64_t>(value->text()) : std::nullopt;
   if (number && *number <= most) return number;
   return refuse(where + '.' + std::string(key),
                 std::string(integer ? value->text() : type_name(value->type())),
@@ -124,8 +123,8 @@ envgen::Result<std::optional<std::uint64_t>> number_of(const Value& object, std:
 }
 
 // Reads `action_key` and `errno_key` of an object: of a rule, or of the profile for its default.
-envgen::Result<SyscallRule> verdict_at(const Value& object, std::string_view action_key,
-                                       std::string_view errno_key, const std::string& where) {
+base::Result<SyscallRule> verdict_at(const Value& object, std::string_view action_key,
+                                     std::string_view errno_key, const std::string& where) {
   constexpr std::uint64_t kMaxErrno = 4095;
   constexpr std::uint64_t kMaxTrace = 0xFFFF;
   TRY_ASSIGN(auto name, text_of(object, action_key, where));
@@ -137,7 +136,7 @@ envgen::Result<SyscallRule> verdict_at(const Value& object, std::string_view act
   }
   const auto action = lookup(kActions, name);
   if (!action) {
-    return refuse(place, "the unknown action " + envgen::quoted(name),
+    return refuse(place, "the unknown action " + base::quoted(name),
                   "see seccomp_init(3) for the names");
   }
   TRY_ASSIGN(auto number, number_of(object, errno_key,
@@ -149,13 +148,13 @@ envgen::Result<SyscallRule> verdict_at(const Value& object, std::string_view act
   return verdict;
 }
 
-envgen::Result<bool> kernel_is_at_least(const std::string& version, const Host& host,
-                                        const std::string& where) {
+base::Result<bool> kernel_is_at_least(const std::string& version, const Host& host,
+                                      const std::string& where) {
   std::string_view rest = version;
-  const auto major = envgen::parse_count<int>(envgen::take_part(rest, '.'));
-  const auto minor = envgen::parse_count<int>(rest);
+  const auto major = base::parse_count<int>(base::take_part(rest, '.'));
+  const auto minor = base::parse_count<int>(rest);
   if (!major || !minor) {
-    return refuse(where + ".minKernel", envgen::quoted(version),
+    return refuse(where + ".minKernel", base::quoted(version),
                   "write MAJOR.MINOR, such as \"4.8\"");
   }
   return std::pair(host.kernel_major, host.kernel_minor) >= std::pair(*major, *minor);
@@ -167,8 +166,8 @@ struct Filters {
   std::optional<bool> kernel;  // the kernel is new enough
 };
 
-envgen::Result<Filters> filters_at(const Value& rule, std::string_view key, const Host& host,
-                                   const std::string& where) {
+base::Result<Filters> filters_at(const Value& rule, std::string_view key, const Host& host,
+                                 const std::string& where) {
   TRY_ASSIGN(auto object, member_of(rule, key, Type::kObject, where));
   Filters filters;
   if (!object) return filters;
@@ -192,7 +191,7 @@ bool has_capability(const Host& host, const std::string& name) {
 
 // Returns whether the rule applies on this host, by moby's rule: no condition of "excludes" is
 // true, and every condition of "includes" is true.
-envgen::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
+base::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
   const auto is_held = [&host](const std::string& name) { return has_capability(host, name); };
   TRY_ASSIGN(auto excludes, filters_at(rule, "excludes", host, where));
   TRY_ASSIGN(auto includes, filters_at(rule, "includes", host, where));
@@ -204,7 +203,7 @@ envgen::Result<bool> holds_here(const Value& rule, const Host& host, const std::
          std::ranges::all_of(includes.capabilities, is_held) && includes.kernel.value_or(true);
 }
 
-envgen::Result<Condition> condition_at(const Value& value, const std::string& where) {
+base::Result<Condition> condition_at(const Value& value, const std::string& where) {
   constexpr std::uint64_t kLastArgument = 5;
   if (!value.is(Type::kObject)) return refuse(where, std::string(type_name(value.type())), kForms);
   TRY_ASSIGN(auto index, number_of(value, "index", kLastArgument, where));
@@ -213,7 +212,7 @@ envgen::Result<Condition> condition_at(const Value& value, const std::string& wh
   TRY_ASSIGN(auto name, text_of(value, "op", where));
   const auto compare = lookup(kCompares, name);
   if (!compare) {
-    return refuse(where + ".op", "the unknown comparison " + envgen::quoted(name),
+    return refuse(where + ".op", "the unknown comparison " + base::quoted(name),
                   "see seccomp_rule_add(3) for the names");
   }
   return Condition{.argument = static_cast<unsigned>(index.value_or(0)),
@@ -222,7 +221,7 @@ envgen::Result<Condition> condition_at(const Value& value, const std::string& wh
                    .value_two = second.value_or(0)};
 }
 
-envgen::Result<Rule> rule_at(const Value& value, std::string where) {
+base::Result<Rule> rule_at(const Value& value, std::string where) {
   Rule rule{.calls = {}, .verdict = {}, .conditions = {}, .where = std::move(where)};
   TRY_ASSIGN(rule.verdict, verdict_at(value, "action", "errnoRet", rule.where));
   TRY_ASSIGN(auto names, texts_of(value, "names", rule.where));
@@ -243,8 +242,8 @@ envgen::Result<Rule> rule_at(const Value& value, std::string where) {
   return rule;
 }
 
-envgen::Result<std::vector<std::string>> architectures_of(const Value& root, const Host& host,
-                                                          const std::string& where) {
+base::Result<std::vector<std::string>> architectures_of(const Value& root, const Host& host,
+                                                        const std::string& where) {
   auto listed = texts_of(root, "architectures", where);
   if (!listed) return std::unexpected(listed.error());
   TRY_ASSIGN(auto map, member_of(root, "archMap", Type::kArray, where));
@@ -269,12 +268,12 @@ envgen::Result<std::vector<std::string>> architectures_of(const Value& root, con
 
 }  // namespace
 
-envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
-                                     std::string_view where) {
+base::Result<Profile> read_profile(std::string_view json, const Host& host,
+                                   std::string_view where) {
   const std::string place(where);
   auto document = Document::parse(json, where);
   if (!document) {
-    envgen::Error error = document.error().error;
+    base::Error error = document.error().error;
     error.what = kWhat;
     return std::unexpected(std::move(error));
   }

@@ -56,8 +56,7 @@ struct Profile {
 };
 
 // Reads a profile. Fails for a text in neither moby's nor OCI's form, with the place below `where`.
-envgen::Result<Profile> read_profile(std::string_view json, const Host& host,
-                                     std::string_view where);
+base::Result<Profile> read_profile(std::string_view json, const Host& host, std::string_view where);
 
 // Returns what the profile answers to `call`. The first rule that looks at no argument and differs
 // from the default decides, wherever the other rules on the call are (libseccomp's rule). If no

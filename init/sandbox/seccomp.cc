@@ -73,7 +73,7 @@ std::optional<std::uint32_t> architecture(std::string_view name) {
   if (name == "arm64") return SCMP_ARCH_AARCH64;
   constexpr std::string_view kPrefix = "SCMP_ARCH_";
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  const std::string own = envgen::lowercased(name.substr(kPrefix.size()));
+  const std::string own = base::lowercased(name.substr(kPrefix.size()));
   const std::uint32_t token = ::seccomp_arch_resolve_name(own.c_str());
   if (token == 0) return std::nullopt;
   return token;
@@ -88,18 +88,18 @@ class Compiler {
   Compiler(const Host& host, bool strict, std::string_view where)
       : host_(host), where_(where), strict_(strict) {}
 
-  envgen::Result<Filter> compile(const Profile& profile);
+  base::Result<Filter> compile(const Profile& profile);
 
  private:
-  envgen::Status start(const Profile& profile);
-  envgen::Status add_architectures(const Profile& profile);
-  envgen::Status add_rule(const Profile& profile, const Rule& rule);
-  envgen::Status add(const Rule& rule, int call, std::span<const Condition> conditions);
+  base::Status start(const Profile& profile);
+  base::Status add_architectures(const Profile& profile);
+  base::Status add_rule(const Profile& profile, const Rule& rule);
+  base::Status add(const Rule& rule, int call, std::span<const Condition> conditions);
   // Adds a warning; returns an error with --strict.
-  envgen::Status object(const std::string& where, const std::string& found);
+  base::Status object(const std::string& where, const std::string& found);
   void find_deciding(const Profile& profile);
-  envgen::Status check_contradiction(const Rule& rule, const std::string& call);
-  envgen::Result<std::string> export_program() const;
+  base::Status check_contradiction(const Rule& rule, const std::string& call);
+  base::Result<std::string> export_program() const;
   [[nodiscard]] std::string newer_calls(const Profile& profile) const;
 
   const Host& host_;
@@ -114,17 +114,17 @@ class Compiler {
   std::vector<std::string> warnings_;
 };
 
-envgen::Status Compiler::start(const Profile& profile) {
+base::Status Compiler::start(const Profile& profile) {
   const auto native = architecture(host_.arch);
   if (!native) {
-    return envgen::fail(kWhat, where_, "the machine's architecture " + host_.arch,
-                        "filters are made for amd64 and arm64");
+    return base::fail(kWhat, where_, "the machine's architecture " + host_.arch,
+                      "filters are made for amd64 and arm64");
   }
   native_ = *native;
   context_.reset(::seccomp_init(to_libseccomp(profile.default_verdict)));
   if (!context_) {
-    return envgen::fail(kWhat, where_ + ": profile.defaultAction", refused_text(-EINVAL),
-                        "choose SCMP_ACT_ERRNO");
+    return base::fail(kWhat, where_ + ": profile.defaultAction", refused_text(-EINVAL),
+                      "choose SCMP_ACT_ERRNO");
   }
   // A tree instead of a list: about eight comparisons a call instead of about three hundred.
   constexpr std::uint32_t kBinaryTree = 2;
@@ -132,12 +132,12 @@ envgen::Status Compiler::start(const Profile& profile) {
   if (native_ != ::seccomp_arch_native()) {
     int code = ::seccomp_arch_add(context_.get(), native_);
     if (code == 0) code = ::seccomp_arch_remove(context_.get(), SCMP_ARCH_NATIVE);
-    if (code != 0) return envgen::fail(kWhat, where_, sys::errno_text(-code), "");
+    if (code != 0) return base::fail(kWhat, where_, sys::errno_text(-code), "");
   }
   return {};
 }
 
-envgen::Status Compiler::add_architectures(const Profile& profile) {
+base::Status Compiler::add_architectures(const Profile& profile) {
   for (const std::string& name : profile.architectures) {
     const auto token = architecture(name);
     const int code = token ? ::seccomp_arch_add(context_.get(), *token) : -EINVAL;
@@ -149,8 +149,8 @@ envgen::Status Compiler::add_architectures(const Profile& profile) {
   return {};
 }
 
-envgen::Status Compiler::object(const std::string& where, const std::string& found) {
-  if (strict_) return envgen::fail(kWhat, where, found, "correct it, or leave --strict out");
+base::Status Compiler::object(const std::string& where, const std::string& found) {
+  if (strict_) return base::fail(kWhat, where, found, "correct it, or leave --strict out");
   if (warnings_.size() < kMaxWarnings) {
     warnings_.push_back(where + ": " + found + ", ignoring");
   } else if (warnings_.size() == kMaxWarnings) {
@@ -168,17 +168,17 @@ void Compiler::find_deciding(const Profile& profile) {
 
 // Reports a rule that contradicts the deciding one. libseccomp is silent about it, and would let a
 // call through that the author wanted to refuse.
-envgen::Status Compiler::check_contradiction(const Rule& rule, const std::string& call) {
+base::Status Compiler::check_contradiction(const Rule& rule, const std::string& call) {
   const auto at = deciding_.find(call);
   if (at == deciding_.end() || at->second->verdict == rule.verdict) return {};
   return object(rule.where,
                 "a rule on " + call + " that contradicts the one in " + at->second->where);
 }
 
-envgen::Status Compiler::add(const Rule& rule, int call, std::span<const Condition> conditions) {
+base::Status Compiler::add(const Rule& rule, int call, std::span<const Condition> conditions) {
   if (++rules_ > kMaxRules) {
-    return envgen::fail(kWhat, where_, "more than " + std::to_string(kMaxRules) + " rules",
-                        "make it shorter");
+    return base::fail(kWhat, where_, "more than " + std::to_string(kMaxRules) + " rules",
+                      "make it shorter");
   }
   std::vector<scmp_arg_cmp> arguments;
   for (const Condition& condition : conditions) arguments.push_back(to_libseccomp(condition));
@@ -187,10 +187,10 @@ envgen::Status Compiler::add(const Rule& rule, int call, std::span<const Conditi
                                static_cast<unsigned>(arguments.size()), arguments.data());
   if (code == 0) return {};
   if (code == -EEXIST) return object(rule.where, "a rule that contradicts an earlier one");
-  return envgen::fail(kWhat, rule.where, refused_text(code), "correct the rule");
+  return base::fail(kWhat, rule.where, refused_text(code), "correct the rule");
 }
 
-envgen::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
+base::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
   // libseccomp refuses rules with the default's answer.
   const bool redundant = rule.verdict == profile.default_verdict;
   std::array<int, 6> of_argument = {};
@@ -203,7 +203,7 @@ envgen::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
         name.contains('\0') ? __NR_SCMP_ERROR : ::seccomp_syscall_resolve_name(name.c_str());
     if (call == __NR_SCMP_ERROR) {
       if (!unknown_.insert(name).second) continue;
-      TRY(object(rule.where, "the unknown call " + envgen::quoted(name)));
+      TRY(object(rule.where, "the unknown call " + base::quoted(name)));
       continue;
     }
     if (redundant) continue;
@@ -218,16 +218,16 @@ envgen::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
   return {};
 }
 
-envgen::Result<std::string> Compiler::export_program() const {
+base::Result<std::string> Compiler::export_program() const {
   const sys::Fd file(::memfd_create("seccomp", MFD_CLOEXEC));
-  if (!file.valid()) return envgen::fail(kWhat, where_, sys::errno_text(errno), "");
+  if (!file.valid()) return base::fail(kWhat, where_, sys::errno_text(errno), "");
   if (const int code = ::seccomp_export_bpf(context_.get(), file.get()); code != 0) {
-    return envgen::fail(kWhat, where_, sys::errno_text(-code), "make it shorter");
+    return base::fail(kWhat, where_, sys::errno_text(-code), "make it shorter");
   }
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   std::string program(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
   if (::pread(file.get(), program.data(), program.size(), 0) != size) {
-    return envgen::fail(kWhat, where_, sys::errno_text(errno), "");
+    return base::fail(kWhat, where_, sys::errno_text(errno), "");
   }
   return program;
 }
@@ -265,12 +265,12 @@ std::string Compiler::newer_calls(const Profile& profile) const {
   return bytes;
 }
 
-envgen::Result<Filter> Compiler::compile(const Profile& profile) {
+base::Result<Filter> Compiler::compile(const Profile& profile) {
   warnings_ = profile.warnings;
   for (const char* call : {"execve", "exit_group"}) {
     if (lets_through(verdict_of(profile, call))) continue;
-    return envgen::fail(kWhat, where_, std::string("no rule that allows ") + call,
-                        "allow it: by this profile no program could start or end");
+    return base::fail(kWhat, where_, std::string("no rule that allows ") + call,
+                      "allow it: by this profile no program could start or end");
   }
   TRY(start(profile));
   TRY(add_architectures(profile));
@@ -282,9 +282,8 @@ envgen::Result<Filter> Compiler::compile(const Profile& profile) {
   Filter filter{.program = newer_calls(profile) + program, .warnings = std::move(warnings_)};
   const std::size_t instructions = filter.program.size() / sizeof(sock_filter);
   if (instructions > kMaxInstructions) {
-    return envgen::fail(
-        kWhat, where_, std::to_string(instructions) + " instructions",
-        "the kernel takes " + std::to_string(kMaxInstructions) + ": make it shorter");
+    return base::fail(kWhat, where_, std::to_string(instructions) + " instructions",
+                      "the kernel takes " + std::to_string(kMaxInstructions) + ": make it shorter");
   }
   return filter;
 }
@@ -327,8 +326,8 @@ Host this_host(std::uint64_t capabilities) {
   return host;
 }
 
-envgen::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
-                                       std::string_view where) {
+base::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
+                                     std::string_view where) {
   TRY_ASSIGN(auto profile, read_profile(json, host, where));
   answer_clone3(profile);
   return Compiler(host, strict, where).compile(profile);

@@ -35,7 +35,7 @@ inline constexpr std::size_t kMaxInstructions = 4096;
 //
 // Errors: the text is not such a profile, the filter has more than kMaxInstructions, or the profile
 // denies execve or exit_group. No program could start or end without these two calls.
-envgen::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
-                                       std::string_view where);
+base::Result<Filter> compile_profile(std::string_view json, const Host& host, bool strict,
+                                     std::string_view where);
 
 }  // namespace sandbox

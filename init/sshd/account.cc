@@ -16,7 +16,7 @@ constexpr const char* kPasswd = "/etc/passwd";
 }  // namespace
 
 std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid) {
-  for (envgen::PasswdEntry& entry : envgen::parse_passwd(passwd)) {
+  for (sandbox::PasswdEntry& entry : sandbox::parse_passwd(passwd)) {
     if (entry.uid != uid) continue;
     return Account{.name = std::move(entry.name),
                    .home = std::move(entry.home),
@@ -27,7 +27,7 @@ std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid) 
 
 bool is_locked(std::string_view shadow, std::string_view name) {
   while (!shadow.empty()) {
-    std::string_view line = envgen::take_line(shadow);
+    std::string_view line = base::take_line(shadow);
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
     if (line.starts_with(':')) return line.starts_with(":!");
@@ -35,19 +35,19 @@ bool is_locked(std::string_view shadow, std::string_view name) {
   return false;
 }
 
-envgen::Status check_shell(const Account& account) {
+base::Status check_shell(const Account& account) {
   constexpr std::array<std::string_view, 2> kRefusing = {"nologin", "false"};
   constexpr const char* kWhat = "preparing sshd";
   const std::string where = std::string(kPasswd) + ": " + account.name;
   const std::string fix = "give it a shell in the image: usermod -s /bin/sh " + account.name;
   if (::access(account.shell.c_str(), X_OK) != 0) {
-    return envgen::fail(kWhat, where, "the shell " + account.shell + ", which cannot be run", fix);
+    return base::fail(kWhat, where, "the shell " + account.shell + ", which cannot be run", fix);
   }
   const std::string base = account.shell.substr(account.shell.rfind('/') + 1);
   for (const std::string_view refusing : kRefusing) {
     if (base == refusing) {
-      return envgen::fail(kWhat, where, "the shell " + account.shell + ", which runs no command",
-                          fix);
+      return base::fail(kWhat, where, "the shell " + account.shell + ", which runs no command",
+                        fix);
     }
   }
   return {};

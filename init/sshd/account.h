@@ -21,7 +21,7 @@ struct Account {
 };
 
 // Returns the first entry of `uid` in a text of /etc/passwd, which is read as by
-// envgen::parse_passwd.
+// sandbox::parse_passwd.
 std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid);
 
 // Returns whether the account's password in a text of /etc/shadow starts with '!'. sshd without PAM
@@ -29,6 +29,6 @@ std::optional<Account> find_account(std::string_view passwd, std::uint32_t uid);
 bool is_locked(std::string_view shadow, std::string_view name);
 
 // Checks the account's shell, which runs the command of every session: nologin would end each one.
-envgen::Status check_shell(const Account& account);
+base::Status check_shell(const Account& account);
 
 }  // namespace sshd

@@ -28,7 +28,7 @@ struct Record {
 
 }  // namespace
 
-envgen::Result<Channel> Channel::open(const std::string& path) {
+base::Result<Channel> Channel::open(const std::string& path) {
   Channel channel;
   channel.listener_ = sys::listen_at(path, SOCK_SEQPACKET, kBacklog);
   if (!channel.listener_.valid()) {
@@ -99,7 +99,7 @@ void Channel::drop(int connection) {
   std::erase_if(connections_, [connection](const sys::Fd& fd) { return fd.get() == connection; });
 }
 
-envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms) {
+base::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms) {
   constexpr int kMsPerS = 1000;
   constexpr suseconds_t kUsPerMs = 1000;
   const auto failed = [&path](int error) {

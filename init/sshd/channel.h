@@ -32,7 +32,7 @@ struct Request {
 // hold the directory's lock.
 class Channel {
  public:
-  static envgen::Result<Channel> open(const std::string& path);
+  static base::Result<Channel> open(const std::string& path);
 
   // Returns the descriptors to poll for reading; -1 for the listener while it can take no
   // connection.
@@ -59,6 +59,6 @@ class Channel {
 };
 
 // Sends a request and waits for the answer, at most `timeout_ms`. Returns false if serve refused.
-envgen::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms);
+base::Result<bool> ask(const std::string& path, Op op, int argument, int timeout_ms);
 
 }  // namespace sshd

@@ -58,16 +58,16 @@ std::string shell_word(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
     return std::string(word);
   }
-  return envgen::shell_quoted(word);
+  return base::shell_quoted(word);
 }
 
-envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program) {
+base::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program) {
   for (const std::string& path : {paths.directory, program}) {
     if (path.starts_with('/') && fits_in_a_line(path)) continue;
-    return envgen::fail("writing sshd_config",
-                        path.empty() ? "trainit's own path, which is not known" : path,
-                        "no absolute path without quotes, backslashes and control characters",
-                        "choose another directory, or start trainit by its absolute path");
+    return base::fail("writing sshd_config",
+                      path.empty() ? "trainit's own path, which is not known" : path,
+                      "no absolute path without quotes, backslashes and control characters",
+                      "choose another directory, or start trainit by its absolute path");
   }
   std::string text = "Port " + std::to_string(port) + "\n";
   text += "HostKey " + quoted(paths.host_key) + "\n";
@@ -104,7 +104,7 @@ envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std:
   return text;
 }
 
-std::string to_environment_file(const envgen::Environ& own) {
+std::string to_environment_file(const base::Environ& own) {
   std::string text;
   for (const std::string& entry : own.entries()) {
     if (is_own(name_of(entry))) continue;
@@ -114,25 +114,25 @@ std::string to_environment_file(const envgen::Environ& own) {
   return text;
 }
 
-envgen::Environ session_environ(std::string_view file, const envgen::Environ& own) {
+base::Environ session_environ(std::string_view file, const base::Environ& own) {
   std::vector<std::string> entries;
   while (!file.empty()) {
-    const std::string_view entry = envgen::take_part(file, '\0');
+    const std::string_view entry = base::take_part(file, '\0');
     if (!entry.empty() && !is_of_login(name_of(entry))) entries.emplace_back(entry);
   }
   for (const std::string& entry : own.entries()) {
     if (is_of_login(name_of(entry))) entries.push_back(entry);
   }
-  envgen::Environ env(std::move(entries));
+  base::Environ env(std::move(entries));
   // A bash that sshd starts as the first shell reads ~/.bashrc even for a command. Variables of
   // that file would replace the plan's.
   env.set("SHLVL", "1");
   return env;
 }
 
-envgen::Environ tool_environ(const envgen::Environ& own) {
+base::Environ tool_environ(const base::Environ& own) {
   constexpr std::array<std::string_view, 5> kKept = {"PATH", "HOME", "USER", "LOGNAME", "TZ"};
-  envgen::Environ env;
+  base::Environ env;
   for (const std::string_view name : kKept) {
     if (const auto value = own.get(name)) env.set(name, *value);
   }
@@ -156,9 +156,9 @@ std::vector<std::string> client_argv(int port, const std::string& key, int timeo
 std::vector<std::string> parse_hosts(std::string_view text) {
   std::vector<std::string> hosts;
   while (!text.empty()) {
-    std::string_view line = envgen::take_line(text);
-    line = envgen::take_part(line, '#');
-    const std::string_view host = envgen::take_word(line);
+    std::string_view line = base::take_line(text);
+    line = base::take_part(line, '#');
+    const std::string_view host = base::take_word(line);
     if (!host.empty()) hosts.emplace_back(host);
   }
   return hosts;

@@ -30,18 +30,18 @@ std::string shell_word(std::string_view word);
 
 // Returns sshd's configuration: login by keys only, and every session through `program peer
 // session`. Fails for paths that a line of sshd_config cannot hold.
-envgen::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program);
+base::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program);
 
 // Returns the environment for all sessions: that of serve, without what belongs to one process.
-std::string to_environment_file(const envgen::Environ& own);
+std::string to_environment_file(const base::Environ& own);
 
 // Returns the environment of one session: `file` as saved, and from `own` (sshd's) the variables
 // about the login.
-envgen::Environ session_environ(std::string_view file, const envgen::Environ& own);
+base::Environ session_environ(std::string_view file, const base::Environ& own);
 
 // Returns the environment of ssh, sshd and ssh-keygen, without the job's libraries. The libcrypto
 // of conda is not the one that these programs were built for ("OpenSSL version mismatch").
-envgen::Environ tool_environ(const envgen::Environ& own);
+base::Environ tool_environ(const base::Environ& own);
 
 // Returns the command of an ssh client that runs `command` on `host` or fails within `timeout_s`.
 // The client never asks for input.

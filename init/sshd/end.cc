@@ -42,10 +42,10 @@ struct Call {
 
 class Caller {
  public:
-  Caller(const EndOptions& options, const envgen::Environ& env, proc::SavedSignals saved)
+  Caller(const EndOptions& options, const base::Environ& env, proc::SavedSignals saved)
       : options_(options), env_(tool_environ(env)), saved_(saved) {}
 
-  envgen::Status run(const std::vector<std::string>& hosts);
+  base::Status run(const std::vector<std::string>& hosts);
 
  private:
   void fill();
@@ -55,12 +55,12 @@ class Caller {
   void collect();
   void ended(Call call);
   bool stop_requested();
-  [[nodiscard]] envgen::Status report(std::size_t hosts) const;
+  [[nodiscard]] base::Status report(std::size_t hosts) const;
   void again(const Call& call, std::string reason);
   void missed(const Call& call, const std::string& reason);
 
   const EndOptions& options_;
-  envgen::Environ env_;
+  base::Environ env_;
   proc::SavedSignals saved_;
   proc::SignalSource signals_;
   std::deque<Call> waiting_;  // sorted by not_before_ms
@@ -70,7 +70,7 @@ class Caller {
   std::string reason_;  // reason of the first missed host
 };
 
-envgen::Status Caller::run(const std::vector<std::string>& hosts) {
+base::Status Caller::run(const std::vector<std::string>& hosts) {
   for (const std::string& host : hosts) {
     Call first;
     first.host = host;
@@ -122,7 +122,7 @@ void Caller::ask_link() {
 
 void Caller::start(Call call) {
   const std::string command =
-      std::string(envgen::kPeerEnd) + " " + std::to_string(options_.exit_code);
+      std::string(base::kPeerEnd) + " " + std::to_string(options_.exit_code);
   proc::SpawnSpec spec;
   spec.argv = client_argv(options_.port, options_.key, kCallTimeoutS, call.host, command);
   spec.env = env_;
@@ -171,7 +171,7 @@ void Caller::ended(Call call) {
   const auto failure = call.run->start_failure();
   std::string reason = call.run->cut_short();
   if (failure) reason = to_line(failure->error);
-  if (reason.empty()) reason = envgen::last_line(call.run->output());
+  if (reason.empty()) reason = base::last_line(call.run->output());
   again(call, reason.empty() ? "exit code " + std::to_string(code) : std::move(reason));
 }
 
@@ -190,7 +190,7 @@ void Caller::missed(const Call& call, const std::string& reason) {
   missed_.push_back(call.host);
 }
 
-envgen::Status Caller::report(std::size_t hosts) const {
+base::Status Caller::report(std::size_t hosts) const {
   constexpr std::size_t kShown = 16;
   if (missed_.empty()) return {};
   std::string names;
@@ -200,7 +200,7 @@ envgen::Status Caller::report(std::size_t hosts) const {
   if (missed_.size() > kShown) {
     names += " and " + std::to_string(missed_.size() - kShown) + " more";
   }
-  return envgen::fail(
+  return base::fail(
       "telling the workers that the job ended with " + std::to_string(options_.exit_code), names,
       std::to_string(missed_.size()) + " of " + std::to_string(hosts) +
           " that could not be told (" + reason_ + ")",
@@ -212,18 +212,17 @@ bool can_be_called(const std::string& host) { return !host.starts_with('-'); }
 
 }  // namespace
 
-envgen::Status end(const EndOptions& options, const envgen::Environ& env) {
+base::Status end(const EndOptions& options, const base::Environ& env) {
   const proc::SavedSignals saved = proc::take_over_signals();
   const envgen::PathState file = sys::inspect(options.hosts_file, true);
   if (file.kind != envgen::PathState::Kind::kFile) {
-    return envgen::fail("reading the workers' names", options.hosts_file,
-                        "no file that can be read", "the plan writes it");
+    return base::fail("reading the workers' names", options.hosts_file, "no file that can be read",
+                      "the plan writes it");
   }
   const std::vector<std::string> hosts = parse_hosts(file.content);
   if (const auto bad = std::ranges::find_if_not(hosts, can_be_called); bad != hosts.end()) {
-    return envgen::fail("reading the workers' names", options.hosts_file,
-                        envgen::quoted(*bad) + ", which looks like an option",
-                        "write host names only");
+    return base::fail("reading the workers' names", options.hosts_file,
+                      base::quoted(*bad) + ", which looks like an option", "write host names only");
   }
   if (find_program("ssh", env).empty()) return std::unexpected(not_installed("ssh"));
   EndOptions own = options;

@@ -33,6 +33,6 @@ struct EndOptions {
 
 // Reports the end to all hosts; blocks until each has answered, was given up, or a stop signal
 // came. An Error names the hosts that were not reached.
-envgen::Status end(const EndOptions& options, const envgen::Environ& env);
+base::Status end(const EndOptions& options, const base::Environ& env);
 
 }  // namespace sshd

@@ -25,20 +25,20 @@ constexpr std::uint32_t kPrivate = 0600;
 bool is_file(const std::string& path) { return sys::inspect(path, false).kind == Kind::kFile; }
 
 // Returns the error of a tool. OpenSSH's programs exit at once for a uid without a name.
-std::unexpected<envgen::Error> tool_failed(const std::string& what, const std::string& where,
-                                           const ToolResult& result, const std::string& fix) {
-  const std::string line = envgen::last_line(result.output);
+std::unexpected<base::Error> tool_failed(const std::string& what, const std::string& where,
+                                         const ToolResult& result, const std::string& fix) {
+  const std::string line = base::last_line(result.output);
   if (line.find("No user exists") != std::string::npos) {
-    return envgen::fail("preparing sshd", "/etc/passwd",
-                        "no entry for uid " + std::to_string(::geteuid()) +
-                            ", without which ssh and sshd refuse to work",
-                        "add the user in the image (useradd), or run as one that exists");
+    return base::fail("preparing sshd", "/etc/passwd",
+                      "no entry for uid " + std::to_string(::geteuid()) +
+                          ", without which ssh and sshd refuse to work",
+                      "add the user in the image (useradd), or run as one that exists");
   }
-  return envgen::fail(what, where, line.empty() ? "exit code " + std::to_string(result.code) : line,
-                      fix);
+  return base::fail(what, where, line.empty() ? "exit code " + std::to_string(result.code) : line,
+                    fix);
 }
 
-envgen::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
+base::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
   // -P: otherwise a key with a passphrase fails with an error about the terminal.
   ToolResult result =
       run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
@@ -90,10 +90,10 @@ std::string writable_by_others(const std::string& path, const std::string& home)
 }
 
 // Returns the content of a key file of the home directory, or why it may not decide who logs in.
-envgen::Result<std::string> key_file(const std::string& path, const std::string& home) {
+base::Result<std::string> key_file(const std::string& path, const std::string& home) {
   if (const std::string weak = writable_by_others(path, home); !weak.empty()) {
-    return envgen::fail("reading who may log in", path, "others may write " + weak,
-                        "take that from them (chmod go-w), or give the job's key by --ssh-key");
+    return base::fail("reading who may log in", path, "others may write " + weak,
+                      "take that from them (chmod go-w), or give the job's key by --ssh-key");
   }
   const envgen::PathState state = sys::inspect(path, true);
   return with_newline(state.content);
@@ -109,7 +109,7 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
     const bool has_half = is_file(path + ".pub");
     auto source = key_file(has_half ? path + ".pub" : path, home);
     if (!source) {
-      sys::log::warning(envgen::to_line(source.error()) + "; ignoring it");
+      sys::log::warning(to_line(source.error()) + "; ignoring it");
       continue;
     }
     if (status.st_uid == ::geteuid() && (status.st_mode & 077) != 0) {
@@ -121,7 +121,7 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
     } else if (const auto derived = public_half(path, tools)) {
       keys += with_newline(*derived);
     } else {
-      sys::log::warning(envgen::to_line(derived.error()) + "; ignoring it");
+      sys::log::warning(to_line(derived.error()) + "; ignoring it");
     }
   }
   return keys;
@@ -129,7 +129,7 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
 
 }  // namespace
 
-envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
+base::Status make_host_key(const Paths& paths, const KeyTools& tools) {
   if (is_file(paths.host_key) && public_half(paths.host_key, tools)) return {};
   // A FIPS build of OpenSSH has no ed25519.
   constexpr std::array<const char*, 2> kTypes = {"ed25519", "ecdsa"};
@@ -145,22 +145,22 @@ envgen::Status make_host_key(const Paths& paths, const KeyTools& tools) {
                      "make room there, or choose another run directory");
 }
 
-envgen::Status copy_key(const Paths& paths, const std::string& file) {
+base::Status copy_key(const Paths& paths, const std::string& file) {
   const envgen::PathState state = sys::inspect(file, true);
   constexpr const char* kWhat = "reading the private key of the job (--ssh-key)";
   constexpr const char* kFix = "mount the same key on every node, readable for this user";
-  if (state.kind == Kind::kAbsent) return envgen::fail(kWhat, file, "nothing there", kFix);
-  if (state.kind == Kind::kDirectory) return envgen::fail(kWhat, file, "a directory", kFix);
+  if (state.kind == Kind::kAbsent) return base::fail(kWhat, file, "nothing there", kFix);
+  if (state.kind == Kind::kDirectory) return base::fail(kWhat, file, "a directory", kFix);
   if (state.kind != Kind::kFile) {
-    return envgen::fail(kWhat, file, sys::errno_text(state.error), kFix);
+    return base::fail(kWhat, file, sys::errno_text(state.error), kFix);
   }
   std::string content = state.content;
   std::erase(content, '\r');
   return sys::write_file_atomic(paths.key, kPrivate, with_newline(std::move(content)));
 }
 
-envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
-                         const std::string& home) {
+base::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
+                       const std::string& home) {
   std::string keys;
   if (with_key) {
     TRY_ASSIGN(auto half, public_half(paths.key, tools));
@@ -172,13 +172,13 @@ envgen::Status authorize(const Paths& paths, const KeyTools& tools, bool with_ke
   if (is_file(own)) {
     auto given = key_file(own, home);
     if (!given && keys.empty()) return std::unexpected(given.error());
-    if (!given) sys::log::warning(envgen::to_line(given.error()) + "; ignoring it");
+    if (!given) sys::log::warning(to_line(given.error()) + "; ignoring it");
     if (given) keys += *given;
   }
   if (keys.empty()) {
-    return envgen::fail("deciding who may log in", own,
-                        "neither that file nor a key of the ssh client beside it",
-                        "give all nodes one key: --ssh-key FILE, or " + home + "/.ssh/id_ed25519");
+    return base::fail("deciding who may log in", own,
+                      "neither that file nor a key of the ssh client beside it",
+                      "give all nodes one key: --ssh-key FILE, or " + home + "/.ssh/id_ed25519");
   }
   return sys::write_file_atomic(paths.authorized_keys, kPrivate, keys);
 }

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kPreparing = "preparing sshd";
 constexpr mode_t kOwnerOnly = 0700;
 
-envgen::Status check_capabilities() {
+base::Status check_capabilities() {
   struct Need {
     int number;
     const char* name;
@@ -31,10 +31,10 @@ envgen::Status check_capabilities() {
       {Need{CAP_SYS_CHROOT, "SYS_CHROOT"}, Need{CAP_SETUID, "SETUID"}, Need{CAP_SETGID, "SETGID"}});
   for (const Need& need : kNeeds) {
     if (::prctl(PR_CAPBSET_READ, need.number, 0, 0, 0) != 0) continue;
-    return envgen::fail(kPreparing, "the capabilities of this container",
-                        std::string("no ") + need.name + ", which root's sshd needs",
-                        "add SYS_CHROOT, SETUID and SETGID, or run as a user other than root, "
-                        "whose sshd needs none");
+    return base::fail(kPreparing, "the capabilities of this container",
+                      std::string("no ") + need.name + ", which root's sshd needs",
+                      "add SYS_CHROOT, SETUID and SETGID, or run as a user other than root, "
+                      "whose sshd needs none");
   }
   return {};
 }
@@ -56,22 +56,22 @@ std::string advice_for(const std::string& output) {
 
 }  // namespace
 
-envgen::Result<sys::Fd> take_directory(const Paths& paths) {
+base::Result<sys::Fd> take_directory(const Paths& paths) {
   constexpr const char* kWhat = "taking the directory of the peer";
   TRY(sys::make_directories(paths.directory, kOwnerOnly));
   struct stat status{};
   if (::stat(paths.directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) {
-    return envgen::fail(kWhat, paths.directory, "another user's directory",
-                        "choose another run directory (TRAINIT_RUN_DIR)");
+    return base::fail(kWhat, paths.directory, "another user's directory",
+                      "choose another run directory (TRAINIT_RUN_DIR)");
   }
   if ((status.st_mode & 07777) != kOwnerOnly && ::chmod(paths.directory.c_str(), kOwnerOnly) != 0) {
-    return envgen::fail(kWhat, paths.directory, sys::errno_text(errno),
-                        "choose a run directory on a file system with modes");
+    return base::fail(kWhat, paths.directory, sys::errno_text(errno),
+                      "choose a run directory on a file system with modes");
   }
   sys::Fd lock(::open(paths.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) {
-    return envgen::fail(kWhat, paths.lock, sys::errno_text(errno),
-                        "make room there, make it writable, or choose another run directory");
+    return base::fail(kWhat, paths.lock, sys::errno_text(errno),
+                      "make room there, make it writable, or choose another run directory");
   }
   // An fcntl lock belongs to this process alone. A flock would also be sshd's, between fork and
   // exec.
@@ -80,14 +80,14 @@ envgen::Result<sys::Fd> take_directory(const Paths& paths) {
   whole.l_whence = SEEK_SET;
   if (::fcntl(lock.get(), F_SETLK, &whole) != 0) {
     const bool taken = errno == EACCES || errno == EAGAIN;
-    return envgen::fail(kWhat, paths.directory,
-                        taken ? "another peer serve that is using it" : sys::errno_text(errno),
-                        "give each its own run directory (TRAINIT_RUN_DIR)");
+    return base::fail(kWhat, paths.directory,
+                      taken ? "another peer serve that is using it" : sys::errno_text(errno),
+                      "give each its own run directory (TRAINIT_RUN_DIR)");
   }
   return lock;
 }
 
-envgen::Result<std::string> check_account(const envgen::Environ& env) {
+base::Result<std::string> check_account(const base::Environ& env) {
   if (::geteuid() == 0) {
     TRY(check_capabilities());
   }
@@ -95,7 +95,7 @@ envgen::Result<std::string> check_account(const envgen::Environ& env) {
   if (!account) return std::string(env.get_or("HOME", "/"));
   TRY(check_shell(*account));
   if (::geteuid() == 0 && is_locked(sys::inspect("/etc/shadow", true).content, account->name)) {
-    return envgen::fail(
+    return base::fail(
         kPreparing, "/etc/shadow",
         "the account " + account->name + " locked, which sshd turns away",
         "unlock it in the image, still without a password: usermod -p '*' " + account->name);
@@ -103,28 +103,27 @@ envgen::Result<std::string> check_account(const envgen::Environ& env) {
   return account->home;
 }
 
-envgen::Status test_config(const Paths& paths, const std::string& sshd, const envgen::Environ& env,
-                           const proc::SavedSignals& saved) {
+base::Status test_config(const Paths& paths, const std::string& sshd, const base::Environ& env,
+                         const proc::SavedSignals& saved) {
   const std::vector<std::string> argv = {sshd, "-t", "-f", paths.config};
   ToolResult test = run_tool(argv, env, saved);
   const std::string missing = quoted_part(test.output, "Missing privilege separation directory: ");
   if (test.code != 0 && missing.starts_with('/')) {
     constexpr std::uint32_t kMode = 0755;
     if (auto made = sys::make_directories(missing, kMode); !made) {
-      return envgen::fail("making the directory that root's sshd needs", missing,
-                          made.error().found,
-                          "add \"RUN mkdir -p " + missing +
-                              "\" to the image, mount a tmpfs above it, or run as a user other "
-                              "than root");
+      return base::fail("making the directory that root's sshd needs", missing, made.error().found,
+                        "add \"RUN mkdir -p " + missing +
+                            "\" to the image, mount a tmpfs above it, or run as a user other "
+                            "than root");
     }
     test = run_tool(argv, env, saved);
   }
   if (test.code == 0) return {};
-  return envgen::fail("testing sshd's configuration", paths.config, envgen::last_line(test.output),
-                      advice_for(test.output));
+  return base::fail("testing sshd's configuration", paths.config, base::last_line(test.output),
+                    advice_for(test.output));
 }
 
-envgen::Status check_port(int port) {
+base::Status check_port(int port) {
   const sys::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return {};
   const int on = 1;
@@ -137,9 +136,9 @@ envgen::Status check_port(int port) {
     return {};
   }
   const bool low = errno == EACCES;
-  return envgen::fail("listening for ssh", "port " + std::to_string(port), sys::errno_text(errno),
-                      low ? "a user other than root takes one from 1024 on: --ssh-port 2222"
-                          : "choose a free one, the same on all nodes: --ssh-port");
+  return base::fail("listening for ssh", "port " + std::to_string(port), sys::errno_text(errno),
+                    low ? "a user other than root takes one from 1024 on: --ssh-port 2222"
+                        : "choose a free one, the same on all nodes: --ssh-port");
 }
 
 }  // namespace sshd

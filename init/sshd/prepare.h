@@ -14,18 +14,18 @@ namespace sshd {
 
 // Creates the directory with mode 0700 and locks it: a second serve there would replace the first
 // one.
-envgen::Result<sys::Fd> take_directory(const Paths& paths);
+base::Result<sys::Fd> take_directory(const Paths& paths);
 
 // Checks that the account of this uid, and for root the capabilities, suit sshd. Returns the home
 // directory of the account.
-envgen::Result<std::string> check_account(const envgen::Environ& env);
+base::Result<std::string> check_account(const base::Environ& env);
 
 // Runs sshd's own test of its configuration. Creates the directory for privilege separation if
 // root's sshd misses it. The path differs between distributions, so it comes from sshd's message.
-envgen::Status test_config(const Paths& paths, const std::string& sshd, const envgen::Environ& env,
-                           const proc::SavedSignals& saved);
+base::Status test_config(const Paths& paths, const std::string& sshd, const base::Environ& env,
+                         const proc::SavedSignals& saved);
 
 // Checks that sshd could listen on the port.
-envgen::Status check_port(int port);
+base::Status check_port(int port);
 
 }  // namespace sshd

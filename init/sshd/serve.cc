@@ -37,7 +37,7 @@ constexpr int kPerTurn = 128;  // deaths and signals
 // The listener of sshd. The sessions that it starts are separate processes and survive it.
 class Listener {
  public:
-  Listener(std::vector<std::string> argv, envgen::Environ env, proc::SavedSignals saved)
+  Listener(std::vector<std::string> argv, base::Environ env, proc::SavedSignals saved)
       : saved_(saved) {
     spec_.argv = std::move(argv);
     spec_.env = std::move(env);
@@ -48,7 +48,7 @@ class Listener {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::int64_t start_at_ms() const { return start_at_ms_; }
 
-  envgen::Status start(std::int64_t now_ms) {
+  base::Status start(std::int64_t now_ms) {
     TRY_ASSIGN(auto spawned, proc::spawn(spec_, saved_));
     pid_ = spawned.pid;
     ++starts_;
@@ -213,7 +213,7 @@ void Server::keep_listening() {
   if (ending_.notified() || listener_.start_at_ms() == kNever || now < listener_.start_at_ms())
     return;
   if (auto started = listener_.start(now); !started) {
-    sys::log::warning(envgen::to_line(started.error()) + "; trying again");
+    sys::log::warning(to_line(started.error()) + "; trying again");
     listener_.retry(now);
   }
 }
@@ -244,7 +244,7 @@ int Server::finish(const PeerExit& verdict) {
                      std::to_string(verdict.exit_code));
       break;
     case Why::kNoLauncher:
-      sys::log::error(envgen::to_line(
+      sys::log::error(base::to_line(
           {"waiting for the launcher",
            "port " + std::to_string(options_.port) + " (--launcher-timeout)",
            "no ssh session for " +
@@ -252,11 +252,11 @@ int Server::finish(const PeerExit& verdict) {
            "look at the launcher's node; its log says whether it reached this one"}));
       break;
     case Why::kLauncherGone:
-      sys::log::error(envgen::to_line(
-          {"waiting for the launcher", "port " + std::to_string(options_.port),
-           "that its node is gone, and no ssh session for " +
-               std::to_string(kLauncherGoneMs / kPollMs) + " s",
-           "look at the launcher's node; this one has to be started again with it"}));
+      sys::log::error(
+          base::to_line({"waiting for the launcher", "port " + std::to_string(options_.port),
+                         "that its node is gone, and no ssh session for " +
+                             std::to_string(kLauncherGoneMs / kPollMs) + " s",
+                         "look at the launcher's node; this one has to be started again with it"}));
       break;
     case Why::kStopped:
       break;
@@ -278,7 +278,7 @@ struct Tools {
   std::string ssh_keygen;
 };
 
-std::expected<Tools, proc::StartFailure> find_tools(const envgen::Environ& env) {
+std::expected<Tools, proc::StartFailure> find_tools(const base::Environ& env) {
   Tools tools{.sshd = find_program("sshd", env), .ssh_keygen = find_program("ssh-keygen", env)};
   for (const auto& [path, name] :
        {std::pair(tools.sshd, "sshd"), std::pair(tools.ssh_keygen, "ssh-keygen")}) {
@@ -289,8 +289,8 @@ std::expected<Tools, proc::StartFailure> find_tools(const envgen::Environ& env) 
 }
 
 // Writes the files that sshd and its sessions read.
-envgen::Status write_files(const ServeOptions& options, const Paths& paths, const Tools& tools,
-                           const envgen::Environ& env, const proc::SavedSignals& saved) {
+base::Status write_files(const ServeOptions& options, const Paths& paths, const Tools& tools,
+                         const base::Environ& env, const proc::SavedSignals& saved) {
   constexpr std::uint32_t kOwnerOnly = 0600;
   TRY_ASSIGN(auto home, check_account(env));
   TRY_ASSIGN(auto config, sshd_config(paths, options.port, own_program()));
@@ -310,8 +310,8 @@ envgen::Status write_files(const ServeOptions& options, const Paths& paths, cons
 }  // namespace
 
 std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
-                                             const envgen::Environ& env) {
-  const auto failed = [](const envgen::Error& error) {
+                                             const base::Environ& env) {
+  const auto failed = [](const base::Error& error) {
     return std::unexpected(proc::StartFailure{exit_code::kOwnFailure, error});
   };
   const proc::SavedSignals saved = proc::take_over_signals();
@@ -324,8 +324,7 @@ std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
   if (!lock) return failed(lock.error());
   // Become a subreaper before any process exists that could be adopted.
   if (auto adopter = proc::become_subreaper(); !adopter) {
-    sys::log::warning(envgen::to_line(adopter.error()) +
-                      "; sessions in the background go uncounted");
+    sys::log::warning(to_line(adopter.error()) + "; sessions in the background go uncounted");
   }
   if (auto written = write_files(options, paths, tools, env, saved); !written) {
     return failed(written.error());

@@ -38,7 +38,6 @@ struct ServeOptions {
 
 // Runs until the end; blocks. Returns the exit code, or why serve could not begin: 127 if OpenSSH
 // is not installed, otherwise 125. The sessions get `env`.
-std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
-                                             const envgen::Environ& env);
+std::expected<int, proc::StartFailure> serve(const ServeOptions& options, const base::Environ& env);
 
 }  // namespace sshd

@@ -26,36 +26,35 @@ std::expected<int, proc::StartFailure> notify(const Paths& paths, Op op, int arg
       {"opening a session", paths.directory, "that the job on this node is ending", ""}});
 }
 
-envgen::Result<SessionCommand> parse_launcher(std::string_view text) {
+base::Result<SessionCommand> parse_launcher(std::string_view text) {
   constexpr std::string_view kGone = "gone";
   if (text == kGone || text == "back") {
     return SessionCommand{.kind = SessionCommand::Kind::kLauncher, .gone = text == kGone};
   }
-  return envgen::fail("reading the message about the launcher", envgen::kPeerLauncher,
-                      envgen::quoted(text), "give gone or back");
+  return base::fail("reading the message about the launcher", base::kPeerLauncher,
+                    base::quoted(text), "give gone or back");
 }
 
 }  // namespace
 
-envgen::Result<SessionCommand> parse_session_command(std::string_view original) {
-  std::string_view text = envgen::trimmed(original);
-  if (text == envgen::kPeerPing) return SessionCommand{.kind = SessionCommand::Kind::kPing};
-  const std::string_view word = envgen::take_word(text);
-  if (word == envgen::kPeerLauncher) return parse_launcher(envgen::trimmed(text));
-  if (word != envgen::kPeerEnd) return SessionCommand{};
-  const std::string_view number = envgen::trimmed(text);
-  const auto code = envgen::parse_count<int>(number);
+base::Result<SessionCommand> parse_session_command(std::string_view original) {
+  std::string_view text = base::trimmed(original);
+  if (text == base::kPeerPing) return SessionCommand{.kind = SessionCommand::Kind::kPing};
+  const std::string_view word = base::take_word(text);
+  if (word == base::kPeerLauncher) return parse_launcher(base::trimmed(text));
+  if (word != base::kPeerEnd) return SessionCommand{};
+  const std::string_view number = base::trimmed(text);
+  const auto code = base::parse_count<int>(number);
   if (code && *code <= exit_code::kMax) {
     return SessionCommand{.kind = SessionCommand::Kind::kEnd, .exit_code = *code};
   }
-  return envgen::fail("reading the end message", envgen::kPeerEnd,
-                      envgen::quoted(number) + " instead of an exit code",
-                      "give one from 0 to 255");
+  return base::fail("reading the end message", base::kPeerEnd,
+                    base::quoted(number) + " instead of an exit code", "give one from 0 to 255");
 }
 
 std::vector<std::string> shell_argv(std::string_view shell, std::string_view original) {
   std::vector<std::string> argv = {std::string(shell.empty() ? "/bin/sh" : shell)};
-  if (envgen::trimmed(original).empty()) {
+  if (base::trimmed(original).empty()) {
     argv.emplace_back("-l");
   } else {
     argv.insert(argv.end(), {"-c", std::string(original)});
@@ -64,7 +63,7 @@ std::vector<std::string> shell_argv(std::string_view shell, std::string_view ori
 }
 
 std::expected<int, proc::StartFailure> session(const std::string& directory,
-                                               const envgen::Environ& env) {
+                                               const base::Environ& env) {
   const Paths paths(directory);
   const std::string original(env.get_or("SSH_ORIGINAL_COMMAND", ""));
   const auto command = parse_session_command(original);
@@ -89,7 +88,7 @@ std::expected<int, proc::StartFailure> session(const std::string& directory,
   }
   // Register last: a session that is counted should run.
   TRY_ASSIGN(std::ignore, notify(paths, Op::kSession, 0));
-  const envgen::Environ own = session_environ(file.content, env);
+  const base::Environ own = session_environ(file.content, env);
   const std::vector<std::string> argv = shell_argv(env.get_or("SHELL", ""), original);
   return std::unexpected(proc::Program(argv, own).exec());
 }

@@ -27,7 +27,7 @@ struct SessionCommand {
   int exit_code = 0;  // kEnd
   bool gone = false;  // kLauncher
 };
-envgen::Result<SessionCommand> parse_session_command(std::string_view original);
+base::Result<SessionCommand> parse_session_command(std::string_view original);
 
 // Returns the argv that runs `original`.
 std::vector<std::string> shell_argv(std::string_view shell, std::string_view original);
@@ -35,6 +35,6 @@ std::vector<std::string> shell_argv(std::string_view shell, std::string_view ori
 // Handles the session. Returns the exit code of a trainit word, or why the word or the shell
 // failed. Does not return if the shell starts.
 std::expected<int, proc::StartFailure> session(const std::string& directory,
-                                               const envgen::Environ& env);
+                                               const base::Environ& env);
 
 }  // namespace sshd

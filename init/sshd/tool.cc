@@ -16,18 +16,18 @@ constexpr int kToolTimeoutMs = 30'000;
 
 }  // namespace
 
-std::string find_program(const std::string& name, const envgen::Environ& env) {
-  return sys::find_program(envgen::server_path_of(env), name);
+std::string find_program(const std::string& name, const base::Environ& env) {
+  return sys::find_program(base::server_path_of(env), name);
 }
 
-envgen::Error not_installed(const std::string& name) {
+base::Error not_installed(const std::string& name) {
   const bool server = name == "sshd";
   return {"looking for " + name, "PATH, /usr/sbin, /usr/local/sbin, /sbin", "no such program",
           server ? "install OpenSSH's server in the image (openssh-server)"
                  : "install OpenSSH's client in the image (openssh-client, openssh-clients)"};
 }
 
-ToolResult run_tool(const std::vector<std::string>& argv, const envgen::Environ& env,
+ToolResult run_tool(const std::vector<std::string>& argv, const base::Environ& env,
                     const proc::SavedSignals& saved) {
   const proc::RunLimits limits{.time_ms = kToolTimeoutMs, .linger_ms = kToolTimeoutMs};
   auto run = proc::capture({argv[0], env}, {argv.begin() + 1, argv.end()}, limits, &saved);

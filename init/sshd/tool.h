@@ -13,10 +13,10 @@ namespace sshd {
 
 // Returns the absolute path of a program, from the PATH of `env` or the directories where packages
 // put servers. Returns "" if it is not found.
-std::string find_program(const std::string& name, const envgen::Environ& env);
+std::string find_program(const std::string& name, const base::Environ& env);
 
 // Returns the error for a program that is not found; exit code 127.
-envgen::Error not_installed(const std::string& name);
+base::Error not_installed(const std::string& name);
 
 // The result of run_tool(), which runs a program in a separate session. The program dies with its
 // parent. Signals must have been taken over.
@@ -24,7 +24,7 @@ struct ToolResult {
   int code = 0;        // 128 + n for a signal; 128 + SIGKILL after a time-out
   std::string output;  // output (last line: why it was killed), or why it did not start
 };
-ToolResult run_tool(const std::vector<std::string>& argv, const envgen::Environ& env,
+ToolResult run_tool(const std::vector<std::string>& argv, const base::Environ& env,
                     const proc::SavedSignals& saved);
 
 }  // namespace sshd

@@ -88,8 +88,8 @@ bool take_rights(const std::optional<envgen::Identity>& job_user, std::optional<
   return rights->switched();
 }
 
-envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
-                                           const std::string& path, const SafePathRule& rule) {
+base::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user, const std::string& path,
+                                         const SafePathRule& rule) {
   const std::string name = name_of(path);
   if (name != "." && name != "..") {
     const AsUser as(job_user);
@@ -110,16 +110,16 @@ envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
   return resolve_safely(path, ours);
 }
 
-envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
-                              const SafePathRule& rule,
-                              const std::function<envgen::Status(const SafePath&)>& work) {
-  envgen::Status status;
+base::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
+                            const SafePathRule& rule,
+                            const std::function<base::Status(const SafePath&)>& work) {
+  base::Status status;
   const bool foreign = is_another_user(job_user);
   if (foreign) {
     const AsUser as(*job_user);
-    status = envgen::fail("acting as the job's user", path,
-                          "user " + std::to_string(job_user->uid) + ", whom we cannot become",
-                          "give the container CAP_SETUID and CAP_SETGID");
+    status = base::fail("acting as the job's user", path,
+                        "user " + std::to_string(job_user->uid) + ", whom we cannot become",
+                        "give the container CAP_SETUID and CAP_SETGID");
     if (as.switched()) {
       const auto reached = resolve_safely(path, rule);
       status = reached ? work(*reached) : std::unexpected(reached.error());
@@ -130,7 +130,7 @@ envgen::Status with_rights_of(const envgen::Identity* job_user, const std::strin
   ours.job_user = job_user;
   const auto reached = resolve_safely(path, ours);
   if (!reached && foreign && is_foreign_link(reached.error())) {
-    envgen::Error error = reached.error();
+    base::Error error = reached.error();
     error.found += "; as user " + std::to_string(job_user->uid) + ": " + status.error().found;
     return std::unexpected(std::move(error));
   }

@@ -47,16 +47,16 @@ class AsUser {
 // Opens the parent of `path` as the job's user, through every link that this user may follow. If
 // the user may not replace the entry there, or this process is not root, calls resolve_safely()
 // with trainit's own rights. Only for a child with a single thread.
-envgen::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user,
-                                           const std::string& path, const SafePathRule& rule = {});
+base::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user, const std::string& path,
+                                         const SafePathRule& rule = {});
 
 // Runs `work` on the resolved `path` with the effective ids of the job's user. If that fails, runs
 // it with trainit's own ids, but only if no user except root and trainit's can change what the path
 // means. If is_another_user() is false, runs it with trainit's own ids for any path, and `work`
 // must check `untrusted_directory`. Only for a child with a single thread.
-envgen::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
-                              const SafePathRule& rule,
-                              const std::function<envgen::Status(const SafePath&)>& work);
+base::Status with_rights_of(const envgen::Identity* job_user, const std::string& path,
+                            const SafePathRule& rule,
+                            const std::function<base::Status(const SafePath&)>& work);
 
 // Inspects `path` (inspect() of path_state.h). If any user except root and trainit's can change
 // what the path means, uses the rights of the job's user. Only for a process with a single thread.

@@ -14,7 +14,7 @@ constexpr std::string_view kMount = "/sys/fs/cgroup";
 
 bool has_controller(std::string_view list, std::string_view name) {
   while (!list.empty()) {
-    if (envgen::take_part(list, ',') == name) return true;
+    if (base::take_part(list, ',') == name) return true;
   }
   return false;
 }
@@ -35,10 +35,10 @@ void add_files(std::string_view mount, std::string_view path, std::string_view f
 std::uint64_t quota_in(const std::string& group, std::string_view file) {
   const std::string text = kernel_text(group + "/" + std::string(file));
   std::string_view rest = text;
-  const auto quota = envgen::parse_number<std::uint64_t>(envgen::take_word(rest));
-  std::string period_text(envgen::take_word(rest));
+  const auto quota = base::parse_number<std::uint64_t>(base::take_word(rest));
+  std::string period_text(base::take_word(rest));
   if (period_text.empty()) period_text = kernel_text(group + "/cpu.cfs_period_us");
-  const auto period = envgen::parse_number<std::uint64_t>(envgen::trimmed(period_text));
+  const auto period = base::parse_number<std::uint64_t>(base::trimmed(period_text));
   if (!quota || !period || *period == 0) return 0;
   return std::max<std::uint64_t>(*quota * kHundredths / *period, 1);
 }
@@ -72,7 +72,7 @@ std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
   std::vector<std::string> v1;
   std::vector<std::string> v2;
   while (!proc_self_cgroup.empty()) {
-    const std::string_view line = envgen::take_line(proc_self_cgroup);
+    const std::string_view line = base::take_line(proc_self_cgroup);
     const std::size_t first = line.find(':');
     if (first == std::string_view::npos) continue;
     const std::size_t second = line.find(':', first + 1);
@@ -98,9 +98,9 @@ std::vector<std::string> oom_files(std::string_view proc_self_cgroup) {
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
   constexpr std::string_view kKey = "oom_kill ";
   while (!text.empty()) {
-    const std::string_view line = envgen::take_line(text);
+    const std::string_view line = base::take_line(text);
     if (!line.starts_with(kKey)) continue;
-    const auto count = envgen::parse_number<std::uint64_t>(line.substr(kKey.size()));
+    const auto count = base::parse_number<std::uint64_t>(line.substr(kKey.size()));
     if (count) return count;
   }
   return std::nullopt;

@@ -105,7 +105,7 @@ struct Candidate {
   bool given = false;  // named by TRAINIT_RUN_DIR
 };
 
-std::vector<Candidate> run_dir_candidates(const envgen::Environ& env) {
+std::vector<Candidate> run_dir_candidates(const base::Environ& env) {
   const std::string_view given = env.get_or("TRAINIT_RUN_DIR", "");
   if (!given.empty()) return {{std::string(given), true}};
   const std::string name = "trainit-" + std::to_string(::geteuid());
@@ -129,7 +129,7 @@ Fd open_directory(const Candidate& candidate) {
 }
 
 // Creates the directory. Errors show when the caller opens it.
-void create_given(const std::string& path, const envgen::Result<SafePath>& way) {
+void create_given(const std::string& path, const base::Result<SafePath>& way) {
   constexpr mode_t kMode = 0700;
   if (way) {
     ::mkdirat(way->directory.get(), way->name.c_str(), kMode);
@@ -271,7 +271,7 @@ envgen::Facts gather_facts() {
   return facts;
 }
 
-RunDir open_run_dir(const envgen::Environ& env) {
+RunDir open_run_dir(const base::Environ& env) {
   RunDir result;
   for (const Candidate& candidate : run_dir_candidates(env)) {
     const std::optional<std::string> refusal = try_run_dir(candidate, &result);
@@ -281,7 +281,7 @@ RunDir open_run_dir(const envgen::Environ& env) {
   return result;
 }
 
-std::string find_run_dir(const envgen::Environ& env) {
+std::string find_run_dir(const base::Environ& env) {
   const std::vector<Candidate> candidates = run_dir_candidates(env);
   for (const Candidate& candidate : candidates) {
     if (trusted(candidate) && run_dir_in_use(candidate.path)) return candidate.path;
@@ -299,7 +299,7 @@ bool run_dir_in_use(const std::string& run_dir) {
   return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-std::vector<std::string> run_dirs_in_use(const envgen::Environ& env) {
+std::vector<std::string> run_dirs_in_use(const base::Environ& env) {
   std::vector<std::string> all;
   for (const Candidate& candidate : run_dir_candidates(env)) {
     if (!trusted(candidate)) continue;

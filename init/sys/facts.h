@@ -35,13 +35,13 @@ struct RunDir {
 // the owner root and mode 0777 are accepted too, as an emptyDir volume has them. If another living
 // instance has the directory, each further one gets a numbered directory below it: RUN_DIR/2,
 // RUN_DIR/3.
-RunDir open_run_dir(const envgen::Environ& env);
+RunDir open_run_dir(const base::Environ& env);
 // Returns the candidate that is in use, otherwise the one that open_run_dir() would take, or "".
 // Creates and locks nothing. Used by plan, status and release.
-std::string find_run_dir(const envgen::Environ& env);
+std::string find_run_dir(const base::Environ& env);
 // Returns whether a process holds the lock of `run_dir`. The lock ends with its holder.
 bool run_dir_in_use(const std::string& run_dir);
 // Returns the run directories of all living instances of this user that `env` leads to.
-std::vector<std::string> run_dirs_in_use(const envgen::Environ& env);
+std::vector<std::string> run_dirs_in_use(const base::Environ& env);
 
 }  // namespace sys

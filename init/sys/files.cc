@@ -63,12 +63,12 @@ std::string fix_for(int error) {
   }
 }
 
-std::unexpected<envgen::Error> fail_errno(const char* what, std::string where, int error) {
-  return envgen::fail(what, std::move(where), errno_text(error), fix_for(error));
+std::unexpected<base::Error> fail_errno(const char* what, std::string where, int error) {
+  return base::fail(what, std::move(where), errno_text(error), fix_for(error));
 }
 
 // Returns the error of a path resolution, with `what` as the operation that failed.
-std::unexpected<envgen::Error> explained(const char* what, envgen::Error error) {
+std::unexpected<base::Error> explained(const char* what, base::Error error) {
   error.what = what;
   return std::unexpected(std::move(error));
 }
@@ -171,8 +171,8 @@ int write_pieces(int fd, const Producer& content) {
   return error;
 }
 
-envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
-                                 const Producer& content, Lifetime lifetime) {
+base::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
+                               const Producer& content, Lifetime lifetime) {
   constexpr int kAttempts = 16;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string temporary;
@@ -189,20 +189,20 @@ envgen::Status write_file_atomic(const SafePath& place, const std::string& path,
   return fail_errno(kWriting, path, error);
 }
 
-envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
-                                 const Producer& content) {
+base::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                               const Producer& content) {
   auto reached = resolve_safely(path);
   if (!reached) return explained(kWriting, std::move(reached.error()));
   return write_file_atomic(*reached, path, mode, content);
 }
 
-envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
-                                 std::string_view content) {
+base::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                               std::string_view content) {
   return write_file_atomic(path, mode, [content](const Sink& sink) { sink(content); });
 }
 
-envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
-                                 std::string_view content, Lifetime lifetime) {
+base::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
+                               std::string_view content, Lifetime lifetime) {
   return write_file_atomic(
       place, path, mode, [content](const Sink& sink) { sink(content); }, lifetime);
 }
@@ -229,7 +229,7 @@ std::size_t write_all(int fd, std::string_view bytes) {
   return done;
 }
 
-envgen::Status make_directories(const std::string& path, std::uint32_t mode) {
+base::Status make_directories(const std::string& path, std::uint32_t mode) {
   constexpr const char* kWhat = "creating a directory";
   if (is_directory(path)) return {};
   auto reached = resolve_safely(path, {.follow_last = true, .make_parents = mode});
@@ -271,10 +271,10 @@ struct Level {
 class TreeRemover {
  public:
   TreeRemover(const SafePath& place, std::string shown) : place_(place), root_(std::move(shown)) {}
-  envgen::Status run();
+  base::Status run();
 
  private:
-  envgen::Status fail(const std::string& name, int error) const;
+  base::Status fail(const std::string& name, int error) const;
   int enter(int parent, const std::string& name);
   int leave();
   int clear(std::string* subdirectory);
@@ -286,14 +286,14 @@ class TreeRemover {
   int busy_ = 0;  // how often an emptied directory was not empty
 };
 
-envgen::Status TreeRemover::fail(const std::string& name, int error) const {
+base::Status TreeRemover::fail(const std::string& name, int error) const {
   constexpr std::size_t kShown = 1000;
   std::string path = root_;
   for (std::size_t i = 1; i < levels_.size(); ++i) path += "/" + levels_[i].name;
   if (!name.empty()) path += "/" + name;
   if (path.size() > kShown) path = path.substr(0, kShown) + "...";
   const char* fix = error == EXDEV ? "unmount what is mounted there first" : "remove it by hand";
-  return envgen::fail("removing a directory tree", std::move(path), errno_text(error), fix);
+  return base::fail("removing a directory tree", std::move(path), errno_text(error), fix);
 }
 
 int TreeRemover::enter(int parent, const std::string& name) {
@@ -365,7 +365,7 @@ int TreeRemover::clear(std::string* subdirectory) {
   return errno;
 }
 
-envgen::Status TreeRemover::run() {
+base::Status TreeRemover::run() {
   if (const int error = enter(place_.directory.get(), place_.name); error != 0) {
     return fail("", error);
   }
@@ -381,18 +381,18 @@ envgen::Status TreeRemover::run() {
   }
   current_.reset();
   const int result = ::unlinkat(place_.directory.get(), place_.name.c_str(), AT_REMOVEDIR);
-  return result == 0 || errno == ENOENT ? envgen::Status() : fail("", errno);
+  return result == 0 || errno == ENOENT ? base::Status() : fail("", errno);
 }
 
 }  // namespace
 
-envgen::Status remove_tree(const std::string& path) {
+base::Status remove_tree(const std::string& path) {
   // lstat follows a link whose name ends with a slash.
   std::string root = path.substr(0, path.find_last_not_of('/') + 1);
   if (root.empty() || root == "." || root == ".." || root.ends_with("/.") ||
       root.ends_with("/..")) {
-    return envgen::fail("removing a directory tree", path, "no directory that can be removed",
-                        "name the directory itself");
+    return base::fail("removing a directory tree", path, "no directory that can be removed",
+                      "name the directory itself");
   }
   auto reached = resolve_safely(root);
   if (reached) return remove_tree(*reached, root);
@@ -402,7 +402,7 @@ envgen::Status remove_tree(const std::string& path) {
   return explained("removing a directory tree", std::move(reached.error()));
 }
 
-envgen::Status remove_tree(const SafePath& place, const std::string& shown) {
+base::Status remove_tree(const SafePath& place, const std::string& shown) {
   const int directory = place.directory.get();
   const char* name = place.name.c_str();
   struct stat status{};

@@ -18,24 +18,24 @@ namespace sys {
 // resolve_safely() (safe_path.h) finds. If that fails, the old file is unchanged and the temporary
 // file is removed. The file has `mode`, whatever the umask. The parent directory must exist. A
 // bind-mounted file (/dev/termination-log, /etc/hosts) cannot be replaced this way: EBUSY.
-envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
-                                 std::string_view content);
+base::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                               std::string_view content);
 // The lifetime of a file. A kMachine file need not outlive the machine, so replacing it does not
 // wait for the disk; after a power failure it may be empty. The new file and the old one are
 // exchanged, then the old one is removed. A kill in between leaves the old one under a hidden name.
 enum class Lifetime : unsigned char { kLasting, kMachine };
 // Writes in an already resolved directory; `path` is for messages.
 struct SafePath;
-envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
-                                 std::string_view content, Lifetime lifetime = Lifetime::kLasting);
+base::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
+                               std::string_view content, Lifetime lifetime = Lifetime::kLasting);
 
 // A Producer passes a text to a Sink piece by piece, so that the whole text need not be in memory.
 using Sink = std::function<void(std::string_view)>;
 using Producer = std::function<void(const Sink&)>;
-envgen::Status write_file_atomic(const std::string& path, std::uint32_t mode,
-                                 const Producer& content);
-envgen::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
-                                 const Producer& content, Lifetime lifetime = Lifetime::kLasting);
+base::Status write_file_atomic(const std::string& path, std::uint32_t mode,
+                               const Producer& content);
+base::Status write_file_atomic(const SafePath& place, const std::string& path, std::uint32_t mode,
+                               const Producer& content, Lifetime lifetime = Lifetime::kLasting);
 // Writes the pieces to a descriptor; blocks if that blocks. Returns 0 or an errno, after which no
 // further piece is written.
 int write_pieces(int fd, const Producer& content);
@@ -51,13 +51,13 @@ std::size_t write_all(int fd, std::string_view bytes);
 
 // Creates a directory and its parents, as mkdir -p. An existing directory is no error and stays
 // unchanged. New directories have `mode`, whatever the umask.
-envgen::Status make_directories(const std::string& path, std::uint32_t mode);
+base::Status make_directories(const std::string& path, std::uint32_t mode);
 
 // Removes a tree, as rm -rf. Never follows a link out of `path` and never enters another file
 // system: a dataset mounted below must not be deleted. An absent path is no error. Directories that
 // trainit owns and cannot write are made writable. Stops at the first failure. resolve_safely()
 // resolves `path`; `place` is its result, with `shown` for messages.
-envgen::Status remove_tree(const std::string& path);
-envgen::Status remove_tree(const SafePath& place, const std::string& shown);
+base::Status remove_tree(const std::string& path);
+base::Status remove_tree(const SafePath& place, const std::string& shown);
 
 }  // namespace sys

@@ -16,7 +16,7 @@ bool is_program(const std::string& path) {
 }
 
 std::string find_program(std::string_view search_path, std::string_view name) {
-  for (std::string& place : envgen::places_of_program(search_path, name)) {
+  for (std::string& place : base::places_of_program(search_path, name)) {
     if (is_program(place)) return std::move(place);
   }
   return {};

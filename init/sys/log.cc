@@ -60,7 +60,7 @@ bool Stderr::put(std::string_view line) {
 // the length of the character in `text`.
 std::size_t append_character(std::string_view text, Format format, std::string* line) {
   const std::size_t begin = line->size();
-  const std::size_t length = envgen::append_escaped(text, *line);
+  const std::size_t length = base::append_escaped(text, *line);
   const char first = (*line)[begin];
   if (format == Format::kJson && (first == '"' || first == '\\')) line->insert(begin, 1, '\\');
   return length;
@@ -279,7 +279,7 @@ void open(Level least, Format format, bool timestamps) {
 void write(Level level, std::string_view message, int rank) {
   if (!current) return;
   // Mask credentials: a message may quote the value that it complains about.
-  std::string shown = envgen::mask_secrets(message);
+  std::string shown = base::mask_secrets(message);
   if (level == Level::kWarning && !current->repeats.allow(shown)) return;
   current->logger.log(about(rank), spdlog_level(level),
                       spdlog::string_view_t(shown.data(), shown.size()));
@@ -297,7 +297,7 @@ bool has_screen() { return current && current->screen; }
 
 void set_status(std::string_view text) {
   if (!has_screen()) return;
-  current->sink->set_status(text.empty() ? "" : std::string(kHead) + envgen::escaped_text(text));
+  current->sink->set_status(text.empty() ? "" : std::string(kHead) + base::escaped_text(text));
 }
 
 int status_columns() { return screen_columns() - static_cast<int>(kHead.size()); }

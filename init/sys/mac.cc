@@ -88,7 +88,7 @@ bool same(const Mac& one, const Mac& other) {
   return crypto_verify_32(one.data(), other.data()) == 0;
 }
 
-envgen::Status random_bytes(std::span<unsigned char> bytes) {
+base::Status random_bytes(std::span<unsigned char> bytes) {
   Fd device;
   while (!bytes.empty()) {
     ssize_t count = ::getrandom(bytes.data(), bytes.size(), 0);
@@ -99,9 +99,9 @@ envgen::Status random_bytes(std::span<unsigned char> bytes) {
     if (count > 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(count));
     } else if (count == 0 || errno != EINTR) {
-      return envgen::fail("asking the kernel for random bytes", "/dev/urandom",
-                          count == 0 ? "its end" : errno_text(errno),
-                          "let the container's seccomp profile allow getrandom");
+      return base::fail("asking the kernel for random bytes", "/dev/urandom",
+                        count == 0 ? "its end" : errno_text(errno),
+                        "let the container's seccomp profile allow getrandom");
     }
   }
   return {};

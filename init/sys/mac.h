@@ -30,7 +30,7 @@ bool same(const Mac& one, const Mac& other);
 
 // Fills `bytes` with random bytes of the kernel. Reads /dev/urandom if getrandom(2) fails, as in a
 // sandbox that does not know it.
-envgen::Status random_bytes(std::span<unsigned char> bytes);
+base::Status random_bytes(std::span<unsigned char> bytes);
 
 // Returns the bytes as a view, for mac_of() or a message.
 template <std::size_t kSize>

@@ -35,9 +35,9 @@ void release(std::uintptr_t first, std::uintptr_t size) {
 // Returns the number after `name` in lines of "name number" or "name: number kB".
 std::optional<std::uint64_t> number_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    std::string_view line = envgen::take_line(text);
-    if (envgen::take_word(line) == name) {
-      return envgen::parse_number<std::uint64_t>(envgen::take_word(line));
+    std::string_view line = base::take_line(text);
+    if (base::take_word(line) == name) {
+      return base::parse_number<std::uint64_t>(base::take_word(line));
     }
   }
   return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles
   const auto number_in = [&directory](std::string_view file) {
     const std::string text = kernel_text(directory + "/" + std::string(file));
     std::string_view rest = text;
-    return envgen::parse_number<std::uint64_t>(envgen::take_word(rest));
+    return base::parse_number<std::uint64_t>(base::take_word(rest));
   };
   const auto limit = number_in(files.limit);
   const auto used = number_in(files.used);

@@ -27,10 +27,10 @@ struct Mount {
 std::optional<Mount> parse(std::string_view line) {
   // id, parent, device, root, mount point, options of this mount
   constexpr std::size_t kMin = 6;
-  const std::vector<std::string_view> words = envgen::split(line, ' ');
+  const std::vector<std::string_view> words = base::split(line, ' ');
   if (words.size() < kMin) return std::nullopt;
   Mount mount{.device = words[2], .root = words[3], .point = words[4]};
-  mount.id = envgen::parse_number<std::uint64_t>(words[0]).value_or(0);
+  mount.id = base::parse_number<std::uint64_t>(words[0]).value_or(0);
   const auto end = std::ranges::find(words, "-");
   if (words.end() - end > 1) mount.type = *(end + 1);
   mount.read_only = words[5] == "ro" || words[5].starts_with("ro,");
@@ -45,7 +45,7 @@ bool lies_in(std::string_view path, std::string_view directory) {
 std::vector<Mount> mounts_of(std::string_view mountinfo) {
   std::vector<Mount> mounts;
   while (!mountinfo.empty()) {
-    if (const auto mount = parse(envgen::take_line(mountinfo))) mounts.push_back(*mount);
+    if (const auto mount = parse(base::take_line(mountinfo))) mounts.push_back(*mount);
   }
   return mounts;
 }

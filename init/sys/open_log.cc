@@ -19,7 +19,7 @@ constexpr const char* kOpening = "opening the log file";
 constexpr const char* kFix =
     "create its directory, make it writable, or choose another log directory";
 
-envgen::Status no_log(envgen::Error error) {
+base::Status no_log(base::Error error) {
   const bool theirs = error.what == kNotOurs || is_foreign_link(error);
   error.what = theirs ? kNotOurs : kOpening;
   if (is_absent(error)) error.fix = kFix;
@@ -44,17 +44,17 @@ bool is_shared(const SafePath& reached) {
 
 // Checks the opened file. Where other users may write, accepts only a file that is certainly the
 // log.
-envgen::Status check(const Fd& fd, const SafePath& reached, const std::string& path, bool made) {
+base::Status check(const Fd& fd, const SafePath& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
     const int error = errno;
     const bool theirs = !reached.untrusted_directory.empty() && is_no_log(reached);
     const char* fix = error == ELOOP ? "it is a link, and others may write there: remove it"
                       : theirs       ? "others may write there: remove it"
                                      : kFix;
-    return envgen::fail(theirs ? kNotOurs : kOpening, path, errno_text(error), fix);
+    return base::fail(theirs ? kNotOurs : kOpening, path, errno_text(error), fix);
   }
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return envgen::fail(kOpening, path, errno_text(errno), kFix);
+  if (::fstat(fd.get(), &status) != 0) return base::fail(kOpening, path, errno_text(errno), kFix);
   const bool doubled = S_ISREG(status.st_mode) && status.st_nlink > 1 && is_shared(reached);
   if (reached.untrusted_directory.empty() && !doubled) return {};
   const bool ours = made || status.st_uid == 0 || status.st_uid == ::geteuid();
@@ -63,11 +63,11 @@ envgen::Status check(const Fd& fd, const SafePath& reached, const std::string& p
                             : status.st_nlink > 1
                                 ? "a file with " + std::to_string(status.st_nlink) + " names"
                                 : "a file of user " + std::to_string(status.st_uid);
-  return envgen::fail(kNotOurs, path,
-                      found + ", in " +
-                          (reached.untrusted_directory.empty() ? "a sticky directory"
-                                                               : reached.untrusted_directory),
-                      "remove it, or choose another log directory");
+  return base::fail(kNotOurs, path,
+                    found + ", in " +
+                        (reached.untrusted_directory.empty() ? "a sticky directory"
+                                                             : reached.untrusted_directory),
+                    "remove it, or choose another log directory");
 }
 
 // Opens or creates the file. `made` means that this call created it, so it is trusted whatever
@@ -89,8 +89,8 @@ int open_or_make(const SafePath& reached, int flags, std::uint32_t mode, bool* m
 
 }  // namespace
 
-envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job_user, bool patiently) {
+base::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
+                                const envgen::Identity* job_user, bool patiently) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
   Fd fd;
   auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {
@@ -106,7 +106,7 @@ envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
   return fd;
 }
 
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user) {
+base::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user) {
   constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Fd fd;
   auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {

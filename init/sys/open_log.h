@@ -14,10 +14,10 @@ namespace sys {
 // users may change the directory, opens only a regular file with one name that belongs to root or
 // the effective user. Otherwise opens whatever file is there, such as a FIFO or a terminal. Waits
 // for the reader of a FIFO only if `patiently`; the descriptor is then a blocking one.
-envgen::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
-                                  const envgen::Identity* job_user, bool patiently = false);
+base::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
+                                const envgen::Identity* job_user, bool patiently = false);
 
 // Opens a log for reading, with the same checks.
-envgen::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user);
+base::Result<Fd> open_to_read(const std::string& path, const envgen::Identity* job_user);
 
 }  // namespace sys

@@ -121,12 +121,12 @@ Fd open_root() {
 class Walk {
  public:
   Walk(const std::string& path, const SafePathRule& rule) : path_(path), rule_(rule) {}
-  envgen::Result<SafePath> run();
-  envgen::Result<SafePath> go_on(const Fd& from, std::string at);
+  base::Result<SafePath> run();
+  base::Result<SafePath> go_on(const Fd& from, std::string at);
 
  private:
-  envgen::Result<SafePath> walk();
-  [[nodiscard]] std::unexpected<envgen::Error> fail(int error) const;
+  base::Result<SafePath> walk();
+  [[nodiscard]] std::unexpected<base::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
   // Sets directory_ and status_. Returns false with errno on failure. `known` is the status, if the
   // caller already has it.
@@ -135,9 +135,9 @@ class Walk {
   // Returns whether only its owner may replace the entry.
   [[nodiscard]] bool is_safe(const struct stat* entry) const;
   void note_weakness(const struct stat* entry);
-  envgen::Status follow(const Fd& link, const std::string& name, const struct stat& status);
-  envgen::Status enter(const std::string& name);
-  envgen::Status last(const std::string& name, bool* done);
+  base::Status follow(const Fd& link, const std::string& name, const struct stat& status);
+  base::Status enter(const std::string& name);
+  base::Status last(const std::string& name, bool* done);
 
   const std::string& path_;
   const SafePathRule& rule_;
@@ -150,7 +150,7 @@ class Walk {
   bool magic_ = false;  // the last component is a link that only the kernel can follow
 };
 
-std::unexpected<envgen::Error> Walk::fail(int error) const {
+std::unexpected<base::Error> Walk::fail(int error) const {
   const std::string where = at_.empty() ? "/" : at_;
   std::string found = errno_text(error);
   if (error != ENOENT || where != parent_of(path_)) found += " at " + where;
@@ -160,7 +160,7 @@ std::unexpected<envgen::Error> Walk::fail(int error) const {
                     : error == EACCES
                         ? "let this user search that directory, or choose another path"
                         : "choose another path";
-  return envgen::fail(kWhat, path_, std::move(found), fix);
+  return base::fail(kWhat, path_, std::move(found), fix);
 }
 
 std::string Walk::shown(const std::string& name) const {
@@ -181,7 +181,7 @@ bool Walk::stand_in(Fd directory, const struct stat* known) {
 void Walk::push(std::string_view path) {
   std::vector<std::string> names;
   while (!path.empty()) {
-    const std::string_view name = envgen::take_part(path, '/');
+    const std::string_view name = base::take_part(path, '/');
     if (!name.empty() && name != ".") names.emplace_back(name);
   }
   rest_.insert(rest_.begin(), names.begin(), names.end());
@@ -199,15 +199,15 @@ void Walk::note_weakness(const struct stat* entry) {
   if (!is_safe(entry) && weakness_.empty()) weakness_ = described(at_.empty() ? "/" : at_, status_);
 }
 
-envgen::Status Walk::follow(const Fd& link, const std::string& name, const struct stat& status) {
+base::Status Walk::follow(const Fd& link, const std::string& name, const struct stat& status) {
   note_weakness(&status);
   if (!weakness_.empty()) {
-    return envgen::fail(kWhat, path_,
-                        std::string(kForeignLink) + shown(name) + " of user " +
-                            std::to_string(status.st_uid) + ", in " + weakness_ +
-                            ", which others may change",
-                        "name the place itself instead of a link to it, or put the link where "
-                        "only root may write");
+    return base::fail(kWhat, path_,
+                      std::string(kForeignLink) + shown(name) + " of user " +
+                          std::to_string(status.st_uid) + ", in " + weakness_ +
+                          ", which others may change",
+                      "name the place itself instead of a link to it, or put the link where "
+                      "only root may write");
   }
   if (++links_ > kMaxLinks) return fail(ELOOP);
   struct statfs system{};
@@ -240,7 +240,7 @@ envgen::Status Walk::follow(const Fd& link, const std::string& name, const struc
   return {};
 }
 
-envgen::Status Walk::enter(const std::string& name) {
+base::Status Walk::enter(const std::string& name) {
   // O_DIRECTORY makes an automounter mount the directory.
   Fd next(::openat(directory_.get(), name.c_str(), kOpenPath | O_DIRECTORY));
   if (!next.valid() && errno == ENOENT && rule_.make_parents) {
@@ -271,7 +271,7 @@ envgen::Status Walk::enter(const std::string& name) {
 }
 
 // Handles the last component. Sets `done` unless it is a link that has to be followed.
-envgen::Status Walk::last(const std::string& name, bool* done) {
+base::Status Walk::last(const std::string& name, bool* done) {
   *done = true;
   struct stat status{};
   const bool there = ::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -282,13 +282,13 @@ envgen::Status Walk::last(const std::string& name, bool* done) {
     // The entry was replaced meanwhile: look at it again.
     if (S_ISLNK(status.st_mode)) return follow(link, name, status);
     rest_.push_front(name);
-    return ++links_ > kMaxLinks ? envgen::Status(fail(ELOOP)) : envgen::Status();
+    return ++links_ > kMaxLinks ? base::Status(fail(ELOOP)) : base::Status();
   }
   note_weakness(there ? &status : nullptr);
   return {};
 }
 
-envgen::Result<SafePath> Walk::run() {
+base::Result<SafePath> Walk::run() {
   const bool absolute = path_.starts_with('/');
   if (path_.empty()) return fail(ENOENT);
   at_ = absolute ? "" : ".";
@@ -299,7 +299,7 @@ envgen::Result<SafePath> Walk::run() {
   return walk();
 }
 
-envgen::Result<SafePath> Walk::go_on(const Fd& from, std::string at) {
+base::Result<SafePath> Walk::go_on(const Fd& from, std::string at) {
   if (!stand_in(Fd(::fcntl(from.get(), F_DUPFD_CLOEXEC, 0)))) return fail(errno);
   if (status_.st_nlink == 0) return fail(ENOENT);
   at_ = std::move(at);
@@ -307,7 +307,7 @@ envgen::Result<SafePath> Walk::go_on(const Fd& from, std::string at) {
   return walk();
 }
 
-envgen::Result<SafePath> Walk::walk() {
+base::Result<SafePath> Walk::walk() {
   while (!rest_.empty()) {
     const std::string name = std::move(rest_.front());
     rest_.pop_front();
@@ -325,12 +325,12 @@ envgen::Result<SafePath> Walk::walk() {
 
 }  // namespace
 
-envgen::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule) {
+base::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule) {
   return Walk(path, rule).run();
 }
 
-envgen::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
-                                             const std::string& path, const SafePathRule& rule) {
+base::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
+                                           const std::string& path, const SafePathRule& rule) {
   if (!known.untrusted_directory.empty()) return resolve_safely(path, rule);
   auto reached = Walk(path, rule).go_on(known.directory, directory);
   return reached ? std::move(reached) : resolve_safely(path, rule);
@@ -377,11 +377,11 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
   const bool is_cut = text.size() == kMaxBytes && text.find('\n') == text.npos;
   text = text.substr(2, text.find('\n') - 2);
   if (!search.empty() && (is_cut || text.find_first_of("$\\'\"") != text.npos)) return {};
-  found.emplace_back(envgen::take_word(text));
+  found.emplace_back(base::take_word(text));
   std::array<char, PATH_MAX> working;
   const char* here = ::getcwd(working.data(), working.size());
   while (!text.empty()) {
-    std::string_view word = envgen::take_word(text);
+    std::string_view word = base::take_word(text);
     if (!search.empty() && !names_absolute_paths(word)) return {};
     const bool is_name = word.find_first_of("/=-") != 0 && !word.contains('=');
     // A shell opens a bare name in the working directory, which is that of trainit or the root.
@@ -397,7 +397,7 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
       if (std::string path = find_program(search, word); !path.empty()) found.push_back(path);
     }
     while (!word.empty()) {
-      const std::string_view part = envgen::take_part(word, ':');
+      const std::string_view part = base::take_part(word, ':');
       if (const std::size_t at = part.find('/'); at != part.npos)
         found.emplace_back(part.substr(at));
     }
@@ -407,12 +407,12 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
 
 }  // namespace
 
-bool is_foreign_link(const envgen::Error& error) { return error.found.starts_with(kForeignLink); }
+bool is_foreign_link(const base::Error& error) { return error.found.starts_with(kForeignLink); }
 
-bool is_absent(const envgen::Error& error) { return error.found.starts_with("No such"); }
+bool is_absent(const base::Error& error) { return error.found.starts_with("No such"); }
 
-envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user,
-                                std::string_view search) {
+base::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user,
+                              std::string_view search) {
   constexpr const char* kRefused = "running a program with trainit's rights";
   constexpr const char* kMend =
       "let only root own and write it and every directory on the way (chown root:root, chmod "
@@ -421,7 +421,7 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
   std::vector<std::string> programs{path};
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const std::string program = programs[i];
-    if (i == kMaxPrograms) return envgen::fail(kRefused, path, "too many interpreters", kMend);
+    if (i == kMaxPrograms) return base::fail(kRefused, path, "too many interpreters", kMend);
     auto reached = resolve_safely(program, {.job_user = job_user, .follow_last = true});
     // The caller reports a missing program when it runs it. Other users could create a missing
     // directory of PATH=.
@@ -431,19 +431,19 @@ envgen::Status check_ours_alone(const std::string& path, const envgen::Identity*
     }
     if (!reached) return std::unexpected(std::move(reached.error()));
     if (!reached->untrusted_directory.empty()) {
-      return envgen::fail(kRefused, program,
-                          "others may change it by " + reached->untrusted_directory, kMend);
+      return base::fail(kRefused, program,
+                        "others may change it by " + reached->untrusted_directory, kMend);
     }
     const Fd file(::openat(reached->directory.get(), reached->name.c_str(), kOpenPath));
     struct stat status{};
     if (!file.valid() || ::fstat(file.get(), &status) != 0) continue;
     if (!is_ours(status.st_uid) || lets_others_write(file.get(), status, job_user)) {
-      return envgen::fail(kRefused, program, "others may change it: " + described(program, status),
-                          kMend);
+      return base::fail(kRefused, program, "others may change it: " + described(program, status),
+                        kMend);
     }
     auto named = interpreters_of(*reached, search);
     if (!named) {
-      return envgen::fail(
+      return base::fail(
           kRefused, program,
           "a quote, a backslash, a variable, a relative path or 255 bytes in its first "
           "line",

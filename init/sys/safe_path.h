@@ -46,19 +46,18 @@ struct SafePathRule {
 // foreign if a user other than this one and root owns it, or all may write it. No user writes a
 // read-only file system. An entry of a sticky directory belongs to its owner. An Error names the
 // link and its owner, or the missing component.
-envgen::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule = {});
+base::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule = {});
 // Resolves a path below `directory`; `path` begins with that name. `known` is what resolve_safely()
 // returned for another path in `directory` with the same `job_user`. Skips the walk to `directory`
 // if `known` has no untrusted directory and `directory` still exists. The kernel reports a removed
 // directory, except on overlayfs.
-envgen::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
-                                             const std::string& path,
-                                             const SafePathRule& rule = {});
+base::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
+                                           const std::string& path, const SafePathRule& rule = {});
 
 // Return whether an error of resolve_safely() is about a link that other users could have created,
 // or about a missing component.
-bool is_foreign_link(const envgen::Error& error);
-bool is_absent(const envgen::Error& error);
+bool is_foreign_link(const base::Error& error);
+bool is_absent(const base::Error& error);
 
 // Checks the program or script at `path`, which is to run with trainit's rights. Returns an Error
 // if any user except root and trainit's may change it, its interpreter, or what either path means.
@@ -68,8 +67,8 @@ bool is_absent(const envgen::Error& error);
 // The check covers each path in the first line of a script. If `search`, a PATH, is given, the
 // check also covers the program that env finds there. A first line that env would have to expand is
 // then an Error.
-envgen::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user = nullptr,
-                                std::string_view search = {});
+base::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user = nullptr,
+                              std::string_view search = {});
 
 // Returns whether users other than root and trainit's may change the entries of the directory `fd`,
 // by its mode, owner and access control list. Ignores whether the mount is read-only (see

@@ -66,7 +66,7 @@ Fd connect_to(const std::string& path, int type, int timeout_ms) {
   return fd;
 }
 
-envgen::Error socket_error(std::string what, std::string path, int error, std::string fix) {
+base::Error socket_error(std::string what, std::string path, int error, std::string fix) {
   if (error == ENAMETOOLONG) {
     return {std::move(what), std::move(path), "a path longer than 107 bytes",
             "set TRAINIT_RUN_DIR to a shorter one"};

@@ -21,6 +21,6 @@ Fd connect_to(const std::string& path, int type, int timeout_ms);
 
 // Returns the error for an errno of listen_at or connect_to. The advice is `fix`, unless the path
 // is too long.
-envgen::Error socket_error(std::string what, std::string path, int error, std::string fix);
+base::Error socket_error(std::string what, std::string path, int error, std::string fix);
 
 }  // namespace sys

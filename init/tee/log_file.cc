@@ -112,7 +112,7 @@ void LogFile::say_lost() const {
                     " bytes");
 }
 
-envgen::Status LogFile::move_away() const {
+base::Status LogFile::move_away() const {
   struct stat ours{};
   if (::fstat(fd_.get(), &ours) != 0) return {};
   return sys::with_rights_of(
@@ -121,17 +121,17 @@ envgen::Status LogFile::move_away() const {
         auto name = [&at](int number) {
           return number == 0 ? at.name : at.name + "." + std::to_string(number);
         };
-        auto failed = [this](int error) -> envgen::Status {
-          return envgen::fail("beginning a new log file", path_, sys::errno_text(error), "");
+        auto failed = [this](int error) -> base::Status {
+          return base::fail("beginning a new log file", path_, sys::errno_text(error), "");
         };
         struct stat there{};
         // The file was replaced or deleted, so there is nothing to move aside.
         if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
             there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
-          return envgen::Status();
+          return base::Status();
         }
         if (rule_.keep == 0) {
-          return ::unlinkat(directory, at.name.c_str(), 0) == 0 ? envgen::Status() : failed(errno);
+          return ::unlinkat(directory, at.name.c_str(), 0) == 0 ? base::Status() : failed(errno);
         }
         for (int i = rule_.keep - 1; i >= 0; --i) {
           const std::string to = name(i + 1);
@@ -142,7 +142,7 @@ envgen::Status LogFile::move_away() const {
           const bool moved = ::renameat(directory, name(i).c_str(), directory, to.c_str()) == 0;
           if (!moved && (i == 0 || errno != ENOENT)) return failed(errno);
         }
-        return envgen::Status();
+        return base::Status();
       });
 }
 

@@ -39,7 +39,7 @@ class LogFile {
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
-  [[nodiscard]] envgen::Status move_away() const;
+  [[nodiscard]] base::Status move_away() const;
   void rotate(std::int64_t now_ms);
   void append(std::string_view bytes, std::int64_t now_ms);
   // Returns the number of bytes written; if that is less than all, errno is set.

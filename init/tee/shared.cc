@@ -47,13 +47,13 @@ std::size_t boards_size(std::size_t count, std::size_t board) {
 
 }  // namespace
 
-envgen::Result<Shared> Shared::make(std::size_t processes) {
+base::Result<Shared> Shared::make(std::size_t processes) {
   const std::size_t size = boards_size(processes, sizeof(Board)) + 2 * processes * kRingBytes;
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    return envgen::fail("sharing what the log tee has seen", "mmap", sys::errno_text(errno),
-                        "raise the memory limit of the container");
+    return base::fail("sharing what the log tee has seen", "mmap", sys::errno_text(errno),
+                      "raise the memory limit of the container");
   }
   auto* boards = static_cast<Board*>(memory);
   for (std::size_t i = 0; i < 2 * processes; ++i) new (boards + i) Board;

@@ -42,7 +42,7 @@ class Shared {
  public:
   // Allocates the memory; an error if mmap fails. Both streams of each process are ended until
   // open().
-  static envgen::Result<Shared> make(std::size_t processes);
+  static base::Result<Shared> make(std::size_t processes);
   Shared(Shared&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   Shared& operator=(Shared&& other) noexcept;

@@ -36,11 +36,11 @@ int open_slave(int master) {
 
 }  // namespace
 
-envgen::Result<Source> open_pipe() {
+base::Result<Source> open_pipe() {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail("starting the log tee", "pipe", sys::errno_text(errno),
-                        "raise the limit on open files (ulimit -n)");
+    return base::fail("starting the log tee", "pipe", sys::errno_text(errno),
+                      "raise the limit on open files (ulimit -n)");
   }
   Source source{sys::Fd(ends[0]), sys::Fd(ends[1])};
   ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // best effort
@@ -48,7 +48,7 @@ envgen::Result<Source> open_pipe() {
   return source;
 }
 
-envgen::Result<Source> open_terminal(int like) {
+base::Result<Source> open_terminal(int like) {
   sys::Fd master(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   sys::Fd slave(master.valid() ? open_slave(master.get()) : -1);
   if (!slave.valid()) return open_pipe();

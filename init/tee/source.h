@@ -15,10 +15,10 @@ struct Source {
   bool terminal = false;
 };
 
-envgen::Result<Source> open_pipe();
+base::Result<Source> open_pipe();
 // Opens a pseudo-terminal with the settings and the size of `like`; a pipe if there is no
 // pseudo-terminal.
-envgen::Result<Source> open_terminal(int like);
+base::Result<Source> open_terminal(int like);
 
 // Gives a pseudo-terminal the size of `like`, another terminal. Returns false if it already had
 // that size or on an error.

@@ -43,9 +43,9 @@ void StdoutMirror::set_at_line_start(bool at_line_start) {
 void StdoutMirror::note_gap() {
   front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
            " bytes of output ";
-  front_ +=
-      no_room_ ? "could not be written here\n"
-               : "were dropped here: nobody read for " + envgen::seconds(reader_timeout_ms_) + "\n";
+  front_ += no_room_
+                ? "could not be written here\n"
+                : "were dropped here: nobody read for " + base::seconds(reader_timeout_ms_) + "\n";
   noted_ = std::exchange(unsaid_, 0);
   no_room_ = false;
 }

@@ -198,7 +198,7 @@ bool Tee::is_held(StdoutMirror& mirror, const char* name, bool& said) const {
   const bool held = mirror.should_pause_input(now_ms_);
   if (mirror.given_up() && !std::exchange(said, true)) {
     sys::log::warning("nobody has read our " + std::string(name) + " for " +
-                      envgen::seconds(mirror.reader_timeout_ms()) +
+                      base::seconds(mirror.reader_timeout_ms()) +
                       ": the job goes on, and its oldest lines there are dropped");
   }
   return held;

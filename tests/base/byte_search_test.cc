@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace envgen {
+namespace base {
 namespace {
 
 // In memory of just its size, so that a sanitizer sees each byte that is read beside it.
@@ -74,4 +74,4 @@ TEST(LineAround, DoesNotBeginBeforeWhatHasBeenTaken) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(PrependPath, DropsEmptyElementsThatMeanTheCurrentDirectory) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

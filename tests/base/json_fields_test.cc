@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace envgen {
+namespace base {
 namespace {
 
 enum class Colour : std::uint8_t { kRed, kGreen };
@@ -178,4 +178,4 @@ TEST(JsonFields, AreNoneOfAnythingElse) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

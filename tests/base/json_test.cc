@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-namespace envgen::json {
+namespace base::json {
 namespace {
 
 Document parsed(std::string_view text) {
@@ -284,4 +284,4 @@ TEST(JsonError, ReadsAsOneLine) {
 }
 
 }  // namespace
-}  // namespace envgen::json
+}  // namespace base::json

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 TEST(LazyText, IsTheTextThatItIsGiven) {
@@ -34,4 +34,4 @@ TEST(LazyText, IsMadeEachTimeThatItIsWritten) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

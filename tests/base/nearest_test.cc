@@ -9,9 +9,9 @@
 
 namespace {
 
-using envgen::edit_distance;
-using envgen::nearest;
-using envgen::nearest_within;
+using base::edit_distance;
+using base::nearest;
+using base::nearest_within;
 using Words = std::vector<std::string_view>;
 
 TEST(EditDistance, CountsInsertionsRemovalsChangesAndExchanges) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace envgen {
+namespace base {
 namespace {
 
 constexpr std::int64_t kStart = 100'000;
@@ -190,4 +190,4 @@ TEST(AllowPostStop, GivesTasksTheTimeThatTheyHaveAlone) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 TEST(LastLine, IsTheLastOneWithAnythingInIt) {
@@ -20,4 +20,4 @@ TEST(LastLine, HasNothingThatATerminalObeys) {
 TEST(LastLine, IsCut) { EXPECT_EQ(last_line(std::string(5000, 'a')).size(), 300U); }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

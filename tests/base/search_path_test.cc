@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::ElementsAre;
@@ -37,4 +37,4 @@ TEST(SearchPath, ProgramsWithTrainitsRightsLieInAbsoluteDirectories) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -11,7 +11,7 @@
 
 #include "base/secrets/secrets.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::HasSubstr;
@@ -490,4 +490,4 @@ TEST(SecretNotations, TakeTimeByTheLengthOfATextAlone) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

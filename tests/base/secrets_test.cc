@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::ElementsAre;
@@ -363,4 +363,4 @@ TEST(Secrets, AreNoStandIns) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

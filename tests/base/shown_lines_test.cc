@@ -4,7 +4,7 @@
 
 #include "base/printed_text.h"
 
-namespace envgen {
+namespace base {
 namespace {
 
 TEST(ShownLines, AreALineForEachAddWhateverItsPartsHold) {
@@ -27,4 +27,4 @@ TEST(PrintedText, IsEscapedOnce) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

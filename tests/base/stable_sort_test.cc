@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace envgen {
+namespace base {
 namespace {
 
 struct Item {
@@ -42,4 +42,4 @@ TEST(StableSort, MovesWhatCannotBeCopied) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::ElementsAre;
@@ -33,10 +33,10 @@ TEST(Text, ANumberIsAllOfTheText) {
 }
 
 TEST(Text, WhatComesFromOutsideIsQuotedWithinBounds) {
-  EXPECT_EQ(envgen::quoted("a b"), "\"a b\"");
-  EXPECT_EQ(envgen::quoted("a\033[2J\n"), R"("a\x1b[2J\n")");
-  EXPECT_EQ(envgen::quoted(std::string(81, 'x')), '"' + std::string(80, 'x') + "...\"");
-  EXPECT_EQ(envgen::quoted(std::string(79, 'x') + "ö"), '"' + std::string(79, 'x') + "...\"");
+  EXPECT_EQ(base::quoted("a b"), "\"a b\"");
+  EXPECT_EQ(base::quoted("a\033[2J\n"), R"("a\x1b[2J\n")");
+  EXPECT_EQ(base::quoted(std::string(81, 'x')), '"' + std::string(80, 'x') + "...\"");
+  EXPECT_EQ(base::quoted(std::string(79, 'x') + "ö"), '"' + std::string(79, 'x') + "...\"");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
 }
 
@@ -49,4 +49,4 @@ TEST(Text, DurationsAreSecondsWithoutZerosAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace envgen {
+namespace base {
 namespace {
 
 enum class Colour : std::uint32_t { kRed = 1, kGreen };
@@ -124,4 +124,4 @@ TEST(Wire, RefusesMoreItemsThanMayBeOrThanBytesAreLeft) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace base {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST(Xml, WritesControlCharactersAsQuestionMarks) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace base

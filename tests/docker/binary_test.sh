@@ -45,7 +45,7 @@ expect_none 'nothing can be written and executed' 'LOAD.* RWE' "$segments"
 calls=$("$objdump" -d --no-show-raw-insn "$binary.symbols" | awk '
   /^[0-9a-f]+ <.*>:$/ { name = $2 }
   /<_+(stack_chk_fail|snprintf_chk)>$/ { print name, $NF }' | sort -u)
-for namespace in 6envgen 9lifecycle 3sys 4proc 6engine 4copy; do
+for namespace in 4base 6envgen 9lifecycle 3sys 4proc 6engine 4copy; do
   expect "namespace $namespace checks its stack" "^<_ZNK?$namespace.* <__stack_chk_fail>" "$calls"
 done
 expect 'the C library checks what it is asked to write' '^<_ZN.* <_+snprintf_chk>' "$calls"

@@ -10,7 +10,7 @@ std::string host_of(const JobShape& shape, int pod) {
   return "10.0." + std::to_string(200 - host / 100) + "." + std::to_string(200 - host % 100);
 }
 
-void write_pod(json::Writer& out, const JobShape& shape, int pod) {
+void write_pod(base::json::Writer& out, const JobShape& shape, int pod) {
   out.begin_object();
   out.key("pod_name").string("job-worker-" + std::to_string(pod));
   out.key("server_id").string(host_of(shape, pod));
@@ -30,7 +30,7 @@ void write_pod(json::Writer& out, const JobShape& shape, int pod) {
 }  // namespace
 
 std::string template2(const JobShape& shape, const std::string& status) {
-  json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   out.key("status").string(status);
   out.key("group_count").string("1");
@@ -46,9 +46,9 @@ std::string template2(const JobShape& shape, const std::string& status) {
 
 Snapshot modelarts_snapshot(const JobShape& shape, int pod) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin:/bin", "RANK_TABLE_FILE=/user/config",
-                          "MA_CURRENT_INSTANCE_NAME=job-worker-" + std::to_string(pod),
-                          "MA_VJ_NAME=ma-job-77"});
+  snapshot.env = base::Environ({"PATH=/usr/bin:/bin", "RANK_TABLE_FILE=/user/config",
+                                "MA_CURRENT_INSTANCE_NAME=job-worker-" + std::to_string(pod),
+                                "MA_VJ_NAME=ma-job-77"});
   snapshot.facts.cwd = "/home/ma-user";
   snapshot.facts.host_name = "job-worker-" + std::to_string(pod);
   snapshot.facts.addresses = {host_of(shape, pod)};

@@ -64,7 +64,7 @@ PathState Tree::look(const std::string& path, bool content) const {
 namespace {
 
 std::string text_of(const Answer& answer) {
-  if (const auto* error = std::get_if<Error>(&answer.outcome)) return to_line(*error);
+  if (const auto* error = std::get_if<base::Error>(&answer.outcome)) return to_line(*error);
   if (const auto* pending = std::get_if<Pending>(&answer.outcome)) {
     return pending->path + ": " + pending->why + "\n" + plan_to_json(pending->plan, {});
   }
@@ -97,7 +97,7 @@ Answer resolve_in(const Tree& tree, Snapshot snapshot, const Request& request, i
       snapshot.paths[want.path] = tree.look(want.path, want.content);
   }
   ADD_FAILURE() << "the resolution does not end";
-  return {Error{"resolving", "", "no end", ""}, {}};
+  return {base::Error{"resolving", "", "no end", ""}, {}};
 }
 
 }  // namespace envgen

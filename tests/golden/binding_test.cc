@@ -79,7 +79,7 @@ envgen::Snapshot snapshot_of(const Cloud& cloud, const std::string& bind,
   envgen::Snapshot snapshot;
   snapshot.argv = {"--fan-out", "--slots", "8", "--bind", bind, "--", "python", "train.py"};
   snapshot.env =
-      envgen::Environ({"PATH=/usr/bin:/bin", std::string("NCCL_TOPO_FILE=") + kTopologyFile});
+      base::Environ({"PATH=/usr/bin:/bin", std::string("NCCL_TOPO_FILE=") + kTopologyFile});
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.host_name = "gpu-0";
   snapshot.facts.run_dir = "/run/trainit";

@@ -143,7 +143,7 @@ TEST_P(ShortPlan, IsWhatItWasAndFitsTheScreen) {
   EXPECT_LE(lines, situation.most_lines) << text;
   std::string_view rest = text;
   while (!rest.empty()) {
-    const std::string_view line = envgen::take_line(rest);
+    const std::string_view line = base::take_line(rest);
     EXPECT_LE(envgen::columns_of(line), envgen::kColumns) << line;
   }
 }
@@ -161,7 +161,7 @@ TEST(ShortPlan, OfAnyJobFits80Columns) {
       const std::string text = summary_of(resolved(job.container(node)), "");
       std::string_view rest = text;
       while (!rest.empty()) {
-        const std::string_view line = envgen::take_line(rest);
+        const std::string_view line = base::take_line(rest);
         EXPECT_LE(envgen::columns_of(line), envgen::kColumns) << job.name << ": " << line;
       }
     }

@@ -121,7 +121,7 @@ TEST(Restart, TakesNoRankOfAnEarlierStartForTheFirstFailure) {
 
 Policy with_verdict() {
   Policy policy = with_restarts(3);
-  policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+  policy.restart_verdict = base::RestartVerdict::kEnforce;
   return policy;
 }
 

@@ -87,7 +87,7 @@ class Worker {
     ::waitpid(pid_, nullptr, 0);
   }
   void report(const NodeReport& report) const {
-    engine::send_message(down_.get(), engine::kLinkReport, envgen::to_wire(report));
+    engine::send_message(down_.get(), engine::kLinkReport, base::to_wire(report));
   }
   void drain() const {
     std::array<char, 65536> part;
@@ -148,7 +148,7 @@ class Crowd {
     nodes_[node].connection = LinkConnection(std::move(socket), 30'000);
   }
   void report(std::uint32_t node, const NodeReport& report) {
-    nodes_[node].connection.send(Kind::kReport, envgen::to_wire(report));
+    nodes_[node].connection.send(Kind::kReport, base::to_wire(report));
   }
   void beat(std::uint32_t node) { nodes_[node].connection.send(Kind::kHeartbeat); }
   [[nodiscard]] std::uint32_t welcomed() const { return welcomed_; }
@@ -200,7 +200,7 @@ class Crowd {
       } else if (frame.kind == Kind::kWelcome) {
         ++welcomed_;
       } else if (frame.kind == Kind::kVerdict) {
-        const auto verdict = envgen::from_wire<NodeVerdict>(frame.payload);
+        const auto verdict = base::from_wire<NodeVerdict>(frame.payload);
         require(verdict.has_value(), "a verdict");
         if (!node.told && is_so_ && is_so_(*verdict)) {
           node.told = true;
@@ -217,7 +217,7 @@ class Crowd {
                                   .instance = 1000U + rank,
                                   .clock_ms = sys::wall_ms(),
                                   .nonce = engine::new_link_nonce()};
-    const std::string bytes = envgen::to_wire(hello);
+    const std::string bytes = base::to_wire(hello);
     nodes_[rank].connection.send_tagged(Kind::kHello, bytes, key_.hello_tag(nonce, bytes));
     nodes_[rank].connection.begin_session(key_.session(nonce, bytes, false));
   }

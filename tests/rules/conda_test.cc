@@ -26,7 +26,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 constexpr const char* kUnset = "***unset***";
 
 std::string json_of(const Settings& settings) {
-  envgen::json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   for (const auto& [name, value] : settings) out.key(name).string(value);
   out.end_object();

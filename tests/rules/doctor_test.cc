@@ -83,11 +83,11 @@ TEST_F(DoctorCommand, ReportsToMachines) {
   put_gpu(2);
   const Result result = doctor({"--only", "gpu,user", "--json", "--junit", path("report.xml")});
   EXPECT_EQ(result.code, 1);
-  const auto parsed = envgen::json::Document::parse(result.out, "stdout");
+  const auto parsed = base::json::Document::parse(result.out, "stdout");
   ASSERT_TRUE(parsed.has_value()) << result.out;
   EXPECT_EQ(parsed->root().find("failed")->integer(), 1);
   EXPECT_EQ(parsed->root().find("results")->size(), 2U);
-  const auto report = envgen::xml::parse(read(path("report.xml")), "report");
+  const auto report = base::xml::parse(read(path("report.xml")), "report");
   ASSERT_TRUE(report.has_value());
   EXPECT_EQ(report->child("testsuite")->attribute("failures"), "1");
   EXPECT_THAT(doctor({"--only", "user", "--junit", "-"}).out, HasSubstr("<testsuites>"));

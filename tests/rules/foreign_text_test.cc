@@ -24,7 +24,7 @@ constexpr const char* kForged =
 
 void expect_honest(std::string_view text) {
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(1)) {
-    if (rest[0] != '\n' && rest[0] != '\x9b') EXPECT_FALSE(sys::is_control(rest)) << text;
+    if (rest[0] != '\n' && rest[0] != '\x9b') EXPECT_FALSE(base::is_control(rest)) << text;
     EXPECT_FALSE(rest.starts_with("\ntrainit: forged")) << text;
     if (testing::Test::HasFailure()) return;
   }

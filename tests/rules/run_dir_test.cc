@@ -127,7 +127,7 @@ TEST_F(RunDir, GivesItsStateAsTheJsonOfTheFile) {
   const std::regex output_time("\"last_output_ms\": [0-9]+");
   EXPECT_EQ(std::regex_replace(result.out, output_time, "\"last_output_ms\": null"),
             read(path("run/state.json")));
-  auto json = envgen::json::Document::parse(result.out, "status");
+  auto json = base::json::Document::parse(result.out, "status");
   ASSERT_TRUE(json);
   EXPECT_EQ(json->root().find("exit_code")->integer(), 0);
   EXPECT_EQ(json->root().find("tasks")->size(), 3U);

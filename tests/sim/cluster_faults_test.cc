@@ -196,7 +196,7 @@ TEST(ClusterFaults, NeverGiveAWrongPlan) {
       envgen::Outcome outcome = resolve(faulty);
       const auto* planned = std::get_if<envgen::Planned>(&outcome);
       if (planned == nullptr) {
-        if (const auto* error = std::get_if<envgen::Error>(&outcome)) {
+        if (const auto* error = std::get_if<base::Error>(&outcome)) {
           EXPECT_FALSE(error->what.empty() || error->found.empty() || error->fix.empty())
               << to_line(*error);
         }

@@ -36,9 +36,9 @@ constexpr unsigned kSeed = 20261120;
 // The value a process of the plan sees; "" when it is unset.
 std::string variable_of(const Plan& plan, const envgen::Process& process,
                         const Container& container, const std::string& name) {
-  envgen::Environ env = container.snapshot.env;
-  for (const envgen::EnvEdit& edit : plan.env) env.apply(edit);
-  for (const envgen::EnvEdit& edit : process.env) env.apply(edit);
+  base::Environ env = container.snapshot.env;
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
+  for (const base::EnvEdit& edit : process.env) env.apply(edit);
   return std::string(env.get_or(name, ""));
 }
 
@@ -65,7 +65,7 @@ class Fit {
   void add(int node, Container container) {
     if (!launcher_.empty()) set_variable(container, "TRAINIT_TORCH_LAUNCHER", launcher_);
     envgen::Outcome outcome = resolve(container);
-    if (const auto* error = std::get_if<envgen::Error>(&outcome)) {
+    if (const auto* error = std::get_if<base::Error>(&outcome)) {
       // What the kernel could not pass on must be said, not tried.
       if (job_.framework == "tensorflow" && job_.nodes > kMaxTasks && error->where == "TF_CONFIG") {
         return;

@@ -29,7 +29,7 @@ Container plain(const Words& argv, const Words& variables, const std::string& ho
   container.snapshot.argv = argv;
   Words entries = {"PATH=/usr/local/bin:/usr/bin:/bin"};
   entries.insert(entries.end(), variables.begin(), variables.end());
-  container.snapshot.env = envgen::Environ(entries);
+  container.snapshot.env = base::Environ(entries);
   envgen::Facts& facts = container.snapshot.facts;
   facts.cwd = "/workspace";
   facts.host_name = host_name;

@@ -78,7 +78,7 @@ TEST_P(Launched, ForEachProcessOfANodeIsAnErrorInEveryJob) {
     SCOPED_TRACE(job.name);
     for (const int local : {1, 3}) {
       const envgen::Outcome outcome = with(job, GetParam().variables(8 + local, 16, local, 8), 1);
-      const auto* error = std::get_if<envgen::Error>(&outcome);
+      const auto* error = std::get_if<base::Error>(&outcome);
       ASSERT_NE(error, nullptr);
       EXPECT_THAT(to_line(*error), AllOf(HasSubstr("a launcher has started trainit"),
                                          HasSubstr("start trainit once on each node")));
@@ -90,7 +90,7 @@ TEST_P(Launched, FirstOfAllIsAnErrorToo) {
   for (const Job& job : simulated_jobs(2, 8)) {
     if (!starts_ranks(job, 0) || job.platform == "azureml") continue;
     const envgen::Outcome outcome = with(job, GetParam().variables(0, 16, 0, 8), 0);
-    EXPECT_NE(std::get_if<envgen::Error>(&outcome), nullptr) << job.name;
+    EXPECT_NE(std::get_if<base::Error>(&outcome), nullptr) << job.name;
   }
 }
 
@@ -106,7 +106,7 @@ TEST_P(Launched, OnceForEachNodeChangesNothing) {
       const envgen::Outcome outcome =
           with(job, GetParam().variables(rank, 2, rank % each, each), 1);
       const auto* planned = std::get_if<envgen::Planned>(&outcome);
-      ASSERT_NE(planned, nullptr) << job.name << to_line(std::get<envgen::Error>(outcome));
+      ASSERT_NE(planned, nullptr) << job.name << to_line(std::get<base::Error>(outcome));
       EXPECT_EQ(planned->plan.world_size, plan.world_size);
     }
   }

@@ -392,7 +392,7 @@ void Referee::judge_first() {
     const int code = failed_.front().exit_status.value;
     restartable_ = restartable_ && code != 126 && code != 127;
   }
-  const bool looks = policy_.restart_verdict != envgen::RestartVerdict::kOff && restart_due();
+  const bool looks = policy_.restart_verdict != base::RestartVerdict::kOff && restart_due();
   diagnosing_ = looks || failed_.size() > 1;
   sought_out_ = false;
   ++reports_due_;

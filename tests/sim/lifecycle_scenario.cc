@@ -148,7 +148,7 @@ namespace {
 
 // With draws of its own, so that the rest of the scenarios stays what it is.
 void add_restarts(Scenario& s) {
-  using envgen::RestartVerdict;
+  using base::RestartVerdict;
   Random random(s.seed ^ 0x9e3779b97f4a7c15ULL);
   s.policy.restart_reset_ms = random.pick({0, 0, 1, 100, 5000, 20'000});
   s.policy.restart_verdict = static_cast<RestartVerdict>(random.pick({0, 0, 0, 1, 2, 2}));
@@ -261,8 +261,8 @@ std::vector<Scenario> smaller(const Scenario& from, const std::set<std::uint64_t
   zero(&Policy::second_term_kills);
   zero(&Policy::rendezvous_ms);
   zero(&Policy::restart_reset_ms);
-  if (from.policy.restart_verdict != envgen::RestartVerdict::kOff) {
-    add([](Scenario& s) { s.policy.restart_verdict = envgen::RestartVerdict::kOff; });
+  if (from.policy.restart_verdict != base::RestartVerdict::kOff) {
+    add([](Scenario& s) { s.policy.restart_verdict = base::RestartVerdict::kOff; });
   }
   if (!from.policy.no_restart_on.empty()) add([](Scenario& s) { s.policy.no_restart_on = {}; });
   if (!from.policy.escalation.empty()) {

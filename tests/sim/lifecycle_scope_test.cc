@@ -312,7 +312,7 @@ TEST(LifecycleScope, EverySequenceUntilItIsKnownWhetherARestartHelps) {
     WalkedJob job{small_policy(), {}, {TaskKind::kMain, TaskKind::kOnFailure}};
     job.linked = true;
     job.policy.max_restarts = 1;
-    job.policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+    job.policy.restart_verdict = base::RestartVerdict::kEnforce;
     job.policy.restart_reset_ms = 1;
     job.policy.rendezvous_ms = rendezvous_ms;
     const std::string ready = "ClusterReady success=all main on-failure";
@@ -398,7 +398,7 @@ WalkedJob random_job(std::mt19937_64& random) {
   job.finds_dead = random() % 2 == 0;
   job.silent_ms = pick({0, 0, 300, 90'000});
   job.policy.restart_reset_ms = pick({0, 0, 1, 2000});
-  job.policy.restart_verdict = static_cast<envgen::RestartVerdict>(random() % 3);
+  job.policy.restart_verdict = static_cast<base::RestartVerdict>(random() % 3);
   job.post_stop_ms = pick({0, 700, 6000});
   job.success = static_cast<SuccessPolicy>(random() % 3);
   TimeMs after_ms = 0;

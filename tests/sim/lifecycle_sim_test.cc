@@ -197,7 +197,7 @@ const Fault kFaults[] = {
     {"asks nobody whether it can help", nullptr,
      [](auto& event) {
        hear<lifecycle::event::ClusterReady>(
-           event, [](auto& r) { r.policy.restart_verdict = envgen::RestartVerdict::kOff; });
+           event, [](auto& r) { r.policy.restart_verdict = base::RestartVerdict::kOff; });
      }},
     {"takes who was dead before for torn down", nullptr,
      [](auto& event) {

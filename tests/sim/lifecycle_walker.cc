@@ -136,7 +136,7 @@ std::vector<Event> Walker::moves() const {
     out.emplace_back(event::TaskWrites{.unknown = true});
   }
   if (fails &&
-      (machine_.seeks_first() || job_->policy.restart_verdict != envgen::RestartVerdict::kOff)) {
+      (machine_.seeks_first() || job_->policy.restart_verdict != base::RestartVerdict::kOff)) {
     out.emplace_back(event::Diagnosed{machine_.restarts(), false});
     out.emplace_back(event::Diagnosed{machine_.restarts(), true});
   }

@@ -133,7 +133,7 @@ void World::hear_verdict(Phase from) {
 // Whoever looks tells what it has found before the restart, late, or never. Where it is only to
 // tell, it ends no restarts.
 void World::diagnose(const OtherNodes& nodes) {
-  using envgen::RestartVerdict;
+  using base::RestartVerdict;
   const RestartVerdict policy = scenario_.policy.restart_verdict;
   if (nodes.diagnosed_ms < 0) return;
   at(now_ + nodes.diagnosed_ms, [this, policy, nodes, restarts = machine_.restarts()] {

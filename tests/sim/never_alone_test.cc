@@ -31,7 +31,7 @@ const Words kPlain = {"--", "python", "train.py"};
 Outcome outcome_of(const Case& one) {
   Snapshot snapshot;
   snapshot.argv = one.argv;
-  snapshot.env = Environ(one.variables);
+  snapshot.env = base::Environ(one.variables);
   snapshot.facts.cwd = "/srv";
   snapshot.facts.host_name = one.host_name;
   snapshot.facts.run_dir = "/run/trainit";
@@ -46,13 +46,13 @@ Outcome outcome_of(const Case& one) {
       snapshot.paths[want.path] = known == one.paths.end() ? PathState() : known->second;
     }
   }
-  return Error{"resolving", "", "no answer after many rounds", ""};
+  return base::Error{"resolving", "", "no answer after many rounds", ""};
 }
 
 // "env 1 of 2, world size 2", or the error's line.
 std::string said(const Case& one) {
   Outcome outcome = outcome_of(one);
-  if (auto* error = std::get_if<Error>(&outcome)) return to_line(*error);
+  if (auto* error = std::get_if<base::Error>(&outcome)) return to_line(*error);
   const auto* planned = std::get_if<Planned>(&outcome);
   if (planned == nullptr) return "pending";
   const Plan& plan = planned->plan;
@@ -254,7 +254,7 @@ TEST(NeverAlone, ARendezvousAtLocalhostOfSeveralNodesIsAnError) {
                         c10d[0], c10d[1]},
                   kPyTorch)}) {
     const Outcome outcome = outcome_of({variables, argv});
-    const auto* error = std::get_if<Error>(&outcome);
+    const auto* error = std::get_if<base::Error>(&outcome);
     ASSERT_NE(error, nullptr) << variables[0];
     EXPECT_THAT(to_line(*error), HasSubstr("localhost:")) << variables[0];
   }
@@ -298,7 +298,7 @@ TEST(NeverAlone, AServicesReplicasAreWarnedOf) {
 
 TEST(NeverAlone, ALargeFileOfNodesIsNotRead) {
   Snapshot snapshot;
-  snapshot.env = Environ(Words{"NODES_FILE=/data/nodes.csv"});
+  snapshot.env = base::Environ(Words{"NODES_FILE=/data/nodes.csv"});
   snapshot.facts.cwd = "/srv";
   auto options = cli::parse_options(kPyTorch, snapshot.env);
   ASSERT_TRUE(options);
@@ -463,8 +463,9 @@ TEST(NeverAlone, TheOptionsMakeAClusterOfAnyNode) {
                       "1",         "--master-addr", "pod-0", "--",      "python", "train.py"};
   EXPECT_EQ(said({{}, argv}), "bare pytorch 1 of 2, world size 2");
   Outcome outcome = outcome_of({{}, argv});
-  Environ env;
-  for (const EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env) env.apply(edit);
+  base::Environ env;
+  for (const base::EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env)
+    env.apply(edit);
   EXPECT_EQ(env.get_or("RANK", ""), "1");
   EXPECT_EQ(env.get_or("WORLD_SIZE", ""), "2");
   EXPECT_EQ(env.get_or("MASTER_ADDR", ""), "pod-0");
@@ -572,8 +573,9 @@ TEST(NeverAlone, AMeaningThatIsOpenCanBeSaid) {
   Outcome outcome = outcome_of(
       {variables,
        {"--rank-means", "process", "--fan-out", "--slots", "2", "--", "python", "train.py"}});
-  Environ env(variables);
-  for (const EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env) env.apply(edit);
+  base::Environ env(variables);
+  for (const base::EnvEdit& edit : std::get<Planned>(outcome).plan.processes[0].env)
+    env.apply(edit);
   EXPECT_EQ(env.get_or("MASTER_ADDR", ""), "pod-0");
 }
 

@@ -14,9 +14,9 @@
 namespace sim {
 namespace {
 
-using envgen::take_part;
+using base::take_part;
+using base::trimmed;
 using envgen::to_line;
-using envgen::trimmed;
 
 constexpr int kNodes = 2;
 constexpr int kSlots = 8;
@@ -101,8 +101,7 @@ Case case_of(const Environment& environment, int node, const Words& options) {
 // "node 1 of 2", "refused: the error", "warned", "alone", "wrong: node 0 of 16".
 std::string outcome_of(Case one, int node) {
   const envgen::Outcome outcome = resolve(one.container);
-  if (const auto* error = std::get_if<envgen::Error>(&outcome))
-    return "refused: " + to_line(*error);
+  if (const auto* error = std::get_if<base::Error>(&outcome)) return "refused: " + to_line(*error);
   const auto* planned = std::get_if<envgen::Planned>(&outcome);
   if (planned == nullptr) return "wrong: pending";
   const envgen::Plan& plan = planned->plan;
@@ -251,7 +250,7 @@ void expect_good_advice(const Case& one, const Truth& truth, const std::string& 
                         int steps = 2) {
   Case asked = one;
   const envgen::Outcome outcome = resolve(asked.container);
-  const auto* error = std::get_if<envgen::Error>(&outcome);
+  const auto* error = std::get_if<base::Error>(&outcome);
   ASSERT_NE(error, nullptr) << name;
   int followed = 0;
   for (const std::string& advice : alternatives_of(error->fix)) {

@@ -93,14 +93,14 @@ inline constexpr Lines kDirectory = {"a directory", parse_lines};
 inline constexpr Kind<int> kSignal = {"a signal such as TERM", parse_signal};
 inline constexpr Kind<int> kSignalOrNone = {
     "none or a signal that a process can answer, such as USR1", parse_signal_or_none};
-inline constexpr Kind<std::vector<envgen::EscalationStep>> kEscalation = {
+inline constexpr Kind<std::vector<base::EscalationStep>> kEscalation = {
     "a list of SIGNAL@DURATION, each later than the one before: INT@10s,QUIT@20s",
     parse_escalation};
-inline constexpr Kind<std::vector<envgen::ExitCodeRule>> kExitCodes = {
+inline constexpr Kind<std::vector<base::ExitCodeRule>> kExitCodes = {
     "a list of CODE=CODE or FIRST-LAST=CODE, 0 to 255: 143=0,1-3=75", parse_exit_codes};
-inline constexpr Kind<std::vector<envgen::CodeRange>> kCodes = {
+inline constexpr Kind<std::vector<base::CodeRange>> kCodes = {
     "a list of CODE or FIRST-LAST, 0 to 255: 1-2,126", parse_code_ranges};
-inline constexpr Kind<std::vector<envgen::SignalRule>> kSignalMap = {
+inline constexpr Kind<std::vector<base::SignalRule>> kSignalMap = {
     "a list of SIGNAL=SIGNAL, =forward, =checkpoint, =file:/PATH or =none, each signal once",
     parse_signal_map};
 inline constexpr Kind<envgen::HookTimes> kHookTimes = {
@@ -112,7 +112,7 @@ inline constexpr Kind<copy::Owner> kOwner = {"two numbers, UID:GID", parse_owner
 inline constexpr Kind<envgen::HostfileDialect> kDialect = {
     "", parse_dialect, nullptr, [] { return list_of(envgen::kHostfileDialects); }};
 
-using envgen::Word;
+using base::Word;
 // The words without their meanings.
 template <const auto& kWords>
 inline constexpr auto kListed = [] {

@@ -19,9 +19,9 @@
 namespace cli {
 namespace {
 
+using base::quoted;
+using base::SignalRule;
 using envgen::HookEvent;
-using envgen::quoted;
-using envgen::SignalRule;
 
 constexpr std::int64_t kYearMs = 366LL * 24 * 3600 * 1000;
 
@@ -38,14 +38,14 @@ bool each_part(std::string_view list, Take take) {
 }
 
 // Reads "1-3" or "7".
-std::optional<envgen::CodeRange> parse_codes(std::string_view text) {
+std::optional<base::CodeRange> parse_codes(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto first = parse_number(text.substr(0, dash), 0, exit_code::kMax);
   const auto last = dash == std::string_view::npos
                         ? first
                         : parse_number(text.substr(dash + 1), 0, exit_code::kMax);
   if (!first || !last || *first > *last) return std::nullopt;
-  return envgen::CodeRange{static_cast<int>(*first), static_cast<int>(*last)};
+  return base::CodeRange{static_cast<int>(*first), static_cast<int>(*last)};
 }
 
 Parsed<HookEvent> parse_event(std::string_view text) {
@@ -122,7 +122,7 @@ Parsed<std::int64_t> parse_health_interval(std::string_view text) {
 }
 
 Parsed<std::int64_t> parse_number(std::string_view text, std::int64_t least, std::int64_t most) {
-  const auto value = envgen::parse_number<std::int64_t>(text);
+  const auto value = base::parse_number<std::int64_t>(text);
   if (!value || *value < least || *value > most) return refused();
   return *value;
 }
@@ -240,7 +240,7 @@ Parsed<envgen::Headroom> parse_headroom(std::string_view text) {
 }
 
 Parsed<std::uint32_t> parse_umask(std::string_view text) {
-  const auto mask = envgen::parse_number<std::uint32_t>(text, 8);
+  const auto mask = base::parse_number<std::uint32_t>(text, 8);
   if (!mask || *mask > 0777) return refused();
   return *mask;
 }
@@ -311,8 +311,8 @@ Parsed<std::vector<std::string>> parse_lines(std::string_view text) {
   return lines;
 }
 
-Parsed<std::vector<envgen::EscalationStep>> parse_escalation(std::string_view text) {
-  std::vector<envgen::EscalationStep> steps;
+Parsed<std::vector<base::EscalationStep>> parse_escalation(std::string_view text) {
+  std::vector<base::EscalationStep> steps;
   const bool ok = each_part(text, [&steps](std::string_view part) {
     const std::size_t at = part.find('@');
     if (at == std::string_view::npos) return false;
@@ -327,8 +327,8 @@ Parsed<std::vector<envgen::EscalationStep>> parse_escalation(std::string_view te
   return steps;
 }
 
-Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text) {
-  std::vector<envgen::ExitCodeRule> rules;
+Parsed<std::vector<base::ExitCodeRule>> parse_exit_codes(std::string_view text) {
+  std::vector<base::ExitCodeRule> rules;
   const bool ok = each_part(text, [&rules](std::string_view part) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) return false;
@@ -342,8 +342,8 @@ Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text
   return rules;
 }
 
-Parsed<std::vector<envgen::CodeRange>> parse_code_ranges(std::string_view text) {
-  std::vector<envgen::CodeRange> ranges;
+Parsed<std::vector<base::CodeRange>> parse_code_ranges(std::string_view text) {
+  std::vector<base::CodeRange> ranges;
   const bool ok = each_part(text, [&ranges](std::string_view part) {
     const auto range = parse_codes(part);
     if (range) ranges.push_back(*range);
@@ -437,7 +437,7 @@ Parsed<std::vector<HookEvent>> parse_fatal_hooks(std::string_view text) {
 
 std::string with_guess(std::string fix, std::string_view typed,
                        std::span<const std::string_view> known) {
-  const std::string_view guess = envgen::nearest(typed, known);
+  const std::string_view guess = base::nearest(typed, known);
   if (guess.empty()) return fix;
   return concat({fix, "; did you mean ", guess, "?"});
 }

@@ -16,7 +16,7 @@
 
 namespace cli {
 
-using envgen::concat;
+using base::concat;
 
 // A value, or the fault of the text: `"TREM" is no signal`. The fault is "" if it is only that the
 // text is not such a value.
@@ -67,13 +67,13 @@ Parsed<int> parse_signal(std::string_view text);
 // Reads "USR1"; "none" is 0. KILL and STOP are refused, because no process can handle them.
 Parsed<int> parse_signal_or_none(std::string_view text);
 // Reads "INT@10s,QUIT@20s", in the order of time.
-Parsed<std::vector<envgen::EscalationStep>> parse_escalation(std::string_view text);
+Parsed<std::vector<base::EscalationStep>> parse_escalation(std::string_view text);
 // Reads "143=0,1-3=75".
-Parsed<std::vector<envgen::ExitCodeRule>> parse_exit_codes(std::string_view text);
+Parsed<std::vector<base::ExitCodeRule>> parse_exit_codes(std::string_view text);
 // Reads "1-2,126".
-Parsed<std::vector<envgen::CodeRange>> parse_code_ranges(std::string_view text);
+Parsed<std::vector<base::CodeRange>> parse_code_ranges(std::string_view text);
 // Reads "TERM=QUIT,INT=forward,USR1=checkpoint,USR2=file:/run/save,HUP=none".
-Parsed<std::vector<envgen::SignalRule>> parse_signal_map(std::string_view text);
+Parsed<std::vector<base::SignalRule>> parse_signal_map(std::string_view text);
 // Reads "30s" for each event, or "pre-start=10m,on-failure=1m".
 Parsed<envgen::HookTimes> parse_hook_times(std::string_view text);
 // Reads "pre-start,post-start" or "none".

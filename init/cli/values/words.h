@@ -22,10 +22,10 @@ inline constexpr Word<envgen::AscendLauncher> kAscendLaunchers[] = {
     {"dynamic", envgen::AscendLauncher::kDynamic}};
 inline constexpr Word<envgen::OnNodeFailure> kOnNodeFailure[] = {
     {"stop", envgen::OnNodeFailure::kStop}, {"tell", envgen::OnNodeFailure::kTell}};
-inline constexpr Word<envgen::RestartVerdict> kRestartVerdicts[] = {
-    {"enforce", envgen::RestartVerdict::kEnforce},
-    {"tell", envgen::RestartVerdict::kTell},
-    {"off", envgen::RestartVerdict::kOff}};
+inline constexpr Word<base::RestartVerdict> kRestartVerdicts[] = {
+    {"enforce", base::RestartVerdict::kEnforce},
+    {"tell", base::RestartVerdict::kTell},
+    {"off", base::RestartVerdict::kOff}};
 inline constexpr Word<envgen::RankOrder> kRankOrders[] = {
     {"pod-index", envgen::RankOrder::kPodIndex}, {"server-id", envgen::RankOrder::kServerId}};
 inline constexpr Word<envgen::DeviceIds> kDeviceIds[] = {

@@ -26,15 +26,15 @@ namespace {
 
 constexpr const char* kWhat = "preparing a dataset";
 
-envgen::Status late(const DatasetWork& work, std::string found) {
-  return envgen::fail(kWhat, work.order.dataset.source, std::move(found),
-                      "give it more time with --data-timeout; what was copied is kept");
+base::Status late(const DatasetWork& work, std::string found) {
+  return base::fail(kWhat, work.order.dataset.source, std::move(found),
+                    "give it more time with --data-timeout; what was copied is kept");
 }
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 // Where it is or was begun already, else where there is room.
-envgen::Status choose_entry(DatasetWork& work) {
+base::Status choose_entry(DatasetWork& work) {
   work.cache_entry.key = key_of(work.order.dataset.name, work.wanted, work.variant);
   const envgen::DataRequest& request = work.order.request;
   for (const std::string& root : data_roots(request.root)) {
@@ -52,12 +52,11 @@ envgen::Status choose_entry(DatasetWork& work) {
   return check_apart(work.source, cache);
 }
 
-envgen::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock,
-                                  const envgen::CopyRecord& record) {
+base::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock, const CopyRecord& record) {
   constexpr int kRead = R_OK;
   if (::access(work.cache_entry.data().c_str(), kRead) != 0) {
-    return envgen::fail(kWhat, work.cache_entry.data(), sys::errno_text(errno),
-                        "let this user read the source's files, or name a --data-root of its own");
+    return base::fail(kWhat, work.cache_entry.data(), sys::errno_text(errno),
+                      "let this user read the source's files, or name a --data-root of its own");
   }
   touch(lock);
   // Also after a kill right behind the publication. The lock of another user's copy stays as it is.
@@ -74,7 +73,7 @@ envgen::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock,
       .warnings = std::move(work.warnings)};
 }
 
-envgen::Status wait(DatasetWork& work, int turn) {
+base::Status wait(DatasetWork& work, int turn) {
   if (is_late(work.options)) return late(work, "another job that still copies it");
   // Otherwise two jobs could wait for each other: the source of both alternates between two states.
   work.begun_lock.reset();
@@ -91,7 +90,7 @@ envgen::Status wait(DatasetWork& work, int turn) {
 }
 
 // `lock`: shared. nullopt: nothing that may be handed out.
-envgen::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
+base::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
   const EntryState state = check_contents(work.cache_entry, work.wanted, work.options);
   work.changed = state.found == Found::kChanged ? state.why : "";
   const bool usable = state.found == Found::kUnsure && work.as_it_is &&
@@ -125,7 +124,7 @@ std::optional<Prepared> borrow(DatasetWork& work) {
   return std::nullopt;
 }
 
-envgen::Result<Prepared> obtain(DatasetWork& work) {
+base::Result<Prepared> obtain(DatasetWork& work) {
   constexpr int kMaxCopies = 5;
   int copies = 0;
   int spoiled = 0;
@@ -148,11 +147,11 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
       // Neither to be used nor to be mended: another entry for the same.
       constexpr int kMaxVariants = 3;
       if (is_enough && work.variant >= kMaxVariants && !work.changed.empty()) {
-        return envgen::fail(kWhat, work.cache_entry.data(),
-                            "copies that jobs have changed and use, " +
-                                std::to_string(work.variant + 1) + " of them",
-                            "let jobs not write to their data, or name a place with "
-                            "--data SRC=DST for each");
+        return base::fail(kWhat, work.cache_entry.data(),
+                          "copies that jobs have changed and use, " +
+                              std::to_string(work.variant + 1) + " of them",
+                          "let jobs not write to their data, or name a place with "
+                          "--data SRC=DST for each");
       }
       if (is_enough && work.variant < kMaxVariants) {
         ++work.variant;
@@ -168,16 +167,16 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
     }
     // No other job held the copy since: its file system changed it.
     if (work.copied && !work.changed.empty() && ++spoiled > 1) {
-      return envgen::fail(kWhat, work.changed, "changed as soon as it was copied, twice",
-                          "look at its file system, or name another --data-root");
+      return base::fail(kWhat, work.changed, "changed as soon as it was copied, twice",
+                        "look at its file system, or name another --data-root");
     }
     if (++copies > kMaxCopies && !work.begun.key.empty()) {
-      return envgen::fail(kWhat, work.source.path, "that it changes each time it is copied",
-                          "copy when nothing writes to it, or leave out what is written with "
-                          "--exclude");
+      return base::fail(kWhat, work.source.path, "that it changes each time it is copied",
+                        "copy when nothing writes to it, or leave out what is written with "
+                        "--exclude");
     }
     if (copies > kMaxCopies) {
-      return envgen::fail(
+      return base::fail(
           kWhat, work.cache_entry.directory(),
           "no copy there right after it was made, " + std::to_string(kMaxCopies) + " times",
           "raise --cache-ttl and --cache-max-size if other jobs of this node "
@@ -192,9 +191,9 @@ envgen::Result<Prepared> obtain(DatasetWork& work) {
   }
 }
 
-envgen::Result<Options> options_of(const Preparation& order) {
+base::Result<Options> options_of(const Preparation& order) {
   const envgen::DataRequest& request = order.request;
-  TRY_ASSIGN(auto filter, envgen::PathFilter::make(request.include, request.exclude));
+  TRY_ASSIGN(auto filter, PathFilter::make(request.include, request.exclude));
   Options options;
   options.filter = std::move(filter);
   options.workers = request.workers;
@@ -215,7 +214,7 @@ envgen::Result<Options> options_of(const Preparation& order) {
   return options;
 }
 
-envgen::Result<Prepared> prepare_at_destination(const Preparation& order, Options options) {
+base::Result<Prepared> prepare_at_destination(const Preparation& order, Options options) {
   TRY_ASSIGN(auto source, locate_source(order.dataset.source, options));
   std::vector<std::string> warnings;
   options.warn = [&warnings](const std::string& line) { warnings.push_back(line); };
@@ -236,7 +235,7 @@ envgen::Result<Prepared> prepare_at_destination(const Preparation& order, Option
 
 }  // namespace
 
-envgen::Result<Prepared> prepare_dataset(const Preparation& order) {
+base::Result<Prepared> prepare_dataset(const Preparation& order) {
   TRY_ASSIGN(auto options, options_of(order));
   if (!order.dataset.destination.empty()) return prepare_at_destination(order, std::move(options));
   DatasetWork work{.order = order,

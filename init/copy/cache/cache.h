@@ -34,14 +34,14 @@ namespace copy {
 // Finds or makes the copy of one dataset: in the cache, or at its destination. Blocks; touches the
 // source only in processes of its own, so that a source that hangs can be left behind. When an
 // error or the deadline ends it, nothing partial is visible.
-envgen::Result<Prepared> prepare_dataset(const Preparation& order);
+base::Result<Prepared> prepare_dataset(const Preparation& order);
 
 // `asked`, or all the candidates that exist and may be written.
 std::vector<std::string> data_roots(const std::string& asked);
 
 // The directory that a cache without --data-root lies in: the first of the candidates that has room
 // for `bytes`, else the first. Errors: `asked` is none, or there is no candidate.
-envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
-                                        const envgen::Headroom& headroom);
+base::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
+                                      const envgen::Headroom& headroom);
 
 }  // namespace copy

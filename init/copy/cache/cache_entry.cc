@@ -25,11 +25,11 @@ constexpr const char* kWhat = "using the cache of datasets";
 constexpr mode_t kPrivateLock = 0600;
 constexpr mode_t kSharedLock = 0644;
 
-std::unexpected<envgen::Error> fail_at(const std::string& path, int error) {
+std::unexpected<base::Error> fail_at(const std::string& path, int error) {
   const char* fix = "name a directory with --data-root that may be written";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there, as with `trainit cache gc`";
   if (error == EISDIR) fix = "remove it: trainit keeps a file there";
-  return envgen::fail(kWhat, path, sys::errno_text(error), fix);
+  return base::fail(kWhat, path, sys::errno_text(error), fix);
 }
 
 std::string digits_of(std::uint64_t value) {
@@ -95,13 +95,13 @@ void set_lock_mode(const CacheEntry& cache_entry, mode_t mode) {
   if (ours) ::fchmod(fd.get(), mode);
 }
 
-envgen::Status unlink_if_there(const std::string& path) {
+base::Status unlink_if_there(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
   return fail_at(path, errno);
 }
 
-std::optional<envgen::CopyRecord> read_at(const std::string& path) {
-  auto record = envgen::parse_record(read_kept_file(path).content, path);
+std::optional<CopyRecord> read_at(const std::string& path) {
+  auto record = parse_record(read_kept_file(path).content, path);
   if (!record) return std::nullopt;
   return std::move(*record);
 }
@@ -126,7 +126,7 @@ bool may_stand_in_a_key(char c) {
          c == '-';
 }
 
-std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant) {
+std::string key_of(const std::string& name, const CopyRecord& wanted, int variant) {
   constexpr std::size_t kMaxNameBytes = 100;
   std::string key = name.substr(0, kMaxNameBytes);
   for (char& c : key) {
@@ -138,10 +138,10 @@ std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, in
     all += std::to_string(part->size()) + ":" + *part;
   }
   if (variant != 0) all += std::to_string(variant);
-  return key + "-" + digits_of(envgen::hash_of(all));
+  return key + "-" + digits_of(base::hash_of(all));
 }
 
-envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode) {
+base::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode) {
   const std::string path = cache_entry.lock();
   while (true) {
     sys::Fd fd = open_lock(path);
@@ -152,8 +152,8 @@ envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode) {
     } else if (error == EWOULDBLOCK || error == EACCES || error == EBADF) {
       return sys::Fd();
     } else if (error != EINTR) {
-      return envgen::fail(kWhat, path, sys::errno_text(error),
-                          "name a directory of a local file system with --data-root");
+      return base::fail(kWhat, path, sys::errno_text(error),
+                        "name a directory of a local file system with --data-root");
     }
   }
 }
@@ -170,17 +170,17 @@ bool is_locked(const CacheEntry& cache_entry) {
 
 void touch(const sys::Fd& lock) { ::futimens(lock.get(), nullptr); }
 
-envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& cache_entry) {
+base::Result<std::optional<CopyRecord>> read_record(const CacheEntry& cache_entry) {
   const envgen::PathState file = read_kept_file(cache_entry.record());
   if (file.kind == envgen::PathState::Kind::kAbsent) return std::nullopt;
   if (file.kind != envgen::PathState::Kind::kFile) {
     return fail_at(cache_entry.record(), file.error != 0 ? file.error : EISDIR);
   }
-  TRY_ASSIGN(auto record, envgen::parse_record(file.content, cache_entry.record()));
+  TRY_ASSIGN(auto record, parse_record(file.content, cache_entry.record()));
   return record;
 }
 
-std::optional<envgen::CopyRecord> read_any_record(const CacheEntry& cache_entry) {
+std::optional<CopyRecord> read_any_record(const CacheEntry& cache_entry) {
   auto record = read_at(cache_entry.record());
   return record ? record : read_at(cache_entry.old_record());
 }
@@ -195,7 +195,7 @@ void let_share(const CacheEntry& cache_entry, bool shared) {
   set_lock_mode(cache_entry, shared ? kSharedLock : kPrivateLock);
 }
 
-envgen::Status make_directory(const CacheEntry& cache_entry) {
+base::Status make_directory(const CacheEntry& cache_entry) {
   const std::string state = cache_entry.destination().state;
   TRY(sys::make_directories(cache_entry.directory(), 0755));
   auto opened = open_state(state, state);
@@ -208,7 +208,7 @@ envgen::Status make_directory(const CacheEntry& cache_entry) {
   return {};
 }
 
-envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
+base::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
   const Destination destination = cache_entry.destination();
   const std::string directory = cache_entry.directory();
   struct stat status{};
@@ -235,7 +235,7 @@ envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
   return damage;
 }
 
-envgen::Status remove_published(const CacheEntry& cache_entry) {
+base::Status remove_published(const CacheEntry& cache_entry) {
   const std::string directory = cache_entry.directory();
   const std::string state = cache_entry.destination().state;
   // A link is deleted, not what it leads to.
@@ -244,7 +244,7 @@ envgen::Status remove_published(const CacheEntry& cache_entry) {
   return sys::remove_tree(cache_entry.data());
 }
 
-envgen::Status remove_cache_entry(const CacheEntry& cache_entry) {
+base::Status remove_cache_entry(const CacheEntry& cache_entry) {
   // The rename leaves no instant at which no file names the source.
   const bool ours = is_directory(cache_entry.directory());
   const bool state = ours && is_directory(cache_entry.destination().state);
@@ -267,7 +267,7 @@ void remove_if_empty(const CacheEntry& cache_entry) {
   if (sys::remove_tree(cache_entry.directory())) ::unlink(cache_entry.lock().c_str());
 }
 
-envgen::Status sync_file_system(const std::string& path) {
+base::Status sync_file_system(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid() || ::syncfs(fd.get()) != 0) return fail_at(path, errno);
   return {};

@@ -40,14 +40,14 @@ struct CacheEntry {
 // Returns whether a key can contain this byte. Other bytes of a dataset's name become "_".
 bool may_stand_in_a_key(char c);
 // Returns "<name>-<16 hexadecimal digits>". A dataset has another entry for each `variant`.
-std::string key_of(const std::string& name, const envgen::CopyRecord& wanted, int variant = 0);
+std::string key_of(const std::string& name, const CopyRecord& wanted, int variant = 0);
 
 enum class LockMode : unsigned char { kShared, kExclusive };
 
 // Takes the entry's lock, and creates its file if needed. Returns an invalid descriptor if another
 // process holds the lock. An exclusive lock requires that this user can write the file, so that
 // other users cannot block this one.
-envgen::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode);
+base::Result<sys::Fd> try_lock(const CacheEntry& cache_entry, LockMode mode);
 // Returns whether any process holds the lock of an entry, which can be another user's.
 bool is_locked(const CacheEntry& cache_entry);
 // Makes now the time of the last use.
@@ -59,25 +59,25 @@ void let_share(const CacheEntry& cache_entry, bool shared);
 std::string source_of(const CacheEntry& cache_entry);
 // Returns the record of the published copy; nullopt: no copy is published. Errors: the record
 // cannot be read, or is not a record.
-envgen::Result<std::optional<envgen::CopyRecord>> read_record(const CacheEntry& cache_entry);
+base::Result<std::optional<CopyRecord>> read_record(const CacheEntry& cache_entry);
 // Returns the record of a published copy by this version or by 0.1.0; nullopt: none can be read.
-std::optional<envgen::CopyRecord> read_any_record(const CacheEntry& cache_entry);
+std::optional<CopyRecord> read_any_record(const CacheEntry& cache_entry);
 
 // The following functions require the exclusive lock.
 // Creates the directory and its state directory. Deletes a state directory that trainit cannot have
 // made, and the copy beside it.
-envgen::Status make_directory(const CacheEntry& cache_entry);
+base::Status make_directory(const CacheEntry& cache_entry);
 // Completes what a killed process began to publish. Deletes an entry that is damaged, and returns a
 // line that says so; "" if it is not.
-envgen::Result<std::string> settle_entry(const CacheEntry& cache_entry);
+base::Result<std::string> settle_entry(const CacheEntry& cache_entry);
 // Deletes the published copy. The record is deleted first: after a kill, the rest is no copy.
-envgen::Status remove_published(const CacheEntry& cache_entry);
+base::Status remove_published(const CacheEntry& cache_entry);
 // Deletes the entry and its lock, and keeps the record as was().
-envgen::Status remove_cache_entry(const CacheEntry& cache_entry);
+base::Status remove_cache_entry(const CacheEntry& cache_entry);
 // Deletes an entry without a copy, published or unfinished, and its lock.
 void remove_if_empty(const CacheEntry& cache_entry);
 
 // Writes the file system of `path` to its disk, for a copy that a crash must not harm.
-envgen::Status sync_file_system(const std::string& path);
+base::Status sync_file_system(const std::string& path);
 
 }  // namespace copy

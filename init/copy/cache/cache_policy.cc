@@ -7,7 +7,7 @@
 
 #include "base/stable_sort.h"
 
-namespace envgen {
+namespace copy {
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
   return a + std::min(b, std::numeric_limits<std::uint64_t>::max() - a);
@@ -22,7 +22,7 @@ std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
   };
   std::erase_if(entries, [](const CachedDataset& entry) { return entry.in_use; });
   // The least recently used first: those whose time is over are in front.
-  envgen::stable_sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
+  base::stable_sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
     return std::tuple(used(a), std::string_view(a.key)) <
            std::tuple(used(b), std::string_view(b.key));
   });
@@ -40,4 +40,4 @@ std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
   return entries;
 }
 
-}  // namespace envgen
+}  // namespace copy

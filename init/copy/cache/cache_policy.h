@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace envgen {
+namespace copy {
 
 struct CachedDataset {
   std::string key;     // "imagenet-0123456789abcdef"
@@ -39,4 +39,4 @@ struct CacheLimits {
 std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
                                             const CacheLimits& limits);
 
-}  // namespace envgen
+}  // namespace copy

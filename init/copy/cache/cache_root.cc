@@ -19,23 +19,23 @@ constexpr const char* kWhat = "looking for local storage";
 constexpr auto kCandidates =
     std::to_array({"/cache", "/local", "/scratch", "/mnt/local", "/local_scratch"});
 
-envgen::Status check_root(const std::string& root) {
+base::Status check_root(const std::string& root) {
   struct stat status{};
   if (!root.starts_with('/')) {
-    return envgen::fail(kWhat, root, "a relative path", "give --data-root an absolute one");
+    return base::fail(kWhat, root, "a relative path", "give --data-root an absolute one");
   }
   if (::stat(root.c_str(), &status) != 0) {
-    return envgen::fail(kWhat, root, sys::errno_text(errno),
-                        "make it, or name another directory with --data-root");
+    return base::fail(kWhat, root, sys::errno_text(errno),
+                      "make it, or name another directory with --data-root");
   }
   if (!S_ISDIR(status.st_mode)) {
-    return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
+    return base::fail(kWhat, root, "no directory", "name a directory with --data-root");
   }
   // Where the cache is there already, others' copies may be used without.
   const int error = ::access(root.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   if (error != 0 && user_caches(root).empty()) {
-    return envgen::fail(kWhat, root, sys::errno_text(error),
-                        "let it be written, or name another directory with --data-root");
+    return base::fail(kWhat, root, sys::errno_text(error),
+                      "let it be written, or name another directory with --data-root");
   }
   return {};
 }
@@ -52,8 +52,8 @@ std::vector<std::string> data_roots(const std::string& asked) {
   return roots;
 }
 
-envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
-                                        const envgen::Headroom& headroom) {
+base::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
+                                      const envgen::Headroom& headroom) {
   if (!asked.empty()) {
     TRY(check_root(asked));
     return asked;
@@ -65,8 +65,8 @@ envgen::Result<std::string> choose_root(const std::string& asked, std::uint64_t 
       if (!all.empty()) all += ", ";
       all += candidate;
     }
-    return envgen::fail(kWhat, all, "none that is there and can be written",
-                        "name a directory on a local disk with --data-root");
+    return base::fail(kWhat, all, "none that is there and can be written",
+                      "name a directory on a local disk with --data-root");
   }
   for (const std::string& root : roots) {
     const auto space = space_of(root, headroom);

@@ -20,7 +20,7 @@ namespace copy {
 namespace {
 
 // Returns whether a copy is complete that was not on the disk yet when the machine went down.
-envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord record) {
+base::Result<bool> prove_by_hashes(DatasetWork& work, CopyRecord record) {
   if (!record.hashed) return false;
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
   counters.get().total_entries = record.entries;
@@ -41,7 +41,7 @@ envgen::Result<bool> prove_by_hashes(DatasetWork& work, envgen::CopyRecord recor
 
 // Makes a copy that may have changed an unfinished one, and deletes one of another source. Returns
 // whether the published copy is ready. `compare`: whether fill() must compare contents.
-envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
+base::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
   TRY_ASSIGN(const auto damage, settle_entry(work.cache_entry));
   if (!damage.empty()) work.warnings.push_back(damage + ", copying it again");
   const EntryState state = check_contents(work.cache_entry, work.wanted, work.options);
@@ -71,7 +71,7 @@ envgen::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
   return false;
 }
 
-envgen::Status make_room_for(DatasetWork& work) {
+base::Status make_room_for(DatasetWork& work) {
   TRY_ASSIGN(auto space, space_of(work.root, work.order.request.headroom));
   const Destination destination = work.cache_entry.destination();
   const Need need = need_of(work.scan->size, space, {tree_of(destination), filling_of(destination)},
@@ -79,7 +79,7 @@ envgen::Status make_room_for(DatasetWork& work) {
   return make_room(work.root, work.cache_entry, need, work.order.request);
 }
 
-envgen::Status begin_copy(DatasetWork& work) {
+base::Status begin_copy(DatasetWork& work) {
   TRY(make_directory(work.cache_entry));
   // The copy that was begun under another key has equal files, or mostly so.
   if (work.begun_lock.valid() && work.begun.key != work.cache_entry.key) {
@@ -90,7 +90,7 @@ envgen::Status begin_copy(DatasetWork& work) {
   return {};
 }
 
-envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) {
+base::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) {
   if (!work.scan) {
     TRY(scan_source(work));
   }
@@ -123,7 +123,7 @@ envgen::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) 
   counters.get().phase = Phase::kPublishing;
   show();
   if (compare && !options.durable) status = sync_file_system(cache_entry.cache);
-  envgen::CopyRecord record = record_for(work.source, destination, options, filled);
+  CopyRecord record = record_for(work.source, destination, options, filled);
   record.digest = work.wanted.digest;
   record.version = work.wanted.version;
   record.synced = options.durable || compare;
@@ -149,14 +149,14 @@ bool is_late(const Options& options) {
   return options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
 }
 
-envgen::Status scan_source(DatasetWork& work) {
+base::Status scan_source(DatasetWork& work) {
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
   TRY_ASSIGN(work.scan,
              scan_tree(root_of(work.source.path, work.source.directory), work.options, counters));
   return {};
 }
 
-envgen::Status make_ready(DatasetWork& work, sys::Fd lock) {
+base::Status make_ready(DatasetWork& work, sys::Fd lock) {
   bool compare = false;
   TRY_ASSIGN(const auto ready, clear_entry(work, &compare));
   if (!ready) {

@@ -20,7 +20,7 @@ struct DatasetWork {
   const Preparation& order;
   Options options;
   Source source;
-  envgen::CopyRecord wanted;  // source, identity, version, options
+  CopyRecord wanted;  // source, identity, version, options
   std::optional<Scan> scan;
   std::string root;
   CacheEntry cache_entry;
@@ -39,11 +39,11 @@ struct DatasetWork {
 void say(const DatasetWork& work, const Counters* counters, bool waiting);
 bool is_late(const Options& options);
 // Into `work.scan`.
-envgen::Status scan_source(DatasetWork& work);
+base::Status scan_source(DatasetWork& work);
 
 // Makes the entry's published copy equal to the source. Requires the exclusive lock. If the source
 // changed meanwhile, nothing is published: `work.begun` is the entry of the unfinished copy, and
 // `work.begun_lock` is valid.
-envgen::Status make_ready(DatasetWork& work, sys::Fd lock);
+base::Status make_ready(DatasetWork& work, sys::Fd lock);
 
 }  // namespace copy

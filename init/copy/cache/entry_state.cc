@@ -11,8 +11,7 @@
 
 namespace copy {
 
-EntryState check_state(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
-                       bool verify) {
+EntryState check_state(const CacheEntry& cache_entry, const CopyRecord& wanted, bool verify) {
   auto record = read_record(cache_entry);
   if (!record) return {.found = Found::kBroken, .record = {}, .why = to_line(record.error())};
   if (!*record) return {};
@@ -34,7 +33,7 @@ EntryState check_state(const CacheEntry& cache_entry, const envgen::CopyRecord& 
   return state;
 }
 
-EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
+EntryState check_contents(const CacheEntry& cache_entry, const CopyRecord& wanted,
                           const Options& options) {
   EntryState state = check_state(cache_entry, wanted, options.verify);
   const bool published =
@@ -46,7 +45,7 @@ EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecor
     counters->get().total_entries = state.record.entries;
     counters->get().total_bytes = state.record.bytes;
   }
-  const envgen::Status unmodified =
+  const base::Status unmodified =
       !counters ? std::unexpected(counters.error())
                 : check_unmodified(
                       {cache_entry.data(), cache_entry.manifest(), cache_entry.record()},

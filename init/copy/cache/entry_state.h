@@ -19,16 +19,15 @@ enum class Found : unsigned char {
 
 struct EntryState {
   Found found = Found::kNothing;
-  envgen::CopyRecord record;
+  CopyRecord record;
   std::string why;  // reason for kBroken, kChanged, kUnsure
 };
 
 // `wanted`: source, identity, version, options. `verify`: its contents have to be known by hashes.
-EntryState check_state(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
-                       bool verify);
+EntryState check_state(const CacheEntry& cache_entry, const CopyRecord& wanted, bool verify);
 
 // The same, and a walk over the copy (copy_check.h): jobs may have written to it.
-EntryState check_contents(const CacheEntry& cache_entry, const envgen::CopyRecord& wanted,
+EntryState check_contents(const CacheEntry& cache_entry, const CopyRecord& wanted,
                           const Options& options);
 
 }  // namespace copy

@@ -14,19 +14,19 @@ namespace {
 
 constexpr const char* kWhat = "making room for a dataset";
 
-envgen::Status no_room(const std::string& root, const Space& space, const Need& need) {
-  return envgen::fail(
-      kWhat, root, shortage(space, need) + ", and nothing that is not in use and would make room",
-      "free space there, name a larger --data-root, or lower --data-headroom");
+base::Status no_room(const std::string& root, const Space& space, const Need& need) {
+  return base::fail(kWhat, root,
+                    shortage(space, need) + ", and nothing that is not in use and would make room",
+                    "free space there, name a larger --data-root, or lower --data-headroom");
 }
 
 // Returns all copies that can be deleted, the least recently used first.
-std::vector<envgen::CachedDataset> all_unused(const std::vector<envgen::CachedDataset>& entries) {
+std::vector<CachedDataset> all_unused(const std::vector<CachedDataset>& entries) {
   return choose_evictions(entries, {.now_ms = sys::wall_ms(), .ttl_ms = 0});
 }
 
-envgen::Status evict_until_there_is_room(const std::string& root, const CacheEntry& own,
-                                         const Need& need, const envgen::Headroom& headroom) {
+base::Status evict_until_there_is_room(const std::string& root, const CacheEntry& own,
+                                       const Need& need, const envgen::Headroom& headroom) {
   auto space = space_of(root, headroom);
   if (!space) return std::unexpected(space.error());
   if (has_room(*space, need)) return {};
@@ -34,14 +34,14 @@ envgen::Status evict_until_there_is_room(const std::string& root, const CacheEnt
   std::erase_if(entries, [&own](const auto& entry) {
     return entry.key == own.key && entry.cache == own.cache;
   });
-  const std::vector<envgen::CachedDataset> unused = all_unused(entries);
+  const std::vector<CachedDataset> unused = all_unused(entries);
   Space best = *space;
-  for (const envgen::CachedDataset& entry : unused) {
-    best.free_bytes = envgen::sum(best.free_bytes, entry.bytes);
-    best.free_inodes = envgen::sum(best.free_inodes, entry.entries);
+  for (const CachedDataset& entry : unused) {
+    best.free_bytes = sum(best.free_bytes, entry.bytes);
+    best.free_inodes = sum(best.free_inodes, entry.entries);
   }
   if (!has_room(best, need)) return no_room(root, *space, need);
-  for (const envgen::CachedDataset& entry : unused) {
+  for (const CachedDataset& entry : unused) {
     std::ignore = evict(entry);
     space = space_of(root, headroom);
     if (!space) return std::unexpected(space.error());
@@ -52,23 +52,23 @@ envgen::Status evict_until_there_is_room(const std::string& root, const CacheEnt
 
 }  // namespace
 
-envgen::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
-                         const envgen::DataRequest& request) {
+base::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
+                       const envgen::DataRequest& request) {
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(request.cache_max_bytes, 0));
   if (most != 0 && need.bytes > most) {
-    return envgen::fail(kWhat, root, envgen::size_text(need.bytes) + " to be copied",
-                        "raise --cache-max-size, or copy less with --include and --exclude");
+    return base::fail(kWhat, root, size_text(need.bytes) + " to be copied",
+                      "raise --cache-max-size, or copy less with --include and --exclude");
   }
   TRY_ASSIGN(auto entries, list_own(root));
   std::erase_if(entries, [&own](const auto& entry) {
     return entry.key == own.key && entry.cache == own.cache;
   });
-  const envgen::CacheLimits limits = {
+  const CacheLimits limits = {
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
   // A copy that cannot be deleted stays. The room can be enough without it.
-  for (const envgen::CachedDataset& entry : choose_evictions(std::move(entries), limits)) {
+  for (const CachedDataset& entry : choose_evictions(std::move(entries), limits)) {
     std::ignore = evict(entry);
   }
   return evict_until_there_is_room(root, own, need, request.headroom);

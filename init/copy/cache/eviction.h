@@ -17,7 +17,7 @@ namespace copy {
 // where it is needed, the least recently used. `own`: the entry that room is made for, which counts
 // as nothing. Nothing is removed in vain: where all that may go would not do, it is an error at
 // once.
-envgen::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
-                         const envgen::DataRequest& request);
+base::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
+                       const envgen::DataRequest& request);
 
 }  // namespace copy

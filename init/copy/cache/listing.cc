@@ -68,12 +68,12 @@ std::uint64_t credible(std::uint64_t number) {
 }
 
 // Describes an entry. The sizes of an unfinished copy are those that its copier has written.
-envgen::CachedDataset describe(const CacheEntry& cache_entry) {
+CachedDataset describe(const CacheEntry& cache_entry) {
   const auto record = read_any_record(cache_entry);
   struct stat status{};
   const bool partial = !record && ::lstat(cache_entry.record().c_str(), &status) != 0 &&
                        (errno == ENOENT || errno == ENOTDIR);
-  envgen::CachedDataset entry;
+  CachedDataset entry;
   entry.cache = cache_entry.cache;
   entry.key = cache_entry.key;
   entry.partial = partial;
@@ -121,8 +121,8 @@ class AsOwner {
 };
 
 // A job that takes weeks has used its copy until now, not only when it began.
-void note_use(const std::vector<envgen::CachedDataset>& entries) {
-  for (const envgen::CachedDataset& entry : entries) {
+void note_use(const std::vector<CachedDataset>& entries) {
+  for (const CachedDataset& entry : entries) {
     const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
     const AsOwner owner(entry.cache);
     if (entry.in_use && owner.may()) {
@@ -142,8 +142,7 @@ void forget_old_sources(const std::string& cache, std::int64_t now_ms) {
   }
 }
 
-envgen::Status list_user_cache(const std::string& cache,
-                               std::vector<envgen::CachedDataset>& entries) {
+base::Status list_user_cache(const std::string& cache, std::vector<CachedDataset>& entries) {
   constexpr std::size_t kMax = 100'000;
   const AsOwner owner(cache);
   if (!owner.may()) return {};
@@ -151,7 +150,7 @@ envgen::Status list_user_cache(const std::string& cache,
   if (!directory) {
     // Another user's that we may not look into is that one's matter.
     if (errno == ENOENT || errno == EACCES) return {};
-    return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
+    return base::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
   std::set<std::string> keys;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -165,10 +164,9 @@ envgen::Status list_user_cache(const std::string& cache,
   return {};
 }
 
-envgen::Result<std::vector<envgen::CachedDataset>> list_user_caches(const std::string& root,
-                                                                    bool own) {
-  std::vector<envgen::CachedDataset> entries;
-  envgen::Status last;
+base::Result<std::vector<CachedDataset>> list_user_caches(const std::string& root, bool own) {
+  std::vector<CachedDataset> entries;
+  base::Status last;
   for (const UserCache& cache : user_caches(root)) {
     // Where others may write, a name may lead anywhere.
     if (!cache.safe || (own && !cache.is_ours())) continue;
@@ -180,22 +178,22 @@ envgen::Result<std::vector<envgen::CachedDataset>> list_user_caches(const std::s
 
 }  // namespace
 
-envgen::Result<std::vector<envgen::CachedDataset>> list_cache(const std::string& root) {
+base::Result<std::vector<CachedDataset>> list_cache(const std::string& root) {
   return list_user_caches(root, false);
 }
 
-envgen::Result<std::vector<envgen::CachedDataset>> list_own(const std::string& root) {
+base::Result<std::vector<CachedDataset>> list_own(const std::string& root) {
   return list_user_caches(root, true);
 }
 
-envgen::Result<bool> evict(const envgen::CachedDataset& entry) {
+base::Result<bool> evict(const CachedDataset& entry) {
   const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
   const AsOwner owner(entry.cache);
   if (!owner.may()) return false;
   // access() asks for the real user: root's, who may be without the right to write everywhere.
   if (!owner.is_another() && ::access(cache_entry.cache.c_str(), W_OK) != 0) {
-    return envgen::fail(kWhat, cache_entry.directory(), sys::errno_text(errno),
-                        "remove it as its owner, or as root");
+    return base::fail(kWhat, cache_entry.directory(), sys::errno_text(errno),
+                      "remove it as its owner, or as root");
   }
   const bool known = mtime_ms(cache_entry.lock()) != 0;
   TRY_ASSIGN(const auto lock, try_lock(cache_entry, LockMode::kExclusive));
@@ -210,12 +208,12 @@ namespace {
 
 // Each user's copies by themselves, by the time to live and the size. Sizes and times are that
 // user's word, and cost nobody else a copy.
-std::vector<envgen::CachedDataset> choose_by_cache(
-    const std::vector<envgen::CachedDataset>& entries, envgen::CacheLimits limits) {
+std::vector<CachedDataset> choose_by_cache(const std::vector<CachedDataset>& entries,
+                                           CacheLimits limits) {
   limits.free_bytes = limits.want_free = 0;
-  std::map<std::string_view, std::vector<envgen::CachedDataset>> caches;
-  for (const envgen::CachedDataset& entry : entries) caches[entry.cache].push_back(entry);
-  std::vector<envgen::CachedDataset> chosen;
+  std::map<std::string_view, std::vector<CachedDataset>> caches;
+  for (const CachedDataset& entry : entries) caches[entry.cache].push_back(entry);
+  std::vector<CachedDataset> chosen;
   for (auto& [cache, held] : caches) {
     std::ranges::move(choose_evictions(std::move(held), limits), std::back_inserter(chosen));
   }
@@ -223,13 +221,13 @@ std::vector<envgen::CachedDataset> choose_by_cache(
 }
 
 // All the others that may go, the least recently used first.
-std::vector<envgen::CachedDataset> choose_for_room(std::vector<envgen::CachedDataset> entries,
-                                                   const std::vector<envgen::CachedDataset>& chosen,
-                                                   const envgen::CacheLimits& limits) {
+std::vector<CachedDataset> choose_for_room(std::vector<CachedDataset> entries,
+                                           const std::vector<CachedDataset>& chosen,
+                                           const CacheLimits& limits) {
   // Another user's records can contain any number.
   std::set<std::pair<std::string_view, std::string_view>> names;
-  for (const envgen::CachedDataset& entry : chosen) names.emplace(entry.cache, entry.key);
-  std::erase_if(entries, [&names](const envgen::CachedDataset& entry) {
+  for (const CachedDataset& entry : chosen) names.emplace(entry.cache, entry.key);
+  std::erase_if(entries, [&names](const CachedDataset& entry) {
     return names.contains({entry.cache, entry.key});
   });
   return choose_evictions(std::move(entries), {.now_ms = limits.now_ms, .ttl_ms = 0});
@@ -237,21 +235,20 @@ std::vector<envgen::CachedDataset> choose_for_room(std::vector<envgen::CachedDat
 
 class Collector {
  public:
-  Collector(const std::string& root, const envgen::CacheLimits& limits, bool dry_run)
+  Collector(const std::string& root, const CacheLimits& limits, bool dry_run)
       : root_(root), free_bytes_(limits.free_bytes), dry_run_(dry_run) {}
 
   // Until so much is free, by what the file system says.
-  void collect(std::vector<envgen::CachedDataset> chosen, std::optional<std::uint64_t> want_free) {
-    for (envgen::CachedDataset& entry : chosen) {
+  void collect(std::vector<CachedDataset> chosen, std::optional<std::uint64_t> want_free) {
+    for (CachedDataset& entry : chosen) {
       if (want_free && free_bytes_ >= *want_free) return;
-      auto gone = dry_run_ ? envgen::Result<bool>(true) : evict(entry);
+      auto gone = dry_run_ ? base::Result<bool>(true) : evict(entry);
       if (!gone) {
         collected_.error = std::move(gone.error());
         collected_.failed.push_back(std::move(entry));
       } else if (*gone) {
         const auto space = space_of(root_, {});
-        free_bytes_ =
-            dry_run_ || !space ? envgen::sum(free_bytes_, entry.bytes) : space->available_bytes;
+        free_bytes_ = dry_run_ || !space ? sum(free_bytes_, entry.bytes) : space->available_bytes;
         collected_.removed.push_back(std::move(entry));
       }
     }
@@ -267,11 +264,11 @@ class Collector {
 
 }  // namespace
 
-envgen::Result<Collected> collect_garbage(const std::string& root,
-                                          const envgen::CacheLimits& limits, bool dry_run) {
+base::Result<Collected> collect_garbage(const std::string& root, const CacheLimits& limits,
+                                        bool dry_run) {
   TRY_ASSIGN(const auto entries, list_cache(root));
   if (!dry_run) note_use(entries);
-  const std::vector<envgen::CachedDataset> due = choose_by_cache(entries, limits);
+  const std::vector<CachedDataset> due = choose_by_cache(entries, limits);
   const auto cache = dry_run ? std::nullopt : own_cache(root);
   if (cache) forget_old_sources(cache->path, limits.now_ms);
   Collector collector(root, limits, dry_run);

@@ -30,7 +30,7 @@ std::string origin_of_link(const std::string& path) {
 
 }  // namespace
 
-envgen::Result<Source> locate_source(const std::string& path, const Options& options) {
+base::Result<Source> locate_source(const std::string& path, const Options& options) {
   constexpr int kMaxLinks = 8;
   auto source = find_source(path, options);
   // A source that did not answer would block this process, too.

@@ -12,6 +12,6 @@
 namespace copy {
 
 // find_source of destination.h, but for such links.
-envgen::Result<Source> locate_source(const std::string& path, const Options& options);
+base::Result<Source> locate_source(const std::string& path, const Options& options);
 
 }  // namespace copy

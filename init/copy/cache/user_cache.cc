@@ -48,25 +48,25 @@ mode_t mode_below(const struct stat& root) {
 }
 
 // The root's group is the cache's, where we may say so.
-envgen::Status give_mode(const std::string& cache, const struct stat& root) {
+base::Status give_mode(const std::string& cache, const struct stat& root) {
   mode_t mode = mode_below(root);
   // The descriptor stays valid if the root's owner puts another file in its place.
   const sys::Fd made(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!made.valid() || ::fstat(made.get(), &status) != 0) {
-    return envgen::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
+    return base::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
   const std::string system = "that its file system (" + sys::file_system_of(made.get()) + ") ";
   constexpr const char* kFix = "name a directory of a local file system with --data-root";
   if (status.st_uid != ::geteuid()) {
-    return envgen::fail(kWhat, cache,
-                        system + "shows user " + std::to_string(status.st_uid) +
-                            " as the owner of what user " + std::to_string(::geteuid()) + " makes",
-                        kFix);
+    return base::fail(kWhat, cache,
+                      system + "shows user " + std::to_string(status.st_uid) +
+                          " as the owner of what user " + std::to_string(::geteuid()) + " makes",
+                      kFix);
   }
   if (!drop_inherited(made.get())) {
-    return envgen::fail(kWhat, cache, "an access control list that cannot be removed",
-                        "name another --data-root");
+    return base::fail(kWhat, cache, "an access control list that cannot be removed",
+                      "name another --data-root");
   }
   // Else our own group gets what all get.
   const bool same = ::fchown(made.get(), static_cast<uid_t>(-1), root.st_gid) == 0;
@@ -74,7 +74,7 @@ envgen::Status give_mode(const std::string& cache, const struct stat& root) {
   // A file system without permissions refuses it: the directory stays as it was made.
   std::ignore = ::fchmod(made.get(), mode);
   if (::fstat(made.get(), &status) != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return envgen::fail(kWhat, cache, system + "lets others write all that is made there", kFix);
+    return base::fail(kWhat, cache, system + "lets others write all that is made there", kFix);
   }
   return {};
 }
@@ -107,19 +107,19 @@ std::optional<UserCache> own_cache(const std::string& root) {
   return std::nullopt;
 }
 
-envgen::Result<std::string> make_own_cache(const std::string& root) {
+base::Result<std::string> make_own_cache(const std::string& root) {
   if (auto cache = own_cache(root)) return std::move(cache->path);
   struct stat above{};
   if (::stat(root.c_str(), &above) != 0) {
-    return envgen::fail(kWhat, root, sys::errno_text(errno),
-                        "make it, or name another directory with --data-root");
+    return base::fail(kWhat, root, sys::errno_text(errno),
+                      "make it, or name another directory with --data-root");
   }
   if (!S_ISDIR(above.st_mode)) {
-    return envgen::fail(kWhat, root, "no directory", "name a directory with --data-root");
+    return base::fail(kWhat, root, "no directory", "name a directory with --data-root");
   }
   const std::string any = own_name(root) + "-" +
-                          std::to_string(envgen::hash_of(std::to_string(sys::monotonic_ms()) + " " +
-                                                         std::to_string(::getpid())));
+                          std::to_string(base::hash_of(std::to_string(sys::monotonic_ms()) + " " +
+                                                       std::to_string(::getpid())));
   std::string cache;
   for (const std::string& name : {root + "/" + std::string(kName), own_name(root), any}) {
     cache = name;
@@ -137,7 +137,7 @@ envgen::Result<std::string> make_own_cache(const std::string& root) {
   const char* fix = errno == ENOSPC || errno == EDQUOT
                         ? "make room there"
                         : "name a directory with --data-root that may be written";
-  return envgen::fail(kWhat, cache, sys::errno_text(errno), fix);
+  return base::fail(kWhat, cache, sys::errno_text(errno), fix);
 }
 
 std::vector<std::string> trusted_caches(const std::string& root, uid_t source_owner) {

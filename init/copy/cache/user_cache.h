@@ -30,7 +30,7 @@ std::vector<UserCache> user_caches(const std::string& root);
 // Ours, where there is one; else nothing.
 std::optional<UserCache> own_cache(const std::string& root);
 // Made where it is not there. Errors: no directory, not to be written.
-envgen::Result<std::string> make_own_cache(const std::string& root);
+base::Result<std::string> make_own_cache(const std::string& root);
 // Returns the other caches whose copies this user trusts.
 std::vector<std::string> trusted_caches(const std::string& root, uid_t source_owner);
 // The cache that the path of a copy lies in is one of root's or ours.

@@ -46,8 +46,8 @@ Seen read_claim(const std::string& path) {
           .touched_ns = known ? to_ns(status.st_mtim) : 0};
 }
 
-std::unexpected<envgen::Error> cannot_write(const std::string& path, int error) {
-  return envgen::fail(kWhat, path, sys::errno_text(error), "name a place that may be written");
+std::unexpected<base::Error> cannot_write(const std::string& path, int error) {
+  return base::fail(kWhat, path, sys::errno_text(error), "name a place that may be written");
 }
 
 bool write_text(const std::string& path, const std::string& text, int flags) {
@@ -70,11 +70,11 @@ bool make(const std::string& path, const std::string& own, const std::string& te
 
 }  // namespace
 
-envgen::Result<Claim> Claim::take(const std::string& state, const Options& options,
-                                  const std::string& boot_id, const ClaimTimeouts& timeouts) {
+base::Result<Claim> Claim::take(const std::string& state, const Options& options,
+                                const std::string& boot_id, const ClaimTimeouts& timeouts) {
   const std::string path = state + "/claim";
   if (boot_id.empty()) return Claim(path, "", 0);
-  const std::string own = path + "-" + std::to_string(envgen::hash_of(boot_id));
+  const std::string own = path + "-" + std::to_string(base::hash_of(boot_id));
   Claim claim(
       path,
       boot_id + " " + std::to_string(::getpid()) + " " + std::to_string(sys::monotonic_ms()) + "\n",
@@ -105,8 +105,8 @@ envgen::Result<Claim> Claim::take(const std::string& state, const Options& optio
       continue;
     }
     if (options.deadline_ms != 0 && now_ms >= options.deadline_ms) {
-      return envgen::fail(kWhat, state, "another machine that copies to the same place",
-                          "give it more time");
+      return base::fail(kWhat, state, "another machine that copies to the same place",
+                        "give it more time");
     }
     const auto counters = SharedCounters::open(state + "/progress");
     if (options.waiting) options.waiting(counters ? &counters->get() : nullptr);
@@ -125,18 +125,18 @@ Claim::~Claim() {
   if (!text_.empty() && check()) ::unlink(path_.c_str());
 }
 
-envgen::Status Claim::check() const {
+base::Status Claim::check() const {
   if (text_.empty()) return {};
   const Seen seen = read_claim(path_);
   if (seen.text == text_) return {};
   if (seen.error != 0) {
-    return envgen::fail(kWhat, path_, sys::errno_text(seen.error), "see that it may be read");
+    return base::fail(kWhat, path_, sys::errno_text(seen.error), "see that it may be read");
   }
-  return envgen::fail(kWhat, path_, "that another machine has taken over the place",
-                      "let one machine copy to a place that several share");
+  return base::fail(kWhat, path_, "that another machine has taken over the place",
+                    "let one machine copy to a place that several share");
 }
 
-envgen::Status Claim::keep() {
+base::Status Claim::keep() {
   auto ours = check();
   if (text_.empty() || !ours || sys::monotonic_ms() < next_ms_) return ours;
   next_ms_ = sys::monotonic_ms() + beat_ms_;

@@ -31,16 +31,16 @@ class Claim {
  public:
   // Blocks while another machine has a claim. Without a boot id, or on a full disk, the claim is
   // not valid and excludes no other machine.
-  static envgen::Result<Claim> take(const std::string& state, const Options& options,
-                                    const std::string& boot_id, const ClaimTimeouts& timeouts = {});
+  static base::Result<Claim> take(const std::string& state, const Options& options,
+                                  const std::string& boot_id, const ClaimTimeouts& timeouts = {});
   Claim(Claim&& other) noexcept;
   Claim& operator=(Claim&&) = delete;
   ~Claim();
 
   // Touches the claim when it is due. Call it several times a second. An error: another machine has
   // taken the claim.
-  envgen::Status keep();
-  envgen::Status check() const;
+  base::Status keep();
+  base::Status check() const;
   // Returns whether the claim was taken from another machine, whose processes may still write.
   [[nodiscard]] bool abandoned() const { return abandoned_; }
 

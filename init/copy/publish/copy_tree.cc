@@ -38,7 +38,7 @@ void show_waiting(const Destination& destination, const Options& options) {
 }
 
 // The lock of the destination, when whoever has it is done or dead.
-envgen::Result<sys::Fd> lock(const Destination& destination, const Options& options) {
+base::Result<sys::Fd> lock(const Destination& destination, const Options& options) {
   constexpr int kEveryMs = 100;
   const std::string path = destination.state + "/lock";
   while (true) {
@@ -48,8 +48,8 @@ envgen::Result<sys::Fd> lock(const Destination& destination, const Options& opti
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) return fail_on(path, errno);
       if (options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms) {
-        return envgen::fail(kWhat, destination.path,
-                            "another copy to the same place that is not done", "give it more time");
+        return base::fail(kWhat, destination.path,
+                          "another copy to the same place that is not done", "give it more time");
       }
       show_waiting(destination, options);
       sys::pause_ms(kEveryMs);
@@ -67,7 +67,7 @@ envgen::Result<sys::Fd> lock(const Destination& destination, const Options& opti
 
 // The copy that is there is one of this source and of these options. What a crash of the machine
 // may have harmed can be proven by its hashes only.
-bool is_of(const envgen::CopyRecord& record, const Source& source, const Destination& destination,
+bool is_of(const CopyRecord& record, const Source& source, const Destination& destination,
            const Options& options) {
   return record.source == source.path && record.path == destination.real_data() &&
          record.options == to_text(options) && (record.hashed || !options.verify) &&
@@ -77,13 +77,13 @@ bool is_of(const envgen::CopyRecord& record, const Source& source, const Destina
 
 // Returns the published copy if neither the copy nor the source has changed. Sets `scan` if the
 // source was scanned.
-envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
-                                                     const Destination& destination,
-                                                     const Options& options,
-                                                     const SharedCounters& counters,
-                                                     std::optional<Scan>& scan) {
+base::Result<std::optional<Copied>> find_unchanged(const Source& source,
+                                                   const Destination& destination,
+                                                   const Options& options,
+                                                   const SharedCounters& counters,
+                                                   std::optional<Scan>& scan) {
   const envgen::PathState file = read_kept_file(record_of(destination));
-  const auto record = envgen::parse_record(file.content, record_of(destination));
+  const auto record = parse_record(file.content, record_of(destination));
   if (!record || !is_of(*record, source, destination, options)) return std::nullopt;
   TRY_ASSIGN(scan, scan_tree(root_of(source.path, source.directory), options, counters));
   if (to_text(scan->digest) != record->digest) return std::nullopt;
@@ -100,7 +100,7 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
     return std::nullopt;
   }
   if (!can_be_trusted(*record, sys::boot_id())) {
-    envgen::CopyRecord proven = *record;
+    CopyRecord proven = *record;
     proven.boot_id = sys::boot_id();
     TRY(sys::write_file_atomic(record_of(destination), 0644, record_to_json(proven)));
   }
@@ -113,17 +113,17 @@ envgen::Result<std::optional<Copied>> find_unchanged(const Source& source,
                 .lease = {}};
 }
 
-envgen::Status check_room_for(const Source& source, const Destination& destination,
-                              const Options& options, const SharedCounters& counters,
-                              std::optional<Scan>& scan) {
+base::Status check_room_for(const Source& source, const Destination& destination,
+                            const Options& options, const SharedCounters& counters,
+                            std::optional<Scan>& scan) {
   if (!scan) {
     TRY_ASSIGN(scan, scan_tree(root_of(source.path, source.directory), options, counters));
   }
   return check_room_for(scan->size, source, destination, options);
 }
 
-envgen::Result<Copied> copy_anew(const Source& source, const Destination& destination,
-                                 const Options& options, const SharedCounters& counters) {
+base::Result<Copied> copy_anew(const Source& source, const Destination& destination,
+                               const Options& options, const SharedCounters& counters) {
   // Until the publication no job may begin to use the content that the copy replaces.
   TRY_ASSIGN(const auto unused, lock_unused(destination, options.keep));
   TRY_ASSIGN(const auto scan, fill(source, destination, options, counters));
@@ -156,7 +156,7 @@ std::string kept_line(const std::string& destination, const std::string& where,
 
 namespace {
 
-envgen::Result<Copied> copy_to(OpenDestination& held, const Source& source, const Options& asked) {
+base::Result<Copied> copy_to(OpenDestination& held, const Source& source, const Options& asked) {
   const Destination& destination = held.destination;
   TRY_ASSIGN(auto locked, lock(destination, asked));
   auto claim = Claim::take(destination.state, asked, sys::boot_id());
@@ -166,7 +166,7 @@ envgen::Result<Copied> copy_to(OpenDestination& held, const Source& source, cons
   if (!settled.replaced.empty() && asked.warn) {
     asked.warn(kept_line(destination.real, settled.replaced, settled.why));
   }
-  envgen::Status status;
+  base::Status status;
   if (claim->abandoned()) {
     // The other machine may still be writing to its tree.
     status = remove_tree(tree_of(destination), keep);
@@ -191,7 +191,7 @@ envgen::Result<Copied> copy_to(OpenDestination& held, const Source& source, cons
   if (!found) status = check_replaceable(destination);
   if (!found && status) status = check_room_for(source, destination, options, counters, scan);
   if (!status) return std::unexpected(status.error());
-  auto copied = found ? envgen::Result<Copied>(std::move(*found))
+  auto copied = found ? base::Result<Copied>(std::move(*found))
                       : copy_anew(source, destination, options, counters);
   if (!copied) return copied;
   counters.get().phase = Phase::kDone;
@@ -202,8 +202,8 @@ envgen::Result<Copied> copy_to(OpenDestination& held, const Source& source, cons
 
 }  // namespace
 
-envgen::Result<Copied> copy_tree(const std::string& source_path,
-                                 const std::string& destination_path, const Options& asked) {
+base::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination_path,
+                               const Options& asked) {
   TRY_ASSIGN(auto source, find_source(source_path, asked));
   // Before anything is made.
   TRY_ASSIGN(const auto destination, find_destination(destination_path));
@@ -215,7 +215,7 @@ envgen::Result<Copied> copy_tree(const std::string& source_path,
     options.warn = [&](const std::string& line) { asked.warn(held.with_named_paths(line)); };
   auto copied = copy_to(held, source, options);
   if (!copied) {
-    envgen::Error error = std::move(copied.error());
+    base::Error error = std::move(copied.error());
     error.where = held.with_named_paths(std::move(error.where));
     error.found = held.with_named_paths(std::move(error.found));
     return std::unexpected(std::move(error));
@@ -224,8 +224,8 @@ envgen::Result<Copied> copy_tree(const std::string& source_path,
   return copied;
 }
 
-envgen::Result<Preview> preview_copy(const std::string& source_path,
-                                     const std::string& destination_path, const Options& asked) {
+base::Result<Preview> preview_copy(const std::string& source_path,
+                                   const std::string& destination_path, const Options& asked) {
   TRY_ASSIGN(const auto source, find_source(source_path, asked));
   TRY_ASSIGN(const auto destination, find_destination(destination_path));
   TRY(check_apart(source, destination));
@@ -237,7 +237,7 @@ envgen::Result<Preview> preview_copy(const std::string& source_path,
   TRY_ASSIGN(const auto scan, scan_tree(root_of(source.path, source.directory), options, counters));
   Preview preview{.path = destination.real_data(), .size = scan.size};
   const envgen::PathState file = read_kept_file(record_of(destination));
-  const auto record = envgen::parse_record(file.content, record_of(destination));
+  const auto record = parse_record(file.content, record_of(destination));
   preview.up_to_date = record && destination.exists &&
                        is_of(*record, source, destination, options) &&
                        record->digest == to_text(scan.digest);

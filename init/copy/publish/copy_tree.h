@@ -31,8 +31,8 @@ std::string kept_line(const std::string& destination, const std::string& where,
 // directory `<parent>/.trainit-copy.<name>` (of a mount point: `<destination>/.trainit-copy`).
 // Blocks while another copy to the same destination runs. Errors: as run_copy_job(); a copy that a
 // job uses is at the destination; no room.
-envgen::Result<Copied> copy_tree(const std::string& source, const std::string& destination,
-                                 const Options& options);
+base::Result<Copied> copy_tree(const std::string& source, const std::string& destination,
+                               const Options& options);
 
 // The result of `trainit copy --dry-run`.
 struct Preview {
@@ -45,7 +45,7 @@ struct Preview {
 // Checks the source and the destination for copy_tree(), and writes nothing. Errors: an unreadable
 // source, an unsuitable destination, too little room. Two things only a copy can find out: whether
 // the copy can share blocks with the source, and whether existing content can be moved.
-envgen::Result<Preview> preview_copy(const std::string& source, const std::string& destination,
-                                     const Options& options);
+base::Result<Preview> preview_copy(const std::string& source, const std::string& destination,
+                                   const Options& options);
 
 }  // namespace copy

@@ -67,34 +67,34 @@ bool is_mount_point(const std::string& path, const struct stat& status) {
 }
 
 // The links of what is there of it resolved; the rest is still to be made.
-envgen::Result<std::string> resolved_by_parents(const std::string& path) {
+base::Result<std::string> resolved_by_parents(const std::string& path) {
   const std::string above = sys::present_part(sys::parent_of(path));
   const std::string real = resolved(above);
   const std::string rest = path.substr(above == "/" ? 0 : above.size());
-  if (real.empty()) return envgen::fail(kWhatPlace, above, sys::errno_text(errno), kAnotherPlace);
+  if (real.empty()) return base::fail(kWhatPlace, above, sys::errno_text(errno), kAnotherPlace);
   if ((rest + "/").find("/../") != std::string::npos) {
-    return envgen::fail(kWhatPlace, path, ".. below a directory that is not there", kAnotherPlace);
+    return base::fail(kWhatPlace, path, ".. below a directory that is not there", kAnotherPlace);
   }
   return (real == "/" ? "" : real) + rest;
 }
 
 // The path with its links resolved; what is there, if anything, into `status`.
-envgen::Result<std::string> resolve_destination(const std::string& destination_path,
-                                                struct stat* status, bool* exists) {
+base::Result<std::string> resolve_destination(const std::string& destination_path,
+                                              struct stat* status, bool* exists) {
   const std::string path = without_trailing_slashes(absolute(destination_path));
   const std::string name = name_of(path);
-  if (destination_path.empty()) return envgen::fail(kWhatPlace, "", "no name", kAnotherPlace);
+  if (destination_path.empty()) return base::fail(kWhatPlace, "", "no name", kAnotherPlace);
   *exists = ::lstat(path.c_str(), status) == 0;
   if (*exists && (S_ISLNK(status->st_mode) || name.empty() || name == "." || name == "..")) {
     std::string real = resolved(path);
     if (real.empty() || ::stat(real.c_str(), status) != 0) {
-      return envgen::fail(kWhatPlace, path, "a symbolic link to nothing",
-                          "remove it, or let it point to a directory");
+      return base::fail(kWhatPlace, path, "a symbolic link to nothing",
+                        "remove it, or let it point to a directory");
     }
     return real;
   }
   if (!*exists && errno != ENOENT) {
-    return envgen::fail(kWhatPlace, path, sys::errno_text(errno), kAnotherPlace);
+    return base::fail(kWhatPlace, path, sys::errno_text(errno), kAnotherPlace);
   }
   return resolved_by_parents(path);
 }
@@ -115,7 +115,7 @@ struct Answer {
 // but as the job's user or another one has made it, is the job's only where that one may read it.
 bool is_for(const envgen::Identity* job_user, const std::string& path, std::string* why,
             bool* weak) {
-  envgen::Result<sys::SafePath> reached = sys::SafePath();
+  base::Result<sys::SafePath> reached = sys::SafePath();
   ask_source(nullptr, [&] {
     errno = 0;
     reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
@@ -191,21 +191,21 @@ std::string state_name(const std::string& name) {
   constexpr std::size_t kKept = 200;
   std::string full = std::string(kStateName) + "." + name;
   if (full.size() <= NAME_MAX) return full;
-  return full.substr(0, kKept) + "-" + std::to_string(envgen::hash_of(name));
+  return full.substr(0, kKept) + "-" + std::to_string(base::hash_of(name));
 }
 
 std::string Destination::parent() const { return sys::parent_of(path); }
 std::string Destination::named_parent() const { return sys::parent_of(real); }
 
-envgen::Status describe_destination(Destination& destination) {
+base::Status describe_destination(Destination& destination) {
   if (destination.real == "/") {
-    return envgen::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
+    return base::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
   }
   const std::string name = name_of(destination.real);
   // Also by a link, as <mount>/current: nobody would see who uses what is there.
   if (destination.real.find("/" + std::string(kStateName)) != std::string::npos) {
-    return envgen::fail(kWhatPlace, destination.real, "a name that trainit keeps for itself",
-                        kAnotherPlace);
+    return base::fail(kWhatPlace, destination.real, "a name that trainit keeps for itself",
+                      kAnotherPlace);
   }
   struct stat status{};
   destination.exists = ::lstat(destination.path.c_str(), &status) == 0;
@@ -218,15 +218,15 @@ envgen::Status describe_destination(Destination& destination) {
   if (destination.exists) {
     destination.directory = S_ISDIR(status.st_mode);
     if (!destination.directory && !S_ISREG(status.st_mode)) {
-      return envgen::fail(kWhatPlace, destination.real, "neither a directory nor a regular file",
-                          kAnotherPlace);
+      return base::fail(kWhatPlace, destination.real, "neither a directory nor a regular file",
+                        kAnotherPlace);
     }
     destination.device = status.st_dev;
     destination.inode = status.st_ino;
     destination.mount_point = destination.directory && is_mount_point(destination.path, status);
     if (!destination.mount_point && lies_in(working_directory(), destination.real)) {
-      return envgen::fail(kWhatPlace, destination.real, "the working directory in it",
-                          "start in another directory, or name another place");
+      return base::fail(kWhatPlace, destination.real, "the working directory in it",
+                        "start in another directory, or name another place");
     }
   }
   const std::string parent = destination.parent();
@@ -236,7 +236,7 @@ envgen::Status describe_destination(Destination& destination) {
   return {};
 }
 
-envgen::Result<Destination> find_destination(const std::string& destination_path) {
+base::Result<Destination> find_destination(const std::string& destination_path) {
   struct stat status{};
   Destination destination;
   TRY_ASSIGN(destination.path, resolve_destination(destination_path, &status, &destination.exists));
@@ -250,14 +250,14 @@ namespace {
 void await_look(proc::ChildRun& child, const Options& options) {
   constexpr std::int64_t kReportMs = 200;
   Counters counters{};
-  envgen::StallWatch watch;
+  StallWatch watch;
   std::int64_t next_ms = sys::monotonic_ms() + kReportMs;
   while (!child.step()) {
     const std::int64_t left_ms = child.next_look_ms() - sys::monotonic_ms();
     pollfd ready{child.fd(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kReportMs)));
     const std::int64_t now_ms = sys::monotonic_ms();
-    const envgen::Stall stall = watch.look(now_ms, 0, CopySide::kSource);
+    const Stall stall = watch.look(now_ms, 0, CopySide::kSource);
     counters.stalled_side = stall.side;
     counters.stalled_ms = stall.for_ms;
     if (now_ms < next_ms || !options.report) continue;
@@ -275,9 +275,9 @@ const char* fix_of_source(const Answer& answer) {
 
 }  // namespace
 
-envgen::Result<Source> find_source(const std::string& path, const Options& options) {
+base::Result<Source> find_source(const std::string& path, const Options& options) {
   if (path.empty()) {
-    return envgen::fail(kWhatSource, path, "no name", "name a directory or a file");
+    return base::fail(kWhatSource, path, "no name", "name a directory or a file");
   }
   constexpr std::int64_t kNoLimitMs = 1'000'000'000'000;
   const std::string name = absolute(path);
@@ -291,20 +291,20 @@ envgen::Result<Source> find_source(const std::string& path, const Options& optio
   Answer answer;
   if (child.output().size() != sizeof answer) {
     const std::string why = child.cut_short();
-    return envgen::fail(kWhatSource, path, why.empty() ? "no answer" : why,
-                        "see whether its file system's server is there");
+    return base::fail(kWhatSource, path, why.empty() ? "no answer" : why,
+                      "see whether its file system's server is there");
   }
   std::memcpy(&answer, child.output().data(), sizeof answer);
   if (answer.refused) {
-    return envgen::fail(kWhatSource, path, answer.path.data(),
-                        "name the place itself; with --user, let that user read it");
+    return base::fail(kWhatSource, path, answer.path.data(),
+                      "name the place itself; with --user, let that user read it");
   }
   if (answer.error == EINVAL) {
-    return envgen::fail(kWhatSource, path, "neither a directory nor a regular file",
-                        "name one of these");
+    return base::fail(kWhatSource, path, "neither a directory nor a regular file",
+                      "name one of these");
   }
   if (answer.error != 0) {
-    return envgen::fail(kWhatSource, path, tried_text(answer.error), fix_of_source(answer));
+    return base::fail(kWhatSource, path, tried_text(answer.error), fix_of_source(answer));
   }
   return Source{.path = answer.path.data(),
                 .directory = answer.directory,
@@ -313,27 +313,27 @@ envgen::Result<Source> find_source(const std::string& path, const Options& optio
                 .owner = answer.owner};
 }
 
-envgen::Status check_apart(const Source& source, const Destination& destination) {
+base::Status check_apart(const Source& source, const Destination& destination) {
   constexpr const char* kWhat = "comparing the source and the place of a copy";
   const std::string both = source.path + " and " + destination.real;
   const bool same = destination.exists && source.device == destination.device &&
                     source.inode == destination.inode;
   if (same || source.path == destination.real) {
-    return envgen::fail(kWhat, both, "one and the same", kAnotherPlace);
+    return base::fail(kWhat, both, "one and the same", kAnotherPlace);
   }
   if (lies_in(destination.real, source.path)) {
-    return envgen::fail(kWhat, both, "the place inside the source", kAnotherPlace);
+    return base::fail(kWhat, both, "the place inside the source", kAnotherPlace);
   }
   if (lies_in(source.path, destination.real)) {
-    return envgen::fail(kWhat, both, "the source inside the place", kAnotherPlace);
+    return base::fail(kWhat, both, "the source inside the place", kAnotherPlace);
   }
   if (destination.exists && source.directory != destination.directory) {
-    return envgen::fail(kWhat, both,
-                        source.directory ? "a directory to be copied to a file"
-                                         : "a file to be copied to a directory",
-                        source.directory ? "remove the file, or name another place"
-                                         : "name the place of the file: " + destination.real + "/" +
-                                               name_of(source.path));
+    return base::fail(kWhat, both,
+                      source.directory ? "a directory to be copied to a file"
+                                       : "a file to be copied to a directory",
+                      source.directory ? "remove the file, or name another place"
+                                       : "name the place of the file: " + destination.real + "/" +
+                                             name_of(source.path));
   }
   return {};
 }

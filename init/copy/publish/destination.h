@@ -41,7 +41,7 @@ struct Destination {
 // Describes a destination, whose parents may be missing, and follows a symbolic link. Writes
 // nothing. Errors: the root directory, a dangling link, a device, a directory that contains the
 // working directory: this process would stay in the replaced directory.
-envgen::Result<Destination> find_destination(const std::string& destination_path);
+base::Result<Destination> find_destination(const std::string& destination_path);
 
 // A destination with open descriptors. Its parents and its state directory exist; only this user
 // can write to the state directory. If another user can change what the path means, as in a job
@@ -58,12 +58,12 @@ struct OpenDestination {
 // Opens a destination. `job_user`: the user that the destination is for, whose rights decide about
 // symbolic links; nullptr: this process's. Errors: a link to a directory that the user cannot
 // write, a link that another user could have created, a state directory of another user.
-envgen::Result<OpenDestination> open_destination(const std::string& destination_path,
-                                                 const envgen::Identity* job_user);
+base::Result<OpenDestination> open_destination(const std::string& destination_path,
+                                               const envgen::Identity* job_user);
 // Fills the fields of a destination whose paths are known.
-envgen::Status describe_destination(Destination& destination);
+base::Status describe_destination(Destination& destination);
 // Reads the fields of a destination again.
-envgen::Status refresh(OpenDestination& open);
+base::Status refresh(OpenDestination& open);
 
 // The source of a copy.
 struct Source {
@@ -77,10 +77,10 @@ struct Source {
 // Describes a source, by a child process that is abandoned at the deadline of `options`: a process
 // that accesses a dead mount cannot be killed. Until the child answers, calls options.report
 // several times a second.
-envgen::Result<Source> find_source(const std::string& path, const Options& options);
+base::Result<Source> find_source(const std::string& path, const Options& options);
 
 // Fails if the source and the destination are the same, or one lies inside the other, or one is a
 // file and the other one a directory.
-envgen::Status check_apart(const Source& source, const Destination& destination);
+base::Status check_apart(const Source& source, const Destination& destination);
 
 }  // namespace copy

@@ -46,21 +46,21 @@ bool may_be_replaced(const sys::SafePath& destination) {
 }
 
 // The job made the link, or may have: it counts as far as the job itself could write there.
-envgen::Result<sys::SafePath> follow_as(const envgen::Identity& job_user, const std::string& link,
-                                        const std::string& target) {
+base::Result<sys::SafePath> follow_as(const envgen::Identity& job_user, const std::string& link,
+                                      const std::string& target) {
   auto reached = sys::resolve_safely_as(job_user, target, {.make_parents = kParents});
   if (!reached) return reached;
   const sys::AsUser user(job_user);
   // The descriptor is used, as the name can lead to another directory by now.
   if (user.switched() && may_be_replaced(*reached)) return reached;
-  return envgen::fail(
+  return base::fail(
       kWhat, link,
       "a link to " + target + ", where user " + std::to_string(job_user.uid) + " may not write",
       "name the place itself, or let that user write there");
 }
 
-envgen::Result<sys::SafePath> reach_destination(const std::string& destination_path,
-                                                const envgen::Identity* job_user) {
+base::Result<sys::SafePath> reach_destination(const std::string& destination_path,
+                                              const envgen::Identity* job_user) {
   const sys::SafePathRule rule{.job_user = job_user, .follow_last = true, .make_parents = kParents};
   const bool switches = job_user != nullptr && ::geteuid() == 0 && job_user->uid != 0;
   auto reached = switches ? sys::resolve_safely_as(*job_user, destination_path, rule)
@@ -98,23 +98,23 @@ std::string OpenDestination::with_named_paths(std::string text) const {
   return text;
 }
 
-envgen::Status refresh(OpenDestination& held) {
+base::Status refresh(OpenDestination& held) {
   Destination now = held.destination;
   const std::string state = held.destination.state;
   const bool mount_point = held.destination.mount_point;
   TRY(describe_destination(now));
   // A file system that was mounted meanwhile has another state directory.
   if (now.mount_point != mount_point) {
-    return envgen::fail(kWhat, now.real, "something that was mounted or unmounted meanwhile",
-                        "run it again");
+    return base::fail(kWhat, now.real, "something that was mounted or unmounted meanwhile",
+                      "run it again");
   }
   now.state = state;
   held.destination = std::move(now);
   return {};
 }
 
-envgen::Result<OpenDestination> open_destination(const std::string& destination_path,
-                                                 const envgen::Identity* job_user) {
+base::Result<OpenDestination> open_destination(const std::string& destination_path,
+                                               const envgen::Identity* job_user) {
   TRY_ASSIGN(auto reached, reach_destination(destination_path, job_user));
   OpenDestination held;
   const std::string above = real_path_of(reached.directory);

@@ -22,14 +22,14 @@ std::string note_text(const Source& source) {
   return std::to_string(source.inode) + " " + source.path + "\n";
 }
 
-envgen::Status write_note(const Source& source, const Destination& destination) {
+base::Status write_note(const Source& source, const Destination& destination) {
   TRY(sys::make_directories(filling_of(destination), 0755));
   return sys::write_file_atomic(note_of(destination), 0644, note_text(source));
 }
 
 // A file of another source can have equal name, size and mtime, and other contents: some builds set
 // one time for all files. So the unfinished copy of another source proves nothing.
-envgen::Status begin(const Source& source, const Destination& destination, const Keep& keep) {
+base::Status begin(const Source& source, const Destination& destination, const Keep& keep) {
   if (read_kept_file(note_of(destination)).content == note_text(source)) return {};
   auto status = remove_tree(tree_of(destination), keep);
   if (status) status = remove_tree(filling_of(destination), keep);
@@ -40,8 +40,8 @@ bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 
 
 }  // namespace
 
-envgen::Result<Scan> fill(const Source& source, const Destination& destination,
-                          const Options& options, const SharedCounters& counters) {
+base::Result<Scan> fill(const Source& source, const Destination& destination,
+                        const Options& options, const SharedCounters& counters) {
   TRY(begin(source, destination, options.keep));
   return run_copy_job(root_of(source.path, source.directory), tree_of(destination),
                       filling_of(destination), options, counters);
@@ -54,7 +54,7 @@ std::string source_of_filling(const Destination& destination) {
   return note.substr(space + 1, note.size() - space - 2);
 }
 
-envgen::Status reopen(const Source& source, const Destination& destination) {
+base::Status reopen(const Source& source, const Destination& destination) {
   const std::string record = record_of(destination);
   let_move(destination.path);
   if (::unlink(record.c_str()) != 0 && errno != ENOENT) return fail_on(record, errno);
@@ -65,7 +65,7 @@ envgen::Status reopen(const Source& source, const Destination& destination) {
   return fail_on(destination.path, errno);
 }
 
-envgen::Status take_over(const Destination& from, const Destination& destination) {
+base::Status take_over(const Destination& from, const Destination& destination) {
   if (!is_there(tree_of(from)) || is_there(tree_of(destination))) return {};
   TRY(remove_tree(filling_of(destination), {}));
   let_move(tree_of(from));
@@ -78,8 +78,8 @@ envgen::Status take_over(const Destination& from, const Destination& destination
   return fail_on(tree_of(destination), error);
 }
 
-envgen::CopyRecord record_for(const Source& source, const Destination& destination,
-                              const Options& options, const Scan& scan) {
+CopyRecord record_for(const Source& source, const Destination& destination, const Options& options,
+                      const Scan& scan) {
   return {.source = source.path,
           .digest = to_text(scan.digest),
           .version = "",

@@ -15,22 +15,22 @@ namespace copy {
 
 // Makes `tree` a copy of the source. Keeps what an earlier run has copied from the same source, and
 // deletes an unfinished copy of another one. Errors: as run_copy_job().
-envgen::Result<Scan> fill(const Source& source, const Destination& destination,
-                          const Options& options, const SharedCounters& counters);
+base::Result<Scan> fill(const Source& source, const Destination& destination,
+                        const Options& options, const SharedCounters& counters);
 
 // Returns the path of the source of the unfinished copy; "" if there is none.
 std::string source_of_filling(const Destination& destination);
 
 // Makes a published copy of `source` an unfinished one, so that fill() compares and repairs it.
 // Deletes its record and any other unfinished copy.
-envgen::Status reopen(const Source& source, const Destination& destination);
+base::Status reopen(const Source& source, const Destination& destination);
 
 // Moves the unfinished copy of `from`, if any, to `destination`, which has none. On another file
 // system it stays where it is.
-envgen::Status take_over(const Destination& from, const Destination& destination);
+base::Status take_over(const Destination& from, const Destination& destination);
 
 // Returns the record of a copy that fill() has finished.
-envgen::CopyRecord record_for(const Source& source, const Destination& destination,
-                              const Options& options, const Scan& scan);
+CopyRecord record_for(const Source& source, const Destination& destination, const Options& options,
+                      const Scan& scan);
 
 }  // namespace copy

@@ -52,7 +52,7 @@ PublicationJournal read_journal(const Destination& destination) {
   return journal;
 }
 
-envgen::Status write_journal(const Destination& destination, const PublicationJournal& journal) {
+base::Status write_journal(const Destination& destination, const PublicationJournal& journal) {
   std::string text(journal.publishing ? kPublishing : kPublished);
   for (const std::uint64_t number : {journal.tree, journal.old, std::uint64_t{0}, journal.mode}) {
     text += " " + std::to_string(number);
@@ -61,7 +61,7 @@ envgen::Status write_journal(const Destination& destination, const PublicationJo
 }
 
 // One writer at a time: the other name is always the same and no debris adds up.
-envgen::Status write_state(const std::string& path, std::string_view text, bool durable) {
+base::Status write_state(const std::string& path, std::string_view text, bool durable) {
   const std::string other = path + ".new";
   const sys::Fd fd(
       ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
@@ -78,32 +78,32 @@ envgen::Status write_state(const std::string& path, std::string_view text, bool 
   return {};
 }
 
-envgen::Status check_state_files(const Destination& destination) {
+base::Status check_state_files(const Destination& destination) {
   for (const char* name : {"journal", "journal.new", "record.json", "record.json.new",
                            "record.next", "record.next.new", "manifest", "progress"}) {
     const std::string path = destination.state + "/" + name;
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) continue;
-    return envgen::fail(kWhat, path, "no regular file where trainit keeps one", "remove it");
+    return base::fail(kWhat, path, "no regular file where trainit keeps one", "remove it");
   }
   return {};
 }
 
-envgen::Status cannot_publish(const std::string& where, int error) {
+base::Status cannot_publish(const std::string& where, int error) {
   const char* fix = "see that it may be written";
   if (error == EBUSY) fix = "something is mounted on it: name a directory below it";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there";
   if (error == EROFS) fix = "name a place that is not read-only";
   if (error == EXDEV) fix = "it is part of the image: name a place that is not there yet";
-  return envgen::fail(kWhat, where, sys::errno_text(error), fix);
+  return base::fail(kWhat, where, sys::errno_text(error), fix);
 }
 
-std::unexpected<envgen::Error> fail_on(const std::string& path, int error) {
+std::unexpected<base::Error> fail_on(const std::string& path, int error) {
   const char* fix = "name a place that may be written";
   if (error == ENOSPC || error == EDQUOT) fix = "make room there";
   if (error == EISDIR) fix = "remove it";
   if (error == EMFILE || error == ENFILE) fix = "allow more open files";
-  return envgen::fail("copying", path, sys::errno_text(error), fix);
+  return base::fail("copying", path, sys::errno_text(error), fix);
 }
 
 }  // namespace copy

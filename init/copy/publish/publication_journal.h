@@ -21,17 +21,17 @@ struct PublicationJournal {
 
 // Reads the journal; the default value if there is none.
 PublicationJournal read_journal(const Destination& destination);
-envgen::Status write_journal(const Destination& destination, const PublicationJournal& journal);
+base::Status write_journal(const Destination& destination, const PublicationJournal& journal);
 
 // Writes a file of the state directory, by rename. `durable`: after an fsync of its contents.
-envgen::Status write_state(const std::string& path, std::string_view text, bool durable);
+base::Status write_state(const std::string& path, std::string_view text, bool durable);
 
 // Fails if a path of these files is not a regular file. Call it before a copy begins.
-envgen::Status check_state_files(const Destination& destination);
+base::Status check_state_files(const Destination& destination);
 
 // Makes the error of a publication at `where`, with the advice for this errno.
-envgen::Status cannot_publish(const std::string& where, int error);
+base::Status cannot_publish(const std::string& where, int error);
 // Makes the error of a file of the state directory.
-std::unexpected<envgen::Error> fail_on(const std::string& path, int error);
+std::unexpected<base::Error> fail_on(const std::string& path, int error);
 
 }  // namespace copy

@@ -105,22 +105,22 @@ void discard_gone(const Destination& destination, const Keep& keep) {
   for (const std::string& path : names_of(destination, "gone-")) discard(path, keep);
 }
 
-envgen::Status check_kept(const Keep& keep) { return keep ? keep() : envgen::Status(); }
+base::Status check_kept(const Keep& keep) { return keep ? keep() : base::Status(); }
 
 // The destination is ours still, and what is about to be published is the tree that was filled.
-envgen::Status check_tree(const Destination& destination, const PublicationJournal& journal,
-                          const Keep& keep) {
+base::Status check_tree(const Destination& destination, const PublicationJournal& journal,
+                        const Keep& keep) {
   TRY(check_kept(keep));
   if (inode_of(tree_of(destination)) == journal.tree) return {};
-  return envgen::fail(kWhat, tree_of(destination), "another tree than the one that was filled",
-                      "let one machine copy to a place that several share; run it again");
+  return base::fail(kWhat, tree_of(destination), "another tree than the one that was filled",
+                    "let one machine copy to a place that several share; run it again");
 }
 
 PublishedCopy copy_at(const Destination& destination, const std::string& path) {
   return {.tree = path, .manifest = manifest_of(destination), .record = record_of(destination)};
 }
 
-envgen::Result<std::string> set_aside(const Destination& destination, const std::string& path) {
+base::Result<std::string> set_aside(const Destination& destination, const std::string& path) {
   std::string kept = fresh_name(destination, "replaced-");
   if (::rename(path.c_str(), kept.c_str()) == 0) return kept;
   return std::unexpected(cannot_publish(path, errno).error());
@@ -128,13 +128,12 @@ envgen::Result<std::string> set_aside(const Destination& destination, const std:
 
 // Moves the previous content of the destination aside. Content that a walk has just proven to be
 // the copy of the manifest, and nothing else, is deleted later. Other content is kept.
-envgen::Status put_away(const Destination& destination, const std::string& path,
-                        Publication* publication, const Keep& keep) {
+base::Status put_away(const Destination& destination, const std::string& path,
+                      Publication* publication, const Keep& keep) {
   if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
   const bool was_ours = inode_of(record_of(destination)) != 0;
-  const envgen::Status removable = was_ours
-                                       ? check_removable(copy_at(destination, path), true, keep)
-                                       : envgen::fail(kWhat, path, "", "");
+  const base::Status removable = was_ours ? check_removable(copy_at(destination, path), true, keep)
+                                          : base::fail(kWhat, path, "", "");
   TRY(check_kept(keep));
   if (removable) {
     const std::string gone = fresh_name(destination, "gone-");
@@ -178,8 +177,8 @@ bool is_brought(const Destination& destination, const PublicationJournal& journa
 }
 
 // After the data has come to its destination.
-envgen::Status finish(const Destination& destination, const PublicationJournal& journal,
-                      bool durable, Publication* publication, const Keep& keep) {
+base::Status finish(const Destination& destination, const PublicationJournal& journal, bool durable,
+                    Publication* publication, const Keep& keep) {
   const std::string data = destination.data();
   if (!destination.mount_point) restore_mode(data, journal);
   // Another name of what is at the destination now, where a file was brought there by a link.
@@ -216,7 +215,7 @@ envgen::Status finish(const Destination& destination, const PublicationJournal& 
   return {};
 }
 
-envgen::Result<Published> replace_by_two(const Destination& destination) {
+base::Result<Published> replace_by_two(const Destination& destination) {
   const std::string old = old_of(destination);
   if (::rename(destination.path.c_str(), old.c_str()) != 0) {
     return std::unexpected(cannot_publish(destination.path, errno).error());
@@ -228,7 +227,7 @@ envgen::Result<Published> replace_by_two(const Destination& destination) {
   return std::unexpected(cannot_publish(destination.path, error).error());
 }
 
-envgen::Result<Published> bring(const Destination& destination) {
+base::Result<Published> bring(const Destination& destination) {
   const std::string tree = tree_of(destination);
   const bool by_names = !tells_inodes_apart(destination);
   if (rename_with(tree, destination.path, kNoReplace) == 0) return Published::kRenamed;
@@ -255,7 +254,7 @@ envgen::Result<Published> bring(const Destination& destination) {
   return std::unexpected(cannot_publish(destination.path, errno).error());
 }
 
-envgen::Result<Published> bring_version(const Destination& destination) {
+base::Result<Published> bring_version(const Destination& destination) {
   const std::string version = fresh_name(destination, "v-");
   const std::string link = destination.state + "/current.new";
   const std::string target = ".trainit-copy" + version.substr(version.rfind('/'));
@@ -280,7 +279,7 @@ void take_back_version(const Destination& destination, const PublicationJournal&
 }
 
 // Killed between the two renames: what was there is away, and the new one is not there yet.
-envgen::Status end_two_renames(const Destination& destination, const PublicationJournal& journal) {
+base::Status end_two_renames(const Destination& destination, const PublicationJournal& journal) {
   const std::string old = old_of(destination);
   const std::string tree = tree_of(destination);
   struct stat status{};
@@ -313,7 +312,7 @@ void let_move(const std::string& path) {
   if ((status.st_mode & S_IWUSR) == 0) ::chmod(path.c_str(), (status.st_mode & 07777) | S_IWUSR);
 }
 
-envgen::Result<Publication> settle(const Destination& destination, const Keep& keep) {
+base::Result<Publication> settle(const Destination& destination, const Keep& keep) {
   Publication publication;
   TRY(check_state_files(destination));
   PublicationJournal journal = read_journal(destination);
@@ -353,34 +352,34 @@ envgen::Result<Publication> settle(const Destination& destination, const Keep& k
   return publication;
 }
 
-envgen::Status check_published(const Destination& destination, const std::string& source,
-                               const Options& options, const SharedCounters& counters) {
+base::Status check_published(const Destination& destination, const std::string& source,
+                             const Options& options, const SharedCounters& counters) {
   const PublicationJournal journal = read_journal(destination);
   const bool unfinished = journal.publishing && !is_brought(destination, journal);
   if (unfinished || inode_at(destination) == 0) {
-    return envgen::fail(kWhat, destination.data(), "no copy that was published", "copy it again");
+    return base::fail(kWhat, destination.data(), "no copy that was published", "copy it again");
   }
   const envgen::PathState file = read_kept_file(record_of(destination));
-  TRY_ASSIGN(const auto record, envgen::parse_record(file.content, record_of(destination)));
+  TRY_ASSIGN(const auto record, parse_record(file.content, record_of(destination)));
   // A slash: the link of a mount point is followed.
   const std::string tree = destination.data() + (destination.mount_point ? "/" : "");
   return check_unmodified(copy_at(destination, tree), {.hashed = record.hashed, .source = source},
                           options, counters);
 }
 
-envgen::Status check_publishable(const Destination& destination) {
+base::Status check_publishable(const Destination& destination) {
   struct stat status{};
   const std::string data = destination.data();
   if (destination.mount_point && ::lstat(data.c_str(), &status) == 0 && !S_ISLNK(status.st_mode)) {
-    return envgen::fail(kWhat, data, "something that is no link to a version",
-                        "remove it, or name another place");
+    return base::fail(kWhat, data, "something that is no link to a version",
+                      "remove it, or name another place");
   }
   std::array<char, 64> target{};
   const ssize_t size =
       destination.mount_point ? ::readlink(data.c_str(), target.data(), target.size()) : 0;
   if (size > 0 &&
       !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with(kVersions)) {
-    return envgen::fail(kWhat, data, "a link that is not ours", "remove it, or name another place");
+    return base::fail(kWhat, data, "a link that is not ours", "remove it, or name another place");
   }
   const std::string into =
       sys::present_part(destination.mount_point ? destination.path : destination.parent());
@@ -388,7 +387,7 @@ envgen::Status check_publishable(const Destination& destination) {
   return {};
 }
 
-envgen::Status check_replaceable(const Destination& destination) {
+base::Status check_replaceable(const Destination& destination) {
   if (destination.mount_point) return {};
   const sys::Fd there(
       ::open(destination.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -415,17 +414,17 @@ envgen::Status check_replaceable(const Destination& destination) {
   ::rmdir(inside.c_str());
   ::rmdir(taken.c_str());
   return error == EXDEV || error == EBUSY ? cannot_publish(destination.path, error)
-                                          : envgen::Status();
+                                          : base::Status();
 }
 
 namespace {
 
 // Checks the current content before it is moved, as a move changes the ctime of a file.
-envgen::Status check_present(const Destination& destination, const Keep& keep) {
+base::Status check_present(const Destination& destination, const Keep& keep) {
   const std::uint64_t there = inode_at(destination);
   if (there == 0 || inode_of(record_of(destination)) == 0) return {};
   if (read_journal(destination).tree != there) {
-    return envgen::fail(kWhat, destination.data(), "not what was put there", "");
+    return base::fail(kWhat, destination.data(), "not what was put there", "");
   }
   return check_removable(
       copy_at(destination, destination.data() + (destination.mount_point ? "/" : "")), false, keep);
@@ -433,8 +432,8 @@ envgen::Status check_present(const Destination& destination, const Keep& keep) {
 
 }  // namespace
 
-envgen::Result<Publication> publish(const Destination& destination,
-                                    const envgen::CopyRecord& record, const Keep& keep) {
+base::Result<Publication> publish(const Destination& destination, const CopyRecord& record,
+                                  const Keep& keep) {
   const std::string tree = tree_of(destination);
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0)
@@ -444,7 +443,7 @@ envgen::Result<Publication> publish(const Destination& destination,
                                    .old = inode_at(destination),
                                    .mode = status.st_mode & 07777};
   Publication publication;
-  const envgen::Status unmodified = check_present(destination, keep);
+  const base::Status unmodified = check_present(destination, keep);
   // The error can be that another machine has taken the destination.
   TRY(check_tree(destination, journal, keep));
   if (!unmodified) {

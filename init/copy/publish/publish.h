@@ -51,19 +51,19 @@ void let_move(const std::string& path);
 
 // Recovers from a run that was killed during publication: completes the publication and deletes its
 // temporary files, but not `tree`. Publication::replaced is the path of kept previous content.
-envgen::Result<Publication> settle(const Destination& destination, const Keep& keep = {});
+base::Result<Publication> settle(const Destination& destination, const Keep& keep = {});
 // Fails if the destination's content is not the copy that was published last, unmodified
 // (copy_check.h). `source`: for the comparison of files with a later ctime; "" = not available.
-envgen::Status check_published(const Destination& destination, const std::string& source,
-                               const Options& options, const SharedCounters& counters);
+base::Status check_published(const Destination& destination, const std::string& source,
+                             const Options& options, const SharedCounters& counters);
 // Fails if a publication would fail, as far as that can be known. Call it before a copy begins.
-envgen::Status check_publishable(const Destination& destination);
+base::Status check_publishable(const Destination& destination);
 // Returns an error if the destination cannot be moved aside, as a directory of an image's layer
 // (EXDEV). Call before a copy begins.
-envgen::Status check_replaceable(const Destination& destination);
+base::Status check_replaceable(const Destination& destination);
 // Publishes `tree`, then `record`; after an fsync if the record says `synced`. Errors: one of
 // `keep` or a replaced `tree`, because another machine has taken the destination.
-envgen::Result<Publication> publish(const Destination& destination,
-                                    const envgen::CopyRecord& record, const Keep& keep = {});
+base::Result<Publication> publish(const Destination& destination, const CopyRecord& record,
+                                  const Keep& keep = {});
 
 }  // namespace copy

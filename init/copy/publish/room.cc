@@ -54,13 +54,13 @@ Need need_of(const TreeSize& size, const Space& space, const std::vector<std::st
   return need;
 }
 
-envgen::Error room_error(const Destination& destination, const Space& space, const Need& need) {
+base::Error room_error(const Destination& destination, const Space& space, const Need& need) {
   return {"looking for room for a copy", destination.real, shortage(space, need),
           "make room there, name another place, or lower the headroom"};
 }
 
-envgen::Status check_room_for(const TreeSize& size, const Source& source,
-                              const Destination& destination, const Options& options) {
+base::Status check_room_for(const TreeSize& size, const Source& source,
+                            const Destination& destination, const Options& options) {
   const auto space = space_of(destination.state, options.headroom);
   // A file system that does not say has what it has.
   if (!space) return {};

@@ -17,10 +17,10 @@ Need need_of(const TreeSize& size, const Space& space, const std::vector<std::st
              const Options& options);
 
 // Makes the error of a copy that has no room at the destination.
-envgen::Error room_error(const Destination& destination, const Space& space, const Need& need);
+base::Error room_error(const Destination& destination, const Space& space, const Need& need);
 
 // Fails if a copy has no room. A copy that shares its blocks with the source needs none.
-envgen::Status check_room_for(const TreeSize& size, const Source& source,
-                              const Destination& destination, const Options& options);
+base::Status check_room_for(const TreeSize& size, const Source& source,
+                            const Destination& destination, const Options& options);
 
 }  // namespace copy

@@ -75,7 +75,7 @@ bool may_be_marked(int directory, uid_t owner) {
   return false;
 }
 
-envgen::Status check_mark(int directory, uid_t owner, const std::string& shown) {
+base::Status check_mark(int directory, uid_t owner, const std::string& shown) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string mark = mark_of(shown);
   std::array<char, NAME_MAX + 32> text{};
@@ -86,27 +86,27 @@ envgen::Status check_mark(int directory, uid_t owner, const std::string& shown) 
       return {};
     }
     if (size < 0) {
-      return envgen::fail(kWhat, shown, sys::errno_text(errno), "see that it may be read");
+      return base::fail(kWhat, shown, sys::errno_text(errno), "see that it may be read");
     }
     if (size != 0) {
-      return envgen::fail(kWhat, shown, "a directory that was made for another place",
-                          "look at what is in it, and remove it, or name another place");
+      return base::fail(kWhat, shown, "a directory that was made for another place",
+                        "look at what is in it, and remove it, or name another place");
     }
   }
   if (!may_be_marked(directory, owner)) {
-    return envgen::fail(kWhat, shown, "a directory that is not trainit's",
-                        "look at what is in it, and remove it, or name another place");
+    return base::fail(kWhat, shown, "a directory that is not trainit's",
+                      "look at what is in it, and remove it, or name another place");
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
   const bool wrote = made.valid() && ::write(made.get(), mark.data(), mark.size()) >= 0;
   // A published copy can be found on a full disk, too.
   if (wrote || errno == ENOSPC || errno == EDQUOT) return {};
-  return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
+  return base::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
 }
 
 // Returns the user that the file system shows as the owner of what we make in `state`.
-envgen::Result<uid_t> owner_in(const sys::Fd& state, const struct stat& status,
-                               const std::string& shown) {
+base::Result<uid_t> owner_in(const sys::Fd& state, const struct stat& status,
+                             const std::string& shown) {
   constexpr mode_t kWrittenByOthers = S_IWGRP | S_IWOTH;
   constexpr const char* kFix = "remove it, or name another place";
   const bool open = (status.st_mode & kWrittenByOthers) != 0;
@@ -114,30 +114,30 @@ envgen::Result<uid_t> owner_in(const sys::Fd& state, const struct stat& status,
   const auto made = look_at_new_file(state.get());
   const uid_t owner = made ? made->st_uid : ::geteuid();
   if (status.st_uid != owner) {
-    return envgen::fail(kWhat, shown, "a directory of user " + std::to_string(status.st_uid), kFix);
+    return base::fail(kWhat, shown, "a directory of user " + std::to_string(status.st_uid), kFix);
   }
   if (!open) return owner;
   if (made && (made->st_mode & kWrittenByOthers) != 0) {
-    return envgen::fail(kWhat, shown,
-                        "that its file system (" + sys::file_system_of(state.get()) +
-                            ") lets others write all that is made there",
-                        "mount it with a mode that does not, or name another place");
+    return base::fail(kWhat, shown,
+                      "that its file system (" + sys::file_system_of(state.get()) +
+                          ") lets others write all that is made there",
+                      "mount it with a mode that does not, or name another place");
   }
-  return envgen::fail(kWhat, shown, "a directory that others may write", kFix);
+  return base::fail(kWhat, shown, "a directory that others may write", kFix);
 }
 
 }  // namespace
 
-envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& shown) {
+base::Result<sys::Fd> open_state(const std::string& path, const std::string& shown) {
   const bool made = ::mkdir(path.c_str(), kState) == 0;
   if (!made && errno != EEXIST) {
-    return envgen::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
+    return base::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
   }
   sys::Fd state(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!state.valid() || ::fstat(state.get(), &status) != 0) {
     const bool other = errno == ENOTDIR || errno == ELOOP;
-    return envgen::fail(kWhat, shown, other ? "no directory" : sys::errno_text(errno), "remove it");
+    return base::fail(kWhat, shown, other ? "no directory" : sys::errno_text(errno), "remove it");
   }
   const auto owner = owner_in(state, status, shown);
   if (!owner) {

@@ -15,6 +15,6 @@ namespace copy {
 // write, a wrong mark. If the file system shows one owner of all files, that owner is accepted. A
 // directory of an earlier version, without a mark, is accepted if it contains that version's lock
 // and only files of trainit.
-envgen::Result<sys::Fd> open_state(const std::string& path, const std::string& shown);
+base::Result<sys::Fd> open_state(const std::string& path, const std::string& shown);
 
 }  // namespace copy

@@ -23,13 +23,13 @@ namespace {
 
 constexpr const char* kWhat = "copying";
 
-std::unexpected<envgen::Error> in_use(const std::string& where) {
-  return envgen::fail(kWhat, where, "a copy that is in use by another job",
-                      "wait for that job's end, name another place, or name none: the node's "
-                      "cache keeps a copy for each");
+std::unexpected<base::Error> in_use(const std::string& where) {
+  return base::fail(kWhat, where, "a copy that is in use by another job",
+                    "wait for that job's end, name another place, or name none: the node's "
+                    "cache keeps a copy for each");
 }
 
-envgen::Result<sys::Fd> open_lock(const Destination& destination) {
+base::Result<sys::Fd> open_lock(const Destination& destination) {
   const std::string path = destination.state + "/lease";
   sys::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail_on(path, errno);
@@ -57,7 +57,7 @@ bool is_no_path(int error) {
 }
 
 // Whether there is one of that type, of root or of us.
-envgen::Result<bool> counts(int directory, const std::string& name, mode_t type) {
+base::Result<bool> counts(int directory, const std::string& name, mode_t type) {
   struct stat status{};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (is_no_path(errno)) return false;
@@ -68,8 +68,7 @@ envgen::Result<bool> counts(int directory, const std::string& name, mode_t type)
 
 // Adds the lock of another destination, whose state directory this is, to `held`. Returns false if
 // that destination is in use.
-envgen::Result<bool> lock_other(int directory, const std::string& state,
-                                std::vector<sys::Fd>& held) {
+base::Result<bool> lock_other(int directory, const std::string& state, std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const std::string path = state + "/lease";
   auto there = counts(directory, state, S_IFDIR);
@@ -93,9 +92,9 @@ envgen::Result<bool> lock_other(int directory, const std::string& state,
 
 // Adds the locks of the copies in one directory below the destination to `held`, and its
 // subdirectories to `left`.
-envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
-                       const std::string& path, std::vector<std::string>& left,
-                       std::vector<sys::Fd>& held) {
+base::Status hold_in(const Destination& destination, const sys::Fd& directory,
+                     const std::string& path, std::vector<std::string>& left,
+                     std::vector<sys::Fd>& held) {
   DirectoryReader reader;
   std::vector<Name> names;
   while (reader.read(directory.get(), names)) {
@@ -120,8 +119,8 @@ envgen::Status hold_in(const Destination& destination, const sys::Fd& directory,
 }
 
 // The copies below a directory. What is mounted there stays where it is.
-envgen::Status lock_below(const Destination& destination, const Keep& keep,
-                          std::vector<sys::Fd>& held) {
+base::Status lock_below(const Destination& destination, const Keep& keep,
+                        std::vector<sys::Fd>& held) {
   constexpr std::int64_t kKeepMs = 200;
   const sys::Fd root(
       ::open(destination.path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -143,8 +142,8 @@ envgen::Status lock_below(const Destination& destination, const Keep& keep,
     if (!entry.valid()) return fail_on(destination.real + "/" + path, errno);
     const std::uint64_t entry_mount = sys::mount_id_of(entry.get());
     if ((entry_mount == 0) != (mount == 0)) {
-      return envgen::fail(kWhat, destination.real + "/" + path, "a mount that cannot be told",
-                          "allow more open files");
+      return base::fail(kWhat, destination.real + "/" + path, "a mount that cannot be told",
+                        "allow more open files");
     }
     if (entry_mount != mount) continue;
     const sys::Fd directory = open_below(entry.get(), ".", O_RDONLY | O_DIRECTORY);
@@ -156,7 +155,7 @@ envgen::Status lock_below(const Destination& destination, const Keep& keep,
 }
 
 // That no directory of the path is a copy in use, nor lies in one.
-envgen::Status check_path(std::string path) {
+base::Status check_path(std::string path) {
   while (path != "/" && !path.empty()) {
     const std::size_t slash = path.rfind('/');
     const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
@@ -170,7 +169,7 @@ envgen::Status check_path(std::string path) {
 
 }  // namespace
 
-envgen::Result<sys::Fd> lock_for_use(const Destination& destination, const Options& options) {
+base::Result<sys::Fd> lock_for_use(const Destination& destination, const Options& options) {
   auto lease = open_lock(destination);
   if (!lease) return lease;
   const int error = lock_patiently(*lease, LOCK_SH);
@@ -187,7 +186,7 @@ envgen::Result<sys::Fd> lock_for_use(const Destination& destination, const Optio
   return lease;
 }
 
-envgen::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination, const Keep& keep) {
+base::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination, const Keep& keep) {
   std::vector<sys::Fd> held;
   if (destination.exists) {
     TRY_ASSIGN(auto lease, open_lock(destination));
@@ -204,7 +203,7 @@ envgen::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination,
   return held;
 }
 
-envgen::Status check_above(const Destination& destination) {
+base::Status check_above(const Destination& destination) {
   const std::string from = destination.mount_point ? destination.real : destination.named_parent();
   const sys::Fd held(::open(from.c_str(), O_PATH | O_CLOEXEC));
   const std::string mountinfo = sys::inspect("/proc/self/mountinfo", true).content;

@@ -13,15 +13,15 @@
 namespace copy {
 
 // Returns the shared lock. Not valid if the copy is just being replaced: calls options.warn.
-envgen::Result<sys::Fd> lock_for_use(const Destination& destination, const Options& options);
+base::Result<sys::Fd> lock_for_use(const Destination& destination, const Options& options);
 
 // Returns locks that exclude every use of the destination and on all copies below it: the content
 // can be replaced while the locks are open. Errors: a job uses such a copy; the copies below the
 // destination cannot be listed.
-envgen::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination,
-                                                 const Keep& keep = {});
+base::Result<std::vector<sys::Fd>> lock_unused(const Destination& destination,
+                                               const Keep& keep = {});
 // Fails if the destination lies inside a copy that a job uses. Takes no lock: several
 // processes can copy into one directory side by side.
-envgen::Status check_above(const Destination& destination);
+base::Status check_above(const Destination& destination);
 
 }  // namespace copy

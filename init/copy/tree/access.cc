@@ -25,7 +25,7 @@ mode_t without_acl(mode_t mode, std::string_view buffer, ssize_t size) {
   // Lists that are not there are the rule, and those that cannot be had are no reason to fail.
   // But a list that the storage does not give may shut out anybody.
   if (size < 0 && errno != ERANGE && !is_storage_error(errno)) return mode;
-  return envgen::without_acl(mode, buffer.substr(0, size < 0 ? 0 : static_cast<std::size_t>(size)));
+  return copy::without_acl(mode, buffer.substr(0, size < 0 ? 0 : static_cast<std::size_t>(size)));
 }
 
 // The bits that the way to the root lets the copy's group and the others have.

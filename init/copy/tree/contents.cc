@@ -101,7 +101,7 @@ std::uint64_t FileCopier::move_in_kernel(const ByteRange& range) {
   return at;
 }
 
-Moved FileCopier::move(const ByteRange& range, envgen::ContentHash* hash) {
+Moved FileCopier::move(const ByteRange& range, base::ContentHash* hash) {
   for (std::uint64_t at = hash == nullptr ? move_in_kernel(range) : range.begin; at < range.end;) {
     const std::uint64_t size = std::min(kBuffer, range.end - at);
     const ssize_t count = read_from(CopySide::kSource, range.from, buffer_.get(), size, at);
@@ -131,7 +131,7 @@ Moved FileCopier::move_data(const ByteRange& range) {
   return {};
 }
 
-Moved FileCopier::compare(const ByteRange& range, envgen::ContentHash* hash, bool& same) {
+Moved FileCopier::compare(const ByteRange& range, base::ContentHash* hash, bool& same) {
   if (other_ == nullptr) other_ = make_buffer();
   same = true;
   std::uint64_t looked = 0;  // the search for holes begins here
@@ -172,7 +172,7 @@ Moved FileCopier::compare_with_zeros(const ByteRange& range, bool& same) {
   return {};
 }
 
-Moved FileCopier::read_back(const ByteRange& range, envgen::ContentHash& hash) {
+Moved FileCopier::read_back(const ByteRange& range, base::ContentHash& hash) {
   for (std::uint64_t at = range.begin; at < range.end;) {
     const std::uint64_t size = std::min(kBuffer, range.end - at);
     const ssize_t count = read_from(CopySide::kCopy, range.to, buffer_.get(), size, at);

@@ -49,16 +49,16 @@ class FileCopier {
   FileCopier(std::atomic<std::uint64_t>& moved, Waiting* waiting);
 
   // Copies the range. `hash` gets what was read; nullptr: none is wanted.
-  Moved move(const ByteRange& range, envgen::ContentHash* hash);
+  Moved move(const ByteRange& range, base::ContentHash* hash);
   // Copies the range's data and skips holes. The target must read as zeros already.
   Moved move_data(const ByteRange& range);
   // Sets `same` to whether both files have equal bytes. `hash` gets them; nullptr: none is wanted,
   // and holes of both files are not read.
-  Moved compare(const ByteRange& range, envgen::ContentHash* hash, bool& same);
+  Moved compare(const ByteRange& range, base::ContentHash* hash, bool& same);
   // Sets `same` to whether [begin, end) of `range.to` reads as zeros. Holes are not read.
   Moved compare_with_zeros(const ByteRange& range, bool& same);
   // Hashes the range of `range.to`.
-  Moved read_back(const ByteRange& range, envgen::ContentHash& hash);
+  Moved read_back(const ByteRange& range, base::ContentHash& hash);
   // Shares the blocks of the whole file (FICLONE). False: the file system cannot.
   bool clone(int from, int to);
 

@@ -17,21 +17,21 @@
 namespace copy {
 
 // Returns the digest and the size of a tree, by several processes.
-envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
-                               const SharedCounters& counters);
+base::Result<Scan> scan_tree(const Root& source, const Options& options,
+                             const SharedCounters& counters);
 
 // Counts the entries of a tree, with its root, without a stat() of files.
-envgen::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
-                                            const SharedCounters& counters);
+base::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
+                                          const SharedCounters& counters);
 
 // Makes `tree` a copy of `source`. `tree` can be the unfinished copy of an earlier run, whose
 // proven entries are kept. `state_dir`, on the same file system, is the scratch space, and gets the
 // file "manifest" (init/copy/manifest.h). The caller must have locked both. The worker processes
 // die with the caller, at any instant. Errors: the source changes all the time, a special file, no
 // space, no permission; each names the file and what to do.
-envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
-                                  const std::string& state_dir, const Options& options,
-                                  const SharedCounters& counters);
+base::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
+                                const std::string& state_dir, const Options& options,
+                                const SharedCounters& counters);
 
 // The scope of verify_tree() for an integrity check (copy_check.h).
 struct CheckScope {
@@ -45,8 +45,8 @@ struct CheckScope {
 // Compares `tree` with `manifest`, by several processes: entries, sizes, modes, targets of links,
 // and contents for which the manifest has hashes. The error names the first difference. With
 // `scope`, only files with a later ctime are read.
-envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
-                           const Options& options, const SharedCounters& counters,
-                           CheckScope* scope = nullptr);
+base::Status verify_tree(const std::string& tree, const std::string& manifest,
+                         const Options& options, const SharedCounters& counters,
+                         CheckScope* scope = nullptr);
 
 }  // namespace copy

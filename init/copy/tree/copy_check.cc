@@ -34,17 +34,17 @@ int workers_for(const std::string& manifest, int asked) {
 std::int64_t publication_of(const struct stat& record) {
   const std::int64_t mtime = to_ns(record.st_mtim);
   const std::int64_t ctime = to_ns(record.st_ctim);
-  return mtime > ctime || envgen::is_rounding_of(ctime, mtime) ? ctime : mtime;
+  return mtime > ctime || is_rounding_of(ctime, mtime) ? ctime : mtime;
 }
 
 }  // namespace
 
-envgen::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
-                                const SharedCounters& counters) {
+base::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
+                              const SharedCounters& counters) {
   struct stat record{};
   if (::lstat(copy.record.c_str(), &record) != 0) {
-    return envgen::fail("checking a copy by its manifest", copy.record, sys::errno_text(errno),
-                        "remove the copy, and copy again");
+    return base::fail("checking a copy by its manifest", copy.record, sys::errno_text(errno),
+                      "remove the copy, and copy again");
   }
   asked.published_ns = publication_of(record);
   timespec clock{};
@@ -64,9 +64,9 @@ envgen::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, con
   return {};
 }
 
-envgen::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep) {
+base::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep) {
   const envgen::PathState file = read_kept_file(copy.record);
-  TRY_ASSIGN(const auto record, envgen::parse_record(file.content, copy.record));
+  TRY_ASSIGN(const auto record, parse_record(file.content, copy.record));
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
   const CheckScope asked{.hashed = record.hashed, .source = "", .moved = moved};
   Options options;

@@ -20,11 +20,11 @@ struct PublishedCopy {
 };
 
 // The error names the entry that has changed, or that cannot be read.
-envgen::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
-                                const SharedCounters& counters);
+base::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
+                              const SharedCounters& counters);
 
 // Returns no error if the copy can be deleted without a loss. A file with a later ctime counts as
 // changed where the manifest has no hashes. The error may be one of `keep`: call it to know.
-envgen::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep);
+base::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep);
 
 }  // namespace copy

@@ -34,7 +34,7 @@ std::int64_t now_ns() {
 
 // When the first run began, and on which boot of the machine: "<boot id> <ns>". Written before
 // there is anything that it says something about, and never again.
-envgen::Status read_beginning(CopyJob& job) {
+base::Status read_beginning(CopyJob& job) {
   const std::string path = job.state + "/boot";
   struct stat status{};
   const bool tree = ::lstat(job.tree.c_str(), &status) == 0;
@@ -62,7 +62,7 @@ envgen::Status read_beginning(CopyJob& job) {
 }
 
 // The state of one run.
-envgen::Status clear_scratch(const CopyJob& job) {
+base::Status clear_scratch(const CopyJob& job) {
   TRY(remove_parts(job.state));
   // A name that is there already in an empty tree is another one in another case.
   if (job.header->kept.case_folded) {
@@ -78,23 +78,23 @@ envgen::Status clear_scratch(const CopyJob& job) {
 }
 
 // One file is filled in a directory of its own, and is the tree when it is whole.
-envgen::Status take_in(const CopyJob& job, const std::string& tree) {
+base::Status take_in(const CopyJob& job, const std::string& tree) {
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0) return {};
   if (!S_ISREG(status.st_mode)) return sys::remove_tree(tree);
   TRY(sys::make_directories(job.tree, 0700));
   const std::string inside = job.tree + "/" + job.only;
   if (::rename(tree.c_str(), inside.c_str()) == 0) return {};
-  return envgen::fail("copying", inside, sys::errno_text(errno), "remove it");
+  return base::fail("copying", inside, sys::errno_text(errno), "remove it");
 }
 
-envgen::Status bring_out(const CopyJob& job, const std::string& tree) {
+base::Status bring_out(const CopyJob& job, const std::string& tree) {
   const std::string inside = job.tree + "/" + job.only;
   if (::rename(inside.c_str(), tree.c_str()) == 0) return sys::remove_tree(job.tree);
-  return envgen::fail("copying", tree, sys::errno_text(errno), "run it again: it goes on");
+  return base::fail("copying", tree, sys::errno_text(errno), "run it again: it goes on");
 }
 
-envgen::Status prepare(CopyJob& job, const std::string& tree) {
+base::Status prepare(CopyJob& job, const std::string& tree) {
   TRY(sys::make_directories(job.state, 0700));
   if (!job.only.empty()) {
     TRY(take_in(job, tree));
@@ -136,7 +136,7 @@ void warn(const CopyJob& job) {
   }
 }
 
-envgen::Error changes_all_the_time(const CopyJob& job) {
+base::Error changes_all_the_time(const CopyJob& job) {
   std::string paths;
   const std::size_t count = std::min<std::size_t>(job.header->noted, kNoted);
   for (std::size_t index = 0; index < count; ++index) {
@@ -151,7 +151,7 @@ envgen::Error changes_all_the_time(const CopyJob& job) {
 }
 
 // One time through: copies, and then looks whether the source still is what was copied.
-envgen::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
+base::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
   TRY(clear_scratch(job));
   Counters& counters = *job.counters;
   for (auto* count :
@@ -174,7 +174,7 @@ envgen::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
   return !job.header->unstable && now.change == copied.change && now.digest == copied.digest;
 }
 
-envgen::Status sync_tree(Worker& worker) {
+base::Status sync_tree(Worker& worker) {
   worker.tree.reset(::open(worker.job.state.c_str(), O_RDONLY | O_CLOEXEC));
   if (!worker.tree.valid() || ::syncfs(worker.tree.get()) != 0) {
     return cannot_write(worker, errno);
@@ -182,7 +182,7 @@ envgen::Status sync_tree(Worker& worker) {
   return {};
 }
 
-envgen::Status finish(CopyJob& job, int size, const std::string& tree) {
+base::Status finish(CopyJob& job, int size, const std::string& tree) {
   // A quick step ends before the first check.
   TRY(check_room(job));
   struct stat status{};
@@ -208,7 +208,7 @@ bool is_full(const CopyJob& job) {
          (space->available_bytes < std::max(kMin, space->headroom) || space->free_inodes == 0);
 }
 
-envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
+base::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
   TRY(prepare(job, tree));
   TRY_ASSIGN(auto journal, Journal::open(job.state));
   job.journal = &journal;
@@ -227,8 +227,8 @@ envgen::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
 }
 
 // A look through a tree. `counts`: see CopyJob.
-envgen::Result<Sums> look_through(const Root& source, bool counts, const Options& options,
-                                  const SharedCounters& counters) {
+base::Result<Sums> look_through(const Root& source, bool counts, const Options& options,
+                                const SharedCounters& counters) {
   TRY_ASSIGN(auto header, make_shared_header());
   CopyJob job;
   job.source = source.path;
@@ -250,8 +250,8 @@ envgen::Result<Sums> look_through(const Root& source, bool counts, const Options
 
 }  // namespace
 
-envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
-                               const SharedCounters& counters) {
+base::Result<Scan> scan_tree(const Root& source, const Options& options,
+                             const SharedCounters& counters) {
   counters.get().phase = Phase::kScanning;
   // The counters of a scan: the total of the last scan does not belong to it.
   for (auto* count : {&counters.get().entries, &counters.get().bytes, &counters.get().total_entries,
@@ -266,15 +266,15 @@ envgen::Result<Scan> scan_tree(const Root& source, const Options& options,
   return Scan{sums.digest, sums.size};
 }
 
-envgen::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
-                                            const SharedCounters& counters) {
+base::Result<std::uint64_t> count_entries(const Root& tree, const Options& options,
+                                          const SharedCounters& counters) {
   TRY_ASSIGN(const auto sums, look_through(tree, true, options, counters));
   return sums.size.entries;
 }
 
-envgen::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
-                                  const std::string& state_dir, const Options& options,
-                                  const SharedCounters& counters) {
+base::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
+                                const std::string& state_dir, const Options& options,
+                                const SharedCounters& counters) {
   TRY_ASSIGN(auto header, make_shared_header());
   CopyJob job;
   job.source = source.path;

@@ -26,24 +26,24 @@ constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one proce
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSetIds = 06000;
 
-std::unexpected<envgen::Error> not_as_noted(const Worker& worker, const std::string& found) {
-  return envgen::fail("checking a copy by its manifest", worker.job.source + "/" + worker.path,
-                      found, "remove it, and copy again");
+std::unexpected<base::Error> not_as_noted(const Worker& worker, const std::string& found) {
+  return base::fail("checking a copy by its manifest", worker.job.source + "/" + worker.path, found,
+                    "remove it, and copy again");
 }
 
 // Opening what the manifest has has failed.
-std::unexpected<envgen::Error> not_opened(const Worker& worker, int error) {
+std::unexpected<base::Error> not_opened(const Worker& worker, int error) {
   const bool gone = error == ENOENT || error == ENOTDIR || error == ELOOP;
   return not_as_noted(worker, gone ? "no such file any more" : sys::errno_text(error));
 }
 
-std::unexpected<envgen::Error> no_manifest(const std::string& path, const std::string& found) {
-  return envgen::fail("reading the manifest of a copy", path, found,
-                      "remove the copy, and copy again");
+std::unexpected<base::Error> no_manifest(const std::string& path, const std::string& found) {
+  return base::fail("reading the manifest of a copy", path, found,
+                    "remove the copy, and copy again");
 }
 
 // The lines that begin in [begin, end); job.state is the manifest.
-envgen::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, std::uint64_t end) {
+base::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, std::uint64_t end) {
   const sys::Fd file(::open(job.state.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return no_manifest(job.state, sys::errno_text(errno));
   std::uint64_t at = begin == 0 ? 0 : begin - 1;
@@ -65,8 +65,8 @@ envgen::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, 
   return text;
 }
 
-envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& line) {
-  const bool part = line.type == envgen::ManifestType::kPart;
+base::Status check_hash(Worker& worker, int file, const ManifestLine& line) {
+  const bool part = line.type == ManifestType::kPart;
   const std::uint64_t begin = part ? static_cast<std::uint64_t>(line.mtime_ns) : 0;
   worker.job.counters->bytes.fetch_add(line.size, std::memory_order_relaxed);
   if (!line.hash && !part) return {};
@@ -75,35 +75,35 @@ envgen::Status check_hash(Worker& worker, int file, const envgen::ManifestLine& 
     const Moved moved =
         worker.copier.compare_with_zeros({-1, file, begin, begin + line.size}, zeros);
     if (!moved.whole()) return cannot_read(worker, moved.error);
-    return zeros ? envgen::Status() : not_as_noted(worker, "other bytes than were copied");
+    return zeros ? base::Status() : not_as_noted(worker, "other bytes than were copied");
   }
   if (auto dropped = drop_pages(worker, file, begin, begin + line.size); !dropped) {
     return not_as_noted(worker, dropped.error().found);
   }
-  envgen::ContentHash hash;
+  base::ContentHash hash;
   const Moved moved = worker.copier.read_back({-1, file, begin, begin + line.size}, hash);
   if (!moved.whole()) return cannot_read(worker, moved.error);
   if (hash.value() == *line.hash) return {};
   return not_as_noted(worker, "other bytes than were copied");
 }
 
-envgen::Status check_link(Worker& worker, int directory, const envgen::ManifestLine& line,
-                          const std::string& name) {
+base::Status check_link(Worker& worker, int directory, const ManifestLine& line,
+                        const std::string& name) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = ::readlinkat(directory, name.c_str(), target.data(), target.size());
   if (size < 0) return not_as_noted(worker, sys::errno_text(errno));
   target.resize(static_cast<std::size_t>(size));
-  if (envgen::hash_of(target) == line.hash) return {};
+  if (base::hash_of(target) == line.hash) return {};
   return not_as_noted(worker, "a link to another place");
 }
 
 // Touched since it was published, and of the same size and mtime: its contents decide.
-envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line) {
+base::Status compare_touched(Worker& worker, const ManifestLine& line) {
   const CheckScope& scope = *worker.job.scope;
   worker.job.header->touched = true;
   const sys::Fd copy = open_below(worker.source.get(), worker.path, O_RDONLY | O_NONBLOCK);
   if (!copy.valid()) return not_opened(worker, errno);
-  if (line.hash || line.type == envgen::ManifestType::kPart) {
+  if (line.hash || line.type == ManifestType::kPart) {
     return check_hash(worker, copy.get(), line);
   }
   if (scope.hashed && has_parts(line.size)) return {};  // the parts of a file have their own lines
@@ -119,19 +119,18 @@ envgen::Status compare_touched(Worker& worker, const envgen::ManifestLine& line)
   const Moved moved =
       worker.copier.compare({source.get(), copy.get(), 0, line.size}, nullptr, same);
   if (!moved.whole()) return cannot_read(worker, moved.error);
-  return same ? envgen::Status() : not_as_noted(worker, "other bytes than the source has");
+  return same ? base::Status() : not_as_noted(worker, "other bytes than the source has");
 }
 
 // A file is asked by its name, in one call of the system; what else is to be asked of needs to be
 // open, as does what has too long a path for a call.
-envgen::Status look_at(Worker& worker, const envgen::ManifestLine& line, sys::Fd& opened,
-                       struct stat& status) {
-  using envgen::ManifestType;
+base::Status look_at(Worker& worker, const ManifestLine& line, sys::Fd& opened,
+                     struct stat& status) {
   const int root = worker.source.get();
   const bool file = line.type == ManifestType::kFile || line.type == ManifestType::kPart;
   if (file && !worker.path.empty() && worker.path.size() < PATH_MAX) {
     const int done = ::fstatat(root, worker.path.c_str(), &status, AT_SYMLINK_NOFOLLOW);
-    return done == 0 ? envgen::Status() : not_opened(worker, errno);
+    return done == 0 ? base::Status() : not_opened(worker, errno);
   }
   if (!worker.path.empty()) opened = open_below(root, worker.path, O_PATH);
   if (!worker.path.empty() && !opened.valid()) return not_opened(worker, errno);
@@ -141,8 +140,7 @@ envgen::Status look_at(Worker& worker, const envgen::ManifestLine& line, sys::Fd
 }
 
 // Checks an entry by its attributes; see copy_check.h.
-envgen::Status check_unmodified_line(Worker& worker, const envgen::ManifestLine& line) {
-  using envgen::ManifestType;
+base::Status check_unmodified_line(Worker& worker, const ManifestLine& line) {
   const CheckScope& scope = *worker.job.scope;
   sys::Fd below;
   struct stat status{};
@@ -151,7 +149,7 @@ envgen::Status check_unmodified_line(Worker& worker, const envgen::ManifestLine&
   const bool root = line.path.empty() || !worker.job.only.empty();
   const bool touched = to_ns(status.st_ctim) > scope.published_ns && !(root && scope.moved);
   if (line.type == ManifestType::kPart) {
-    return touched ? compare_touched(worker, line) : envgen::Status();
+    return touched ? compare_touched(worker, line) : base::Status();
   }
   const mode_t type = status.st_mode & S_IFMT;
   if (type != (line.type == ManifestType::kDirectory ? S_IFDIR
@@ -175,14 +173,13 @@ envgen::Status check_unmodified_line(Worker& worker, const envgen::ManifestLine&
     return not_as_noted(
         worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
   }
-  if (!envgen::may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
+  if (!may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
     return not_as_noted(worker, "another mtime");
   }
-  return touched ? compare_touched(worker, line) : envgen::Status();
+  return touched ? compare_touched(worker, line) : base::Status();
 }
 
-envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
-  using envgen::ManifestType;
+base::Status check_line(Worker& worker, const ManifestLine& line) {
   worker.path = worker.job.only.empty() ? line.path : worker.job.only;
   if (line.type != ManifestType::kPart) ++worker.sums.size.entries;
   if (worker.job.scope != nullptr) return check_unmodified_line(worker, line);
@@ -216,25 +213,25 @@ envgen::Status check_line(Worker& worker, const envgen::ManifestLine& line) {
     return not_as_noted(
         worker, std::to_string(status.st_size) + " bytes, not " + std::to_string(line.size));
   }
-  if (!envgen::may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
+  if (!may_be_mtime(line.mtime_ns, to_ns(status.st_mtim))) {
     return not_as_noted(worker, "another mtime");
   }
   return check_hash(worker, file.get(), line);
 }
 
-envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t end) {
+base::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t end) {
   TRY_ASSIGN(auto text, read_lines(worker.job, begin, end));
   std::string_view rest = text;
   if (begin == 0) {
-    if (!rest.starts_with(envgen::kManifestTitle)) {
+    if (!rest.starts_with(kManifestTitle)) {
       return no_manifest(worker.job.state, "no manifest of this version");
     }
-    rest.remove_prefix(envgen::kManifestTitle.size());
+    rest.remove_prefix(kManifestTitle.size());
   }
   for (std::size_t lines = 1; !rest.empty(); ++lines) {
     if (lines % kLook == 0) update_counters(worker);
     const std::size_t size = rest.find('\n');
-    const auto line = envgen::parse_manifest_line(rest.substr(0, size));
+    const auto line = parse_manifest_line(rest.substr(0, size));
     if (!line) return no_manifest(worker.job.state, "a line that it cannot have");
     TRY(check_line(worker, *line));
     rest.remove_prefix(size + 1);
@@ -243,7 +240,7 @@ envgen::Status check_piece(Worker& worker, std::uint64_t begin, std::uint64_t en
   return {};
 }
 
-envgen::Status check_pieces(Worker& worker) {
+base::Status check_pieces(Worker& worker) {
   worker.source = ask_storage(worker.waiting, CopySide::kCopy, [&] {
     return sys::Fd(::open(worker.job.source.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   });
@@ -273,9 +270,9 @@ std::vector<Item> pieces_of(std::uint64_t size) {
 
 }  // namespace
 
-envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
-                           const Options& options, const SharedCounters& counters,
-                           CheckScope* scope) {
+base::Status verify_tree(const std::string& tree, const std::string& manifest,
+                         const Options& options, const SharedCounters& counters,
+                         CheckScope* scope) {
   TRY_ASSIGN(auto header, make_shared_header());
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) {
@@ -306,9 +303,9 @@ envgen::Status verify_tree(const std::string& tree, const std::string& manifest,
   counters.get().entries = 0;
   TRY_ASSIGN(const auto found, count_entries(root, all, counters));
   if (found == noted) return {};
-  return envgen::fail("checking a copy by its manifest", tree,
-                      std::to_string(found) + " entries, not " + std::to_string(noted),
-                      "remove it, and copy again");
+  return base::fail("checking a copy by its manifest", tree,
+                    std::to_string(found) + " entries, not " + std::to_string(noted),
+                    "remove it, and copy again");
 }
 
 }  // namespace copy

@@ -22,7 +22,7 @@ constexpr timespec kDate{.tv_sec = 1'000'000'001, .tv_nsec = 123'456'789};
 constexpr std::array<timespec, 2> kTimes = {kDate, kDate};
 
 bool shows_date(const struct stat& status) {
-  return envgen::is_rounding_of(to_ns(kDate), to_ns(status.st_mtim));
+  return is_rounding_of(to_ns(kDate), to_ns(status.st_mtim));
 }
 
 std::string step_text(std::int64_t ns) {
@@ -75,7 +75,7 @@ KeptAttributes probe_destination(const std::string& state) {
                (::utimensat(AT_FDCWD, path.c_str(), kTimes.data(), 0) != 0 || !look_again()))) {
     kept.time_step_ns = 0;
   } else {
-    kept.time_step_ns = envgen::time_step_of(to_ns(kDate), to_ns(status.st_mtim));
+    kept.time_step_ns = time_step_of(to_ns(kDate), to_ns(status.st_mtim));
   }
   kept.owner = {status.st_uid, status.st_gid};
   for (const time_t second : {time_t{86'400}, time_t{4'102'444'800}}) {
@@ -92,17 +92,17 @@ KeptAttributes probe_destination(const std::string& state) {
 }
 
 bool KeptAttributes::keeps(std::int64_t mtime_ns) const {
-  return time_step_ns != 0 && (wide_dates || !envgen::is_wide_date(mtime_ns));
+  return time_step_ns != 0 && (wide_dates || !is_wide_date(mtime_ns));
 }
 
-envgen::Status KeptAttributes::check_usable(const std::string& state, bool directory) const {
+base::Status KeptAttributes::check_usable(const std::string& state, bool directory) const {
   std::string found;
   if (!sizes) found = " shows other sizes than files have: readers would get other contents";
   if (rename_error != 0 && directory) {
     found = " does not rename directories: " + sys::errno_text(rename_error);
   }
   if (found.empty()) return {};
-  return envgen::fail("writing a copy", state, file_system_at(state) + found, "name another place");
+  return base::fail("writing a copy", state, file_system_at(state) + found, "name another place");
 }
 
 std::vector<std::string> KeptAttributes::losses(const std::string& state) const {

@@ -25,7 +25,7 @@ struct KeptAttributes {
 
   [[nodiscard]] bool keeps(std::int64_t mtime_ns) const;
   // Returns why `state` is no place for a copy, of one file or of a directory.
-  [[nodiscard]] envgen::Status check_usable(const std::string& state, bool directory) const;
+  [[nodiscard]] base::Status check_usable(const std::string& state, bool directory) const;
   // Returns the limits for a warning, each with the name of the file system of `state`.
   [[nodiscard]] std::vector<std::string> losses(const std::string& state) const;
 };

@@ -22,7 +22,7 @@ bool is_same_link(int directory, const char* name, const std::string& target) {
 
 // Deletes a directory that has no name in the copy any more. A subdirectory becomes the next one in
 // the trash, so that no level needs a descriptor.
-envgen::Status empty_trash(Worker& worker, std::uint64_t first) {
+base::Status empty_trash(Worker& worker, std::uint64_t first) {
   std::uint64_t last = first;
   const std::string prefix = std::to_string(worker.number) + ".";
   std::vector<Name> names;
@@ -59,7 +59,7 @@ bool read_target(std::string& target, int directory, const char* name) {
   return size >= 0;
 }
 
-envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
+base::Status remove_entry(Worker& worker, int directory, const char* name) {
   if (::unlinkat(directory, name, 0) == 0 || errno == ENOENT) return {};
   if (errno != EISDIR && errno != EPERM) return cannot_write(worker, errno);
   if (!worker.trash.valid()) {
@@ -74,8 +74,8 @@ envgen::Status remove_entry(Worker& worker, int directory, const char* name) {
   return empty_trash(worker, 0);
 }
 
-envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                         const struct stat& status) {
+base::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                       const struct stat& status) {
   add_entry(worker.sums, worker.path, status, worker.target, worker.scratch);
   worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
   if (directories.fresh || !is_same_link(directories.to, name, worker.target)) {
@@ -86,9 +86,9 @@ envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const
       if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) {
         return cannot_write(worker, errno);
       }
-      return envgen::fail("writing a copy", shown(worker.job.tree, worker.path),
-                          "a file system without symbolic links",
-                          "exclude the links, or copy to another place");
+      return base::fail("writing a copy", shown(worker.job.tree, worker.path),
+                        "a file system without symbolic links",
+                        "exclude the links, or copy to another place");
     }
   } else {
     worker.job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
@@ -104,13 +104,13 @@ envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const
   // Best effort: a file system that keeps no times of links is none the worse for it.
   const timespec times[2] = {status.st_atim, status.st_mtim};
   ::utimensat(directories.to, name, times, AT_SYMLINK_NOFOLLOW);
-  return note_entry(worker, envgen::ManifestType::kLink, status, envgen::hash_of(worker.target));
+  return note_entry(worker, ManifestType::kLink, status, base::hash_of(worker.target));
 }
 
-envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
-                          std::optional<std::uint64_t> hash) {
+base::Status note_entry(Worker& worker, ManifestType type, const struct stat& status,
+                        std::optional<std::uint64_t> hash) {
   if (!worker.manifest.valid()) return {};
-  const bool file = type == envgen::ManifestType::kFile;
+  const bool file = type == ManifestType::kFile;
   const KeptAttributes& kept = worker.job.header->kept;
   constexpr mode_t kForAll = S_IROTH | S_IXOTH;
   if (S_ISDIR(status.st_mode) && (status.st_mode & kForAll) != kForAll) {
@@ -119,16 +119,16 @@ envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struc
   return worker.manifest.add(
       {.type = type,
        .size = file ? static_cast<std::uint64_t>(status.st_size) : 0,
-       .mtime_ns = kept.keeps(to_ns(status.st_mtim)) ? to_ns(status.st_mtim) : envgen::kNoMtime,
+       .mtime_ns = kept.keeps(to_ns(status.st_mtim)) ? to_ns(status.st_mtim) : kNoMtime,
        .mode = kept.modes ? status.st_mode & kPermissions : 0,
        .links = status.st_nlink,
        .hash = hash,
        .path = worker.path});
 }
 
-envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
-                         std::optional<std::uint64_t> hash) {
-  return worker.manifest.add({.type = envgen::ManifestType::kPart,
+base::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
+                       std::optional<std::uint64_t> hash) {
+  return worker.manifest.add({.type = ManifestType::kPart,
                               .size = size,
                               .mtime_ns = static_cast<std::int64_t>(begin),
                               .hash = hash,

@@ -14,17 +14,17 @@
 namespace copy {
 
 // Copies the symbolic link `worker.path`, with `worker.target` as its target.
-envgen::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                         const struct stat& status);
+base::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                       const struct stat& status);
 // Removes an entry of the copy, with everything below it.
-envgen::Status remove_entry(Worker& worker, int directory, const char* name);
+base::Status remove_entry(Worker& worker, int directory, const char* name);
 // Reads the target of a symbolic link; false with errno.
 bool read_target(std::string& target, int directory, const char* name);
 
 // Write a line of the manifest for the entry `worker.path`.
-envgen::Status note_entry(Worker& worker, envgen::ManifestType type, const struct stat& status,
-                          std::optional<std::uint64_t> hash);
-envgen::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
-                         std::optional<std::uint64_t> hash);
+base::Status note_entry(Worker& worker, ManifestType type, const struct stat& status,
+                        std::optional<std::uint64_t> hash);
+base::Status note_part(Worker& worker, std::uint64_t begin, std::uint64_t size,
+                       std::optional<std::uint64_t> hash);
 
 }  // namespace copy

@@ -44,7 +44,7 @@ bool wait_for_tick(const struct stat& status) {
   return true;
 }
 
-envgen::FileState state_for_proof(const Worker& worker, const struct stat& source) {
+FileState state_for_proof(const Worker& worker, const struct stat& source) {
   const Owner owner = owner_for(worker, source);
   return {.mode = source.st_mode,
           .uid = owner.uid,
@@ -54,7 +54,7 @@ envgen::FileState state_for_proof(const Worker& worker, const struct stat& sourc
           .ctime_ns = to_ns(source.st_ctim)};
 }
 
-envgen::FileState state_of_copy(const struct stat& copy) {
+FileState state_of_copy(const struct stat& copy) {
   return {.mode = copy.st_mode,
           .uid = copy.st_uid,
           .gid = copy.st_gid,
@@ -76,7 +76,7 @@ struct Pair {
   bool divided = false;  // other workers copy parts of it
 };
 
-envgen::Status failed(Worker& worker, const Moved& moved) {
+base::Status failed(Worker& worker, const Moved& moved) {
   if (moved.cut) {
     worker.cut_at = moved.end;
     return {};
@@ -91,7 +91,7 @@ envgen::Status failed(Worker& worker, const Moved& moved) {
 
 }  // namespace
 
-envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end) {
+base::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end) {
   const auto at = static_cast<off_t>(begin);
   const auto size = static_cast<off_t>(end - begin);
   constexpr unsigned kWritten =
@@ -109,8 +109,8 @@ namespace {
 
 // Copies [begin, end), or, where something is there, what of it differs. `hash` gets it where it is
 // wanted: of what was read, and it is then also that of what was written.
-envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
-                          std::uint64_t* hash) {
+base::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
+                        std::uint64_t* hash) {
   const ByteRange range{pair.from, pair.to, begin, end};
   const bool verify = worker.job.options->verify;
   if (!pair.fresh) {
@@ -118,7 +118,7 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
       TRY(drop_pages(worker, pair.to, begin, end));
     }
     bool same = false;
-    envgen::ContentHash there;
+    base::ContentHash there;
     const Moved moved = worker.copier.compare(range, verify ? &there : nullptr, same);
     if (!moved.whole()) return failed(worker, moved);
     if (same) {
@@ -127,14 +127,14 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
       return {};
     }
   }
-  envgen::ContentHash read;
+  base::ContentHash read;
   const bool holes = pair.sparse && pair.fresh;
   Moved moved =
       holes ? worker.copier.move_data(range) : worker.copier.move(range, verify ? &read : nullptr);
   if (!moved.whole()) return failed(worker, moved);
   if (!verify) return {};
   TRY(drop_pages(worker, pair.to, begin, end));
-  envgen::ContentHash written;
+  base::ContentHash written;
   bool same = true;
   if (holes) {
     moved = worker.copier.compare(range, &written, same);
@@ -145,14 +145,14 @@ envgen::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin,
   if (!moved.whole()) return failed(worker, moved);
   *hash = written.value();
   if (same) return {};
-  return envgen::fail("verifying a copy", worker.job.tree + "/" + worker.path,
-                      "other bytes than were written",
-                      "look whether the memory and the disk of this machine are in order");
+  return base::fail("verifying a copy", worker.job.tree + "/" + worker.path,
+                    "other bytes than were written",
+                    "look whether the memory and the disk of this machine are in order");
 }
 
 // Gives files of the directory to those who have nothing to do, and then, where `divides`, half of
 // the parts that are left behind `part`.
-envgen::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool divides) {
+base::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool divides) {
   TRY(share_rest(worker, 1));
   if (!divides || pair.last - part < 2 || !worker.list.hungry()) return {};
   const std::uint64_t middle = part + ((pair.last - part + 1) / 2);
@@ -173,7 +173,7 @@ envgen::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool 
 // Writers of one file wait for each other, as a local file system admits one at a time. So a file
 // is divided only if its writer waits for the storage, or has to compute. A slow file system takes
 // long for one part, so this is checked within a part, too.
-envgen::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint64_t* hash) {
+base::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint64_t* hash) {
   const std::uint64_t end = std::min((part + 1) * kPartSize, pair.size);
   Pair bytes = pair;
   bytes.fresh = pair.fresh || !worker.job.compare;
@@ -204,7 +204,7 @@ std::uint64_t end_of_hole(const Worker& worker, const Pair& pair, std::uint64_t 
 }
 
 // The parts that are not there yet.
-envgen::Status copy_parts(Worker& worker, Pair& pair) {
+base::Status copy_parts(Worker& worker, Pair& pair) {
   const CopyJob& job = worker.job;
   PartSet done;
   if (!pair.fresh && !job.compare) done = job.journal->done(pair.state, parts_of(pair.size));
@@ -241,8 +241,8 @@ envgen::Status copy_parts(Worker& worker, Pair& pair) {
 // The content of an earlier run.
 enum class ExistingFile : unsigned char { kNothing, kKept, kPart };
 
-envgen::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,
-                                       const char* name) {
+base::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,
+                                     const char* name) {
   TRY(remove_entry(worker, directories.to, name));
   return ExistingFile::kNothing;
 }
@@ -254,7 +254,7 @@ bool is_size_claimed(const Worker& worker, int file, std::uint64_t size) {
 }
 
 // The bytes of the source at `at`, as many as a call gives.
-envgen::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) {
+base::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) {
   std::array<char, 65536> bytes{};
   const ssize_t count =
       ask_source(worker.waiting, [&] { return read_all(file, bytes.data(), bytes.size(), at); });
@@ -264,7 +264,7 @@ envgen::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at
 }
 
 // Copies a file without parts to its end, wherever that is.
-envgen::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
+base::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
   worker.cut_at.reset();
   TRY(copy_bytes(worker, pair, 0, pair.size, hash));
   std::uint64_t end = worker.cut_at.value_or(pair.size);
@@ -290,7 +290,7 @@ envgen::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
 }
 
 // Returns the size that reading `file` gives, which the source may claim wrongly.
-envgen::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t claimed) {
+base::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t claimed) {
   TRY_ASSIGN(const auto last, read_at(worker, file, claimed == 0 ? 0 : claimed - 1));
   if (last == (claimed == 0 ? 0U : 1U)) return claimed;
   std::uint64_t end = 0;
@@ -302,15 +302,15 @@ envgen::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t cl
 }
 
 // Parts are those of a size that is right: two bytes from the last one on are one.
-envgen::Result<bool> may_divide(Worker& worker, const Pair& pair) {
+base::Result<bool> may_divide(Worker& worker, const Pair& pair) {
   if (!has_parts(pair.size)) return false;
   TRY_ASSIGN(const auto count, read_at(worker, pair.from, pair.size - 1));
   return count == 1 || !is_size_claimed(worker, pair.from, pair.size);
 }
 
 // Compares the contents of what is there, and writes what differs.
-envgen::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& directories,
-                                          const char* name, int from, struct stat status) {
+base::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& directories,
+                                        const char* name, int from, struct stat status) {
   const sys::Fd to(::openat(directories.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!to.valid()) return make_room(worker, directories, name);
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -319,7 +319,7 @@ envgen::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& d
   TRY(copy_whole(worker, pair, &hash));
   status.st_size = static_cast<off_t>(pair.size);
   auto done = finish_file(worker, to.get(), status, false, true);
-  if (done) done = note_entry(worker, envgen::ManifestType::kFile, status, hash);
+  if (done) done = note_entry(worker, ManifestType::kFile, status, hash);
   if (!done) return std::unexpected(done.error());
   return ExistingFile::kKept;
 }
@@ -329,20 +329,19 @@ bool any_part_done(const Worker& worker, const struct stat& status) {
   return !worker.job.journal->done(state_of(worker.path, status), parts_of(size)).empty();
 }
 
-envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& directories,
-                                            const char* name, int from, const struct stat& status) {
+base::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& directories,
+                                          const char* name, int from, const struct stat& status) {
   struct stat copy{};
   if (::fstatat(directories.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return ExistingFile::kNothing;
     return std::unexpected(cannot_write(worker, errno).error());
   }
   const CopyJob& job = worker.job;
-  envgen::ProofRules rules = job.rules;
+  ProofRules rules = job.rules;
   rules.owners = keeps_owners(worker);
   rules.modes = job.header->kept.modes;
   rules.exact_times = job.header->kept.time_step_ns == 1;
-  if (!job.compare &&
-      envgen::is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
+  if (!job.compare && is_proven(state_for_proof(worker, status), state_of_copy(copy), rules)) {
     if (status.st_nlink > 1) {
       TRY_ASSIGN(const auto keeps, keep_link(worker, directories, name, copy));
       if (!keeps) return make_room(worker, directories, name);
@@ -351,7 +350,7 @@ envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair&
     job.counters->bytes.fetch_add(size, std::memory_order_relaxed);
     job.counters->kept_bytes.fetch_add(size, std::memory_order_relaxed);
     job.counters->kept_entries.fetch_add(1, std::memory_order_relaxed);
-    TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
+    TRY(note_entry(worker, ManifestType::kFile, status, std::nullopt));
     return ExistingFile::kKept;
   }
   // Other names of the file, made by an earlier run, would get the new content.
@@ -366,8 +365,8 @@ envgen::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair&
 }
 
 // A large file, new or begun by an earlier run.
-envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
-  TRY(note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt));
+base::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
+  TRY(note_entry(worker, ManifestType::kFile, status, std::nullopt));
   pair.last = parts_of(pair.size);
   worker.cut_at.reset();
   if (!pair.fresh || worker.job.options->verify || !worker.copier.clone(pair.from, pair.to)) {
@@ -381,12 +380,12 @@ envgen::Status copy_large(Worker& worker, Pair& pair, const struct stat& status)
   }
   // A worker cannot know whether it is the last one of the file. So the file is finished when all
   // is copied.
-  return pair.divided || worker.cut_at ? envgen::Status()
+  return pair.divided || worker.cut_at ? base::Status()
                                        : finish_file(worker, pair.to, status, false, true);
 }
 
-envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair& pair,
-                          struct stat status) {
+base::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair& pair,
+                        struct stat status) {
   std::uint64_t hash = 0;
   const bool created = pair.fresh;
   const bool verify = worker.job.options->verify;
@@ -400,7 +399,7 @@ envgen::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair
     status.st_size = static_cast<off_t>(pair.size);
   }
   TRY(finish_file(worker, pair.to, status, created, directories.inherits_group));
-  return note_entry(worker, envgen::ManifestType::kFile, status,
+  return note_entry(worker, ManifestType::kFile, status,
                     verify ? std::optional(hash) : std::nullopt);
 }
 
@@ -411,8 +410,8 @@ void read_ahead(int file, std::uint64_t size) {
 }
 
 // Opens the source; not valid, with no error, where it has gone.
-envgen::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directories,
-                                    const char* name, struct stat& status) {
+base::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directories,
+                                  const char* name, struct stat& status) {
   std::optional<Reader> reader;
   if (worker.linked.empty()) reader.emplace(worker);
   if (reader && !reader->may_read()) return std::unexpected(cannot_read(worker, errno).error());
@@ -448,9 +447,8 @@ envgen::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directo
 }
 
 // Not valid, with no error, where it is one more name of what is there.
-envgen::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directories,
-                                  const char* name, const struct stat& status, int flags,
-                                  mode_t mode) {
+base::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directories, const char* name,
+                                const struct stat& status, int flags, mode_t mode) {
   const bool linked = status.st_nlink > 1;
   for (;;) {
     TRY_ASSIGN(const auto link, linked ? link_to_first(worker, directories, name) : false);
@@ -467,8 +465,8 @@ envgen::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directori
 
 }  // namespace
 
-envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
-                           bool chown) {
+base::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
+                         bool chown) {
   const Owner owner = owner_for(worker, status);
   const bool other = owner.uid != worker.uid || owner.gid != worker.gid;
   if (keeps_owners(worker) && (other || chown || !created) &&
@@ -493,7 +491,7 @@ envgen::Status finish_file(Worker& worker, int file, const struct stat& status, 
   return {};
 }
 
-envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name) {
+base::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
   TRY_ASSIGN(auto from, open_source(worker, directories, name, status));
   if (!from.valid()) return {};
@@ -528,13 +526,13 @@ envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const
   if (!to.valid()) {
     TRY_ASSIGN(const auto size, size_of(worker, pair.from, pair.size));
     status.st_size = static_cast<off_t>(size);
-    return note_entry(worker, envgen::ManifestType::kFile, status, std::nullopt);
+    return note_entry(worker, ManifestType::kFile, status, std::nullopt);
   }
   pair.to = to.get();
   return large ? copy_large(worker, pair, status) : copy_small(worker, directories, pair, status);
 }
 
-envgen::Status copy_range(Worker& worker, const Item& item) {
+base::Status copy_range(Worker& worker, const Item& item) {
   worker.path = item.path;
   constexpr int kFile = O_NONBLOCK;
   const sys::Fd from = open_file_below_source(worker, O_RDONLY | kFile);

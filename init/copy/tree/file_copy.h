@@ -10,15 +10,15 @@ namespace copy {
 
 // Copies the file `worker.path`, which is `name` in both directories. A large file is divided into
 // ranges, which become items of the work list.
-envgen::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name);
+base::Status copy_file(Worker& worker, const DirectoryPair& directories, const char* name);
 // Copies a range of a large file (ItemKind::kRange).
-envgen::Status copy_range(Worker& worker, const Item& item);
+base::Status copy_range(Worker& worker, const Item& item);
 // Writes the file's pages to the disk and drops them from the page cache, so that a later read
 // comes from the disk. If the kernel cannot, SharedHeader::cached is set.
-envgen::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
+base::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint64_t end);
 // Gives the file the attributes of the source, the mtime last. `created`: this run created the file
 // with its final mode. `chown`: sets the owner even if it is this process's.
-envgen::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
-                           bool chown);
+base::Status finish_file(Worker& worker, int file, const struct stat& status, bool created,
+                         bool chown);
 
 }  // namespace copy

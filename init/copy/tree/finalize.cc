@@ -23,7 +23,7 @@ constexpr mode_t kEntered = 0500;
 // A line of the list of those to be done late: mode, a space, the path with a NUL behind it.
 std::string late_list(const Worker& worker) { return worker.job.state + "/late"; }
 
-envgen::Status note_late(Worker& worker, mode_t mode) {
+base::Status note_late(Worker& worker, mode_t mode) {
   const sys::Fd list(::open(late_list(worker).c_str(),
                             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   std::string line = std::to_string(mode) + " " + worker.path;
@@ -65,7 +65,7 @@ bool is_hole(Worker& worker, const DirectoryPair& directories, const char* name,
 
 }  // namespace
 
-envgen::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status) {
+base::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status) {
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
   if (worker.job.tree.empty()) return {};
   const bool changed = to_ns(status.st_ctim) >= worker.job.rules.begun_ns;
@@ -82,7 +82,7 @@ envgen::Status finalize_directory(Worker& worker, int from, int to, const struct
   return finish_file(worker, to, now, false, true);
 }
 
-envgen::Status finalize_late_directories(Worker& worker) {
+base::Status finalize_late_directories(Worker& worker) {
   const sys::Fd list(::open(late_list(worker).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!list.valid()) return {};
   std::string text;
@@ -95,8 +95,8 @@ envgen::Status finalize_late_directories(Worker& worker) {
   for (std::size_t at = 0; at < text.size(); at += lines.back().size() + 1) {
     lines.push_back(text.c_str() + at);
   }
-  envgen::stable_sort(lines, std::greater<>(),
-                      [](std::string_view line) { return std::ranges::count(line, '/'); });
+  base::stable_sort(lines, std::greater<>(),
+                    [](std::string_view line) { return std::ranges::count(line, '/'); });
   worker.tree.reset(::open(worker.job.tree.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   for (const std::string_view line : lines) {
     worker.path = line.substr(line.find(' ') + 1);
@@ -109,8 +109,8 @@ envgen::Status finalize_late_directories(Worker& worker) {
   return {};
 }
 
-envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
-                            const struct stat& status) {
+base::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
+                          const struct stat& status) {
   struct stat copy{};
   if (::fstatat(directories.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
     note_change(worker);  // added after all was copied
@@ -121,7 +121,7 @@ envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, co
   const bool exact = worker.job.header->kept.time_step_ns == 1;
   // A rounded mtime can be that of the last write: it counts for a file without parts of this copy.
   if (exact ? to_ns(status.st_mtim) == to_ns(copy.st_mtim)
-            : done.empty() && envgen::is_rounding_of(to_ns(status.st_mtim), to_ns(copy.st_mtim))) {
+            : done.empty() && is_rounding_of(to_ns(status.st_mtim), to_ns(copy.st_mtim))) {
     return {};
   }
   // The parts are noted under the name that the file was written by. That name is looked up
@@ -145,7 +145,7 @@ envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, co
   return finish_file(worker, file.get(), now, false, true);
 }
 
-envgen::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name) {
+base::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
   sys::Fd linked;
   if (!worker.linked.empty()) linked = open_linked(worker, O_PATH);

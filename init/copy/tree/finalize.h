@@ -10,14 +10,14 @@
 namespace copy {
 
 // Compares an entry of the source with what was copied, and notes a change.
-envgen::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name);
+base::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name);
 // Gives a file that several processes wrote its attributes.
-envgen::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
-                            const struct stat& status);
+base::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
+                          const struct stat& status);
 // Gives a directory of the copy, `to`, the attributes of its source, `from`.
-envgen::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status);
+base::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status);
 // Finalizes the directories whose modes would have denied access to their entries, deepest first.
-envgen::Status finalize_late_directories(Worker& worker);
+base::Status finalize_late_directories(Worker& worker);
 
 // Names entries that the copy of the directory worker.path has, and the source has not any more.
 void name_removed(Worker& worker, const DirectoryPair& directories);

@@ -31,15 +31,15 @@ std::string_view bytes_of(const T& object) {
 }
 
 std::uint64_t check_of(std::uint64_t state, PartRange parts) {
-  return envgen::hash_of(bytes_of(std::array{state, parts.first, parts.last}), kRecordSeed);
+  return base::hash_of(bytes_of(std::array{state, parts.first, parts.last}), kRecordSeed);
 }
 
-envgen::Status append(int file, std::uint64_t state, PartRange parts) {
+base::Status append(int file, std::uint64_t state, PartRange parts) {
   const Record record{state, parts, check_of(state, parts)};
   errno = ENOSPC;
   if (::write(file, &record, sizeof record) == ssize_t{sizeof record}) return {};
-  return envgen::fail("noting a part of a large file", "the copy's own directory",
-                      sys::errno_text(errno), "make room on its file system");
+  return base::fail("noting a part of a large file", "the copy's own directory",
+                    sys::errno_text(errno), "make room on its file system");
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ std::uint64_t state_of(std::string_view path, const struct stat& status) {
   const std::array<std::uint64_t, 4> state = {
       static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(to_ns(status.st_mtim)),
       static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_dev};
-  return envgen::hash_of(path, envgen::hash_of(bytes_of(state)));
+  return base::hash_of(path, base::hash_of(bytes_of(state)));
 }
 
-envgen::Result<Journal> Journal::open(const std::string& directory) {
+base::Result<Journal> Journal::open(const std::string& directory) {
   const std::string path = directory + "/parts";
   sys::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   struct stat status{};
@@ -63,13 +63,13 @@ envgen::Result<Journal> Journal::open(const std::string& directory) {
       return Journal(std::move(file));
     }
   }
-  return envgen::fail("opening the journal of a copy", path, sys::errno_text(errno),
-                      "let the directory be written");
+  return base::fail("opening the journal of a copy", path, sys::errno_text(errno),
+                    "let the directory be written");
 }
 
-envgen::Status Journal::begin(std::uint64_t state) { return append(file_.get(), state, kBegin); }
+base::Status Journal::begin(std::uint64_t state) { return append(file_.get(), state, kBegin); }
 
-envgen::Status Journal::add(std::uint64_t state, PartRange parts) {
+base::Status Journal::add(std::uint64_t state, PartRange parts) {
   return append(file_.get(), state, parts);
 }
 

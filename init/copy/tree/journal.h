@@ -45,10 +45,10 @@ class PartSet {
 
 class Journal {
  public:
-  static envgen::Result<Journal> open(const std::string& directory);
+  static base::Result<Journal> open(const std::string& directory);
 
-  envgen::Status begin(std::uint64_t state);
-  envgen::Status add(std::uint64_t state, PartRange parts);
+  base::Status begin(std::uint64_t state);
+  base::Status add(std::uint64_t state, PartRange parts);
   [[nodiscard]] PartSet done(std::uint64_t state, std::uint64_t parts) const;
 
  private:

@@ -28,7 +28,7 @@ bool has_no_links(int error) {
 }
 
 // The errno of a call that made no link.
-envgen::Status take_failure(Worker& worker, int error) {
+base::Status take_failure(Worker& worker, int error) {
   if (!has_no_links(error)) return cannot_write(worker, error);
   worker.job.header->no_links = true;
   return {};
@@ -36,7 +36,7 @@ envgen::Status take_failure(Worker& worker, int error) {
 
 }  // namespace
 
-envgen::Status make_link_key(Worker& worker, int file, const struct stat& status) {
+base::Status make_link_key(Worker& worker, int file, const struct stat& status) {
   constexpr off_t kSample = 4096;  // bytes of the beginning, and of the end
   std::array<char, kSample> sample{};
   std::uint64_t hash = state_of("", status);
@@ -45,15 +45,15 @@ envgen::Status make_link_key(Worker& worker, int file, const struct stat& status
       return read_all(file, sample.data(), sample.size(), static_cast<std::uint64_t>(at));
     });
     if (size < 0 && !is_replaced(worker, errno)) return cannot_read(worker, errno);
-    hash = envgen::hash_of({sample.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))},
-                           hash);
+    hash =
+        base::hash_of({sample.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))}, hash);
   }
   worker.link_key = std::to_string(status.st_ino) + "-" + std::to_string(hash);
   return {};
 }
 
-envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
-                                   const char* name) {
+base::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
+                                 const char* name) {
   if (worker.job.header->no_links) return false;
   const std::string& key = worker.link_key;
   const int links = links_of(worker);
@@ -66,8 +66,7 @@ envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& director
   return false;
 }
 
-envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories,
-                                 const char* name) {
+base::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name) {
   if (worker.job.header->no_links) return true;
   if (::linkat(directories.to, name, links_of(worker), worker.link_key.c_str(), 0) == 0)
     return true;
@@ -76,8 +75,8 @@ envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directorie
   return true;
 }
 
-envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                               const struct stat& copy) {
+base::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                             const struct stat& copy) {
   auto claimed = claim_first(worker, directories, name);
   if (!claimed || *claimed) return claimed;
   struct stat first{};

@@ -14,15 +14,14 @@ namespace copy {
 // no hard links: the copy could become many times as large.
 
 // Sets `worker.link_key` for `file`, the source of `worker.path`, which has several names.
-envgen::Status make_link_key(Worker& worker, int file, const struct stat& status);
+base::Status make_link_key(Worker& worker, int file, const struct stat& status);
 // Links `name` to the copy of another name. False: there is no such copy, and the caller copies.
-envgen::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
-                                   const char* name);
-// Creates `links/<key>` for the copy `name`. False: another process was faster.
-envgen::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories,
+base::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
                                  const char* name);
+// Creates `links/<key>` for the copy `name`. False: another process was faster.
+base::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name);
 // Returns whether `name` of an earlier run, whose status is `copy`, can be kept.
-envgen::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
-                               const struct stat& copy);
+base::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
+                             const struct stat& copy);
 
 }  // namespace copy

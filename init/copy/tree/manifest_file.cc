@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kBuffer = 65536;  // bytes
 
-envgen::Status not_written(const std::string& where) {
-  return envgen::fail("writing the manifest of a copy", where, sys::errno_text(errno),
-                      "make room there, and let it be written");
+base::Status not_written(const std::string& where) {
+  return base::fail("writing the manifest of a copy", where, sys::errno_text(errno),
+                    "make room there, and let it be written");
 }
 
 constexpr std::string_view kPart = "manifest.";
@@ -35,7 +35,7 @@ sys::Fd open_new(const std::string& path) {
 
 }  // namespace
 
-envgen::Result<ManifestFile> ManifestFile::create(const std::string& directory, int number) {
+base::Result<ManifestFile> ManifestFile::create(const std::string& directory, int number) {
   ManifestFile made;
   const std::string path = part_path(directory, number);
   made.file_ = open_new(path);
@@ -43,22 +43,22 @@ envgen::Result<ManifestFile> ManifestFile::create(const std::string& directory, 
   return made;
 }
 
-envgen::Status ManifestFile::add(const envgen::ManifestLine& line) {
-  envgen::append_line(text_, line);
-  return text_.size() < kBuffer ? envgen::Status() : flush();
+base::Status ManifestFile::add(const ManifestLine& line) {
+  append_line(text_, line);
+  return text_.size() < kBuffer ? base::Status() : flush();
 }
 
-envgen::Status ManifestFile::flush() {
+base::Status ManifestFile::flush() {
   if (file_.valid() && sys::write_all(file_.get(), text_) < text_.size())
     return not_written("the copy's directory");
   text_.clear();
   return {};
 }
 
-envgen::Status remove_parts(const std::string& directory) {
-  const auto not_removed = [&directory]() -> envgen::Status {
-    return envgen::fail("removing the manifests of an earlier run", directory,
-                        sys::errno_text(errno), "remove it");
+base::Status remove_parts(const std::string& directory) {
+  const auto not_removed = [&directory]() -> base::Status {
+    return base::fail("removing the manifests of an earlier run", directory, sys::errno_text(errno),
+                      "remove it");
   };
   const sys::Fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened.valid()) return not_removed();
@@ -74,13 +74,13 @@ envgen::Status remove_parts(const std::string& directory) {
   }
 }
 
-envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode) {
+base::Status join_manifests(const std::string& directory, int count, std::uint32_t mode) {
   const std::string path = directory + "/manifest";
   const std::string made = path + ".new";
   const sys::Fd whole = open_new(made);
   // A file system without modes refuses fchmod.
   if (!whole.valid() || (::fchmod(whole.get(), mode) != 0 && errno != EPERM) ||
-      sys::write_all(whole.get(), envgen::kManifestTitle) < envgen::kManifestTitle.size()) {
+      sys::write_all(whole.get(), kManifestTitle) < kManifestTitle.size()) {
     return not_written(made);
   }
   std::string buffer(kBuffer, '\0');
@@ -98,7 +98,7 @@ envgen::Status join_manifests(const std::string& directory, int count, std::uint
     }
     ::unlink(part.c_str());
   }
-  return ::rename(made.c_str(), path.c_str()) == 0 ? envgen::Status() : not_written(path);
+  return ::rename(made.c_str(), path.c_str()) == 0 ? base::Status() : not_written(path);
 }
 
 }  // namespace copy

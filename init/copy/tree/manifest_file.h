@@ -14,10 +14,10 @@ class ManifestFile {
  public:
   // Makes one that ignores what is added.
   ManifestFile() = default;
-  static envgen::Result<ManifestFile> create(const std::string& directory, int number);
+  static base::Result<ManifestFile> create(const std::string& directory, int number);
 
-  envgen::Status add(const envgen::ManifestLine& line);
-  envgen::Status flush();
+  base::Status add(const ManifestLine& line);
+  base::Status flush();
   [[nodiscard]] bool valid() const { return file_.valid(); }
 
  private:
@@ -26,8 +26,8 @@ class ManifestFile {
 };
 
 // Removes the parts of a killed run: this run may have fewer processes.
-envgen::Status remove_parts(const std::string& directory);
+base::Status remove_parts(const std::string& directory);
 // Joins the parts of `count` processes to `<directory>/manifest`, and removes the parts.
-envgen::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);
+base::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);
 
 }  // namespace copy

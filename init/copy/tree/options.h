@@ -21,10 +21,10 @@ struct Owner {
 
 // A function that the process working at a destination calls several times a second. An error ends
 // the work: another machine has taken the destination.
-using Keep = std::function<envgen::Status()>;
+using Keep = std::function<base::Status()>;
 
 struct Options {
-  envgen::PathFilter filter;
+  PathFilter filter;
   int workers = 0;  // 0 = chosen by load, up to 64
   bool verify = false;
   bool durable = false;

@@ -14,15 +14,15 @@
 #include "init/sys/files.h"
 
 namespace copy {
-envgen::Result<SharedHeaderPtr> make_shared_header() {
+base::Result<SharedHeaderPtr> make_shared_header() {
   void* memory = ::mmap(nullptr, sizeof(SharedHeader), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) return SharedHeaderPtr(static_cast<SharedHeader*>(memory));
-  return envgen::fail("starting a copy", "", sys::errno_text(errno),
-                      "give the container more memory");
+  return base::fail("starting a copy", "", sys::errno_text(errno),
+                    "give the container more memory");
 }
 
-envgen::Status remove_tree(const std::string& path, const Keep& keep) {
+base::Status remove_tree(const std::string& path, const Keep& keep) {
   struct stat status{};
   if (!keep || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
     return sys::remove_tree(path);
@@ -32,16 +32,15 @@ envgen::Status remove_tree(const std::string& path, const Keep& keep) {
       {}, header->failure, [&path](int) { return sys::remove_tree(path); }, keep);
 }
 
-envgen::Status check_room(const CopyJob& job) {
+base::Status check_room(const CopyJob& job) {
   if (job.tree.empty()) return {};
   const auto space = space_of(job.state, job.options->headroom);
   if (!space || space->available_bytes >= space->headroom) return {};
   job.header->full = true;
-  return envgen::fail("copying", job.tree,
-                      envgen::size_text(space->available_bytes) +
-                          " free on its file system, of which " +
-                          envgen::size_text(space->headroom) + " are to stay free",
-                      "make room there, or lower the headroom; what was copied is removed");
+  return base::fail("copying", job.tree,
+                    size_text(space->available_bytes) + " free on its file system, of which " +
+                        size_text(space->headroom) + " are to stay free",
+                    "make room there, or lower the headroom; what was copied is removed");
 }
 
 namespace {
@@ -65,12 +64,12 @@ void warn_of_memory(const CopyJob& job, const std::string& where) {
 
 namespace {
 
-void set_stall(const CopyJob& job, const envgen::Stall& stall) {
+void set_stall(const CopyJob& job, const Stall& stall) {
   job.counters->stalled_side.store(stall.side, std::memory_order_relaxed);
   job.counters->stalled_ms.store(stall.for_ms, std::memory_order_relaxed);
 }
 
-void note_stall(const CopyJob& job, envgen::StallWatch& watch) {
+void note_stall(const CopyJob& job, StallWatch& watch) {
   std::uint64_t progress = job.counters->entries + job.counters->bytes;
   std::uint32_t sides = 0;
   for (const Waiting& waiting : job.header->waiting) {
@@ -83,29 +82,29 @@ void note_stall(const CopyJob& job, envgen::StallWatch& watch) {
   set_stall(job, watch.look(sys::monotonic_ms(), progress, side));
 }
 
-envgen::Status check(const CopyJob& job, envgen::StallWatch& watch) {
+base::Status check(const CopyJob& job, StallWatch& watch) {
   note_stall(job, watch);
   if (job.options->report) job.options->report(*job.counters);
   if (job.options->keep) {
     TRY(job.options->keep());
   }
   if (job.options->deadline_ms != 0 && sys::monotonic_ms() >= job.options->deadline_ms) {
-    return envgen::fail("copying", job.source, "that it takes longer than it may",
-                        "allow more time; run it again: it goes on where it was");
+    return base::fail("copying", job.source, "that it takes longer than it may",
+                      "allow more time; run it again: it goes on where it was");
   }
   return check_room(job);
 }
 
 }  // namespace
 
-envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
-                        Body body) {
+base::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
+                      Body body) {
   TRY_ASSIGN(auto list, WorkList::create(job.tree.empty() ? "" : job.state, &job.header->work));
   for (const Item& item : items) {
     TRY(list.push(item));
   }
   job.header->sums.clear();
-  const auto work = [&](int number) -> envgen::Status {
+  const auto work = [&](int number) -> base::Status {
     Worker worker(job, list, number);
     if (manifest) {
       TRY_ASSIGN(worker.manifest, ManifestFile::create(job.state, number));
@@ -121,7 +120,7 @@ envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> item
                   .worker_limit = &job.header->work.worker_limit,
                   .useful = [&list] { return !list.hungry(); },
                   .begun = begun};
-  envgen::StallWatch watch;
+  StallWatch watch;
   auto done = run_worker_pool(pool, job.header->failure, work, [&] { return check(job, watch); });
   set_stall(job, {});
   return done;

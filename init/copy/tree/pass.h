@@ -18,24 +18,24 @@ struct Unmap {
 };
 using SharedHeaderPtr = std::unique_ptr<SharedHeader, Unmap>;
 
-envgen::Result<SharedHeaderPtr> make_shared_header();
+base::Result<SharedHeaderPtr> make_shared_header();
 
 // Removes a tree in a child process, and calls `keep` meanwhile. An error of `keep` ends the
 // removal.
-envgen::Status remove_tree(const std::string& path, const Keep& keep);
+base::Status remove_tree(const std::string& path, const Keep& keep);
 
 // Fails if the copy's file system has less free space than the headroom. The file system is local,
 // so this process does not block.
-envgen::Status check_room(const CopyJob& job);
+base::Status check_room(const CopyJob& job);
 
 // Warns if --verify may have read the page cache instead of the disk.
 void warn_of_memory(const CopyJob& job, const std::string& where);
 
-using Body = envgen::Status (*)(Worker&);
+using Body = base::Status (*)(Worker&);
 
 // Runs `body` in `size` processes on a list of these items. With `manifest`, each process writes a
 // part of the manifest.
-envgen::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
-                        Body body);
+base::Status run_pass(const CopyJob& job, int size, std::span<const Item> items, bool manifest,
+                      Body body);
 
 }  // namespace copy

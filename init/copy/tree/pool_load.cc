@@ -23,8 +23,8 @@ constexpr double kTooMany = 1.25;
 CpuTimes cpu_times(const std::string& process) {
   const std::string text = proc::read_small("/proc/" + process + "/schedstat");
   std::string_view rest = text;
-  const auto run = envgen::parse_number<std::int64_t>(envgen::take_part(rest, ' '));
-  const auto queue = envgen::parse_number<std::int64_t>(envgen::take_part(rest, ' '));
+  const auto run = base::parse_number<std::int64_t>(base::take_part(rest, ' '));
+  const auto queue = base::parse_number<std::int64_t>(base::take_part(rest, ' '));
   return {run.value_or(0), queue.value_or(0)};
 }
 

@@ -33,11 +33,11 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
   scratch += target;
   scratch += '\0';
   scratch += path;
-  const std::uint64_t high = envgen::hash_of(scratch, kHighSeed);
+  const std::uint64_t high = base::hash_of(scratch, kHighSeed);
   sums.digest.high += high;
-  sums.digest.low += envgen::hash_of(scratch, kLowSeed);
+  sums.digest.low += base::hash_of(scratch, kLowSeed);
   const std::array<std::uint64_t, 2> moving = {time_of(status.st_ctim), status.st_dev};
-  sums.change += envgen::hash_of(bytes_of(moving), high);
+  sums.change += base::hash_of(bytes_of(moving), high);
   ++sums.size.entries;
   sums.size.bytes += size;
   // No blocks: a file system that does not count them (FUSE), or a hole (finalize.cc).

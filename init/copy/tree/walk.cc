@@ -25,7 +25,7 @@ namespace {
 constexpr mode_t kWorkingMode = 0700;
 constexpr std::size_t kMin = 16;  // entries that are worth to be given away
 
-envgen::Status make_tree(const Worker& worker, bool& fresh) {
+base::Status make_tree(const Worker& worker, bool& fresh) {
   const std::string& tree = worker.job.tree;
   fresh = ::mkdir(tree.c_str(), kWorkingMode) == 0;
   if (!fresh) {
@@ -48,7 +48,7 @@ envgen::Status make_tree(const Worker& worker, bool& fresh) {
 }
 
 // Entries of the copy that the source does not have, or that are excluded.
-envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
+base::Status remove_others(Worker& worker, const DirectoryPair& directories) {
   const std::size_t below = worker.path.size();
   for (;;) {
     if (!worker.reader.read(directories.to, worker.names)) return cannot_write(worker, errno);
@@ -58,7 +58,7 @@ envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
       if (below != 0) worker.path += '/';
       worker.path += name.text;
       struct stat status{};
-      const envgen::PathFilter& filter = worker.job.options->filter;
+      const PathFilter& filter = worker.job.options->filter;
       bool wanted = stat_in_source(worker, directories.from, name.c_str(), status);
       if (!wanted && !is_gone(errno)) return cannot_read(worker, errno);
       if (wanted && !filter.takes_all()) {
@@ -75,7 +75,7 @@ envgen::Status remove_others(Worker& worker, const DirectoryPair& directories) {
 }
 
 // Makes the copy's directory, and leaves what is in it to whoever takes it.
-envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories, const char* name) {
+base::Status do_subdirectory(Worker& worker, const DirectoryPair& directories, const char* name) {
   bool fresh = false;
   if (!worker.job.finalize) {
     fresh = ::mkdirat(directories.to, name, kWorkingMode) == 0;
@@ -106,23 +106,23 @@ envgen::Status do_subdirectory(Worker& worker, const DirectoryPair& directories,
   return worker.list.push(item);
 }
 
-envgen::Status refuse(const Worker& worker, unsigned char type) {
+base::Status refuse(const Worker& worker, unsigned char type) {
   const char* found = "a device";
   if (type == DT_FIFO) found = "a FIFO";
   if (type == DT_SOCK) found = "a socket";
-  return envgen::fail("copying", shown(worker.job.source, worker.path), found,
-                      "remove it from the source, or exclude it");
+  return base::fail("copying", shown(worker.job.source, worker.path), found,
+                    "remove it from the source, or exclude it");
 }
 
 unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mode)); }
 
-envgen::Status do_file(Worker& worker, const DirectoryPair& directories, const char* name) {
+base::Status do_file(Worker& worker, const DirectoryPair& directories, const char* name) {
   return worker.job.finalize ? check_unchanged(worker, directories, name)
                              : copy_file(worker, directories, name);
 }
 
 bool is_wanted(const Worker& worker, bool directory) {
-  const envgen::PathFilter& filter = worker.job.options->filter;
+  const PathFilter& filter = worker.job.options->filter;
   if (filter.takes_all() || !worker.job.only.empty()) return true;
   return directory ? filter.enters(worker.path) : filter.takes_file(worker.path);
 }
@@ -147,7 +147,7 @@ bool is_closed_lost_found(const Worker& worker, const DirectoryPair& directories
 }
 
 // A link, or what it leads to in its place.
-envgen::Status do_link(Worker& worker, const DirectoryPair& directories, const char* name) {
+base::Status do_link(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
   const auto read = [&] { return read_target(worker.target, directories.from, name); };
   const bool there = stat_in_source(worker, directories.from, name, status);
@@ -163,7 +163,7 @@ envgen::Status do_link(Worker& worker, const DirectoryPair& directories, const c
   const LinkFate fate = judge_link(worker, status);
   if (fate == LinkFate::kUnread) return cannot_read(worker, errno);
   const bool follows = fate == LinkFate::kFile || fate == LinkFate::kFolder;
-  envgen::Status done;
+  base::Status done;
   if (!is_wanted(worker, fate == LinkFate::kFolder)) {
     worker.linked.clear();
     return done;
@@ -186,8 +186,8 @@ envgen::Status do_link(Worker& worker, const DirectoryPair& directories, const c
   return {};
 }
 
-envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const char* name,
-                        unsigned char type) {
+base::Status do_entry(Worker& worker, const DirectoryPair& directories, const char* name,
+                      unsigned char type) {
   if (type == DT_UNKNOWN) {
     struct stat status{};
     if (!stat_in_source(worker, directories.from, name, status)) {
@@ -213,7 +213,7 @@ envgen::Status do_entry(Worker& worker, const DirectoryPair& directories, const 
 }
 
 // The entries in `worker.names`; those that others could do meanwhile are given to them.
-envgen::Status do_names(Worker& worker, const DirectoryPair& directories) {
+base::Status do_names(Worker& worker, const DirectoryPair& directories) {
   Rest& rest = worker.rest;
   rest = {worker.path, directories.fresh, worker.names};
   std::size_t until_look = 0;
@@ -250,7 +250,7 @@ struct Opened {
   bool gone = false;
 };
 
-envgen::Result<Opened> open_both(Worker& worker, int access) {
+base::Result<Opened> open_both(Worker& worker, int access) {
   Opened opened;
   const int flags = access | O_DIRECTORY;
   opened.from = open_below_source(worker, worker.path, flags);
@@ -268,8 +268,8 @@ envgen::Result<Opened> open_both(Worker& worker, int access) {
   }
   if (opened.source.st_dev == worker.tree_status.st_dev &&
       opened.source.st_ino == worker.tree_status.st_ino) {
-    return envgen::fail("copying", shown(worker.job.source, worker.path),
-                        "the copy itself inside its source", "copy to another place");
+    return base::fail("copying", shown(worker.job.source, worker.path),
+                      "the copy itself inside its source", "copy to another place");
   }
   return opened;
 }
@@ -279,21 +279,21 @@ DirectoryPair directories_of(const Worker& worker, const Opened& opened, bool fr
 }
 
 // Another mode than the one to work with is that of an earlier run, or what was inherited.
-envgen::Status make_writable(const Worker& worker, const Opened& opened) {
+base::Status make_writable(const Worker& worker, const Opened& opened) {
   if ((opened.copy.st_mode & 07777U) == kWorkingMode) return {};
   if (!set_mode(worker, opened.to.get(), kWorkingMode)) return cannot_write(worker, errno);
   return {};
 }
 
-envgen::Status do_directory(Worker& worker, const Item& item) {
+base::Status do_directory(Worker& worker, const Item& item) {
   worker.path = item.path;
   bool fresh = item.fresh;
   TRY_ASSIGN(auto opened, open_both(worker, O_RDONLY));
   if (opened.gone) return {};
   if (!fresh && !worker.job.tree.empty() &&
       sys::mount_id_of(opened.to.get()) != sys::mount_id_of(worker.tree.get())) {
-    return envgen::fail("copying", shown(worker.job.tree, worker.path),
-                        "something that is mounted there", "unmount it, or copy to another place");
+    return base::fail("copying", shown(worker.job.tree, worker.path),
+                      "something that is mounted there", "unmount it, or copy to another place");
   }
   if (worker.job.finalize) {
     TRY(finalize_directory(worker, opened.from.get(), opened.to.get(), opened.source));
@@ -301,7 +301,7 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
     add_entry(worker.sums, worker.path, opened.source, {}, worker.scratch);
     narrow(worker, opened.from.get(), opened.source);
     worker.job.counters->entries.fetch_add(1, std::memory_order_relaxed);
-    TRY(note_entry(worker, envgen::ManifestType::kDirectory, opened.source, std::nullopt));
+    TRY(note_entry(worker, ManifestType::kDirectory, opened.source, std::nullopt));
     TRY(make_writable(worker, opened));
   }
   const DirectoryPair directories = directories_of(worker, opened, fresh);
@@ -325,7 +325,7 @@ envgen::Status do_directory(Worker& worker, const Item& item) {
   }
 }
 
-envgen::Status do_batch(Worker& worker, const Item& item) {
+base::Status do_batch(Worker& worker, const Item& item) {
   worker.path = item.path;
   // Names are known: the directory need not be readable.
   TRY_ASSIGN(auto opened, open_both(worker, O_PATH));
@@ -342,7 +342,7 @@ envgen::Status do_batch(Worker& worker, const Item& item) {
   return do_names(worker, directories);
 }
 
-envgen::Status do_root(Worker& worker) {
+base::Status do_root(Worker& worker) {
   worker.path.clear();
   struct stat status{};
   if (!stat_in_source(worker, worker.source.get(), "", status)) return cannot_read(worker, errno);
@@ -361,7 +361,7 @@ envgen::Status do_root(Worker& worker) {
   return worker.list.push(item);
 }
 
-envgen::Status do_item(Worker& worker, const Item& item) {
+base::Status do_item(Worker& worker, const Item& item) {
   // Made by whoever did the root, after we began.
   if (item.kind != ItemKind::kRoot && !worker.job.tree.empty() && !worker.tree.valid()) {
     worker.tree.reset(::open(worker.job.tree.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -386,7 +386,7 @@ envgen::Status do_item(Worker& worker, const Item& item) {
 
 }  // namespace
 
-envgen::Status work_on(Worker& worker) {
+base::Status work_on(Worker& worker) {
   worker.source = open_source_root(worker);
   if (!worker.source.valid()) return cannot_read(worker, errno);
   for (;;) {

@@ -9,6 +9,6 @@
 namespace copy {
 
 // Processes items of the work list until none are left: the body of a worker process.
-envgen::Status work_on(Worker& worker);
+base::Status work_on(Worker& worker);
 
 }  // namespace copy

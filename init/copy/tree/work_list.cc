@@ -40,9 +40,9 @@ class Lock {
   pthread_mutex_t& mutex_;
 };
 
-std::unexpected<envgen::Error> list_failed(int error) {
-  return envgen::fail("keeping the list of what is to be copied", "the copy's own directory",
-                      sys::errno_text(error), "make room on its file system");
+std::unexpected<base::Error> list_failed(int error) {
+  return base::fail("keeping the list of what is to be copied", "the copy's own directory",
+                    sys::errno_text(error), "make room on its file system");
 }
 
 void append(std::string& record, const void* bytes, std::size_t size) {
@@ -51,14 +51,14 @@ void append(std::string& record, const void* bytes, std::size_t size) {
 
 }  // namespace
 
-envgen::Result<WorkList> WorkList::create(const std::string& directory, WorkState* state) {
+base::Result<WorkList> WorkList::create(const std::string& directory, WorkState* state) {
   const std::string path = directory.empty() ? "in memory" : directory + "/work";
   constexpr int kFlags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
   sys::Fd file(directory.empty() ? ::memfd_create("work", MFD_CLOEXEC)
                                  : ::open(path.c_str(), kFlags, 0600));
   if (!file.valid()) {
-    return envgen::fail("making the list of what is to be copied", path, sys::errno_text(errno),
-                        "let the directory be written");
+    return base::fail("making the list of what is to be copied", path, sys::errno_text(errno),
+                      "let the directory be written");
   }
   if (!directory.empty()) ::unlink(path.c_str());
   pthread_mutexattr_t mutex_shared{};
@@ -77,7 +77,7 @@ envgen::Result<WorkList> WorkList::create(const std::string& directory, WorkStat
   return WorkList(std::move(file), state);
 }
 
-envgen::Status WorkList::push(const Item& item) {
+base::Status WorkList::push(const Item& item) {
   const Header header{item.kind,
                       (item.fresh ? 1U : 0U) | (item.in_linked ? 2U : 0U),
                       item.first,
@@ -105,7 +105,7 @@ envgen::Status WorkList::push(const Item& item) {
   return {};
 }
 
-envgen::Result<std::optional<Item>> WorkList::pop() {
+base::Result<std::optional<Item>> WorkList::pop() {
   const std::size_t guess = state_->top < kGuess ? static_cast<std::size_t>(state_->top) : kGuess;
   record_.resize(guess);
   const auto read_at = [this](std::size_t size) {
@@ -144,7 +144,7 @@ bool WorkList::end() {
   return true;
 }
 
-envgen::Result<std::optional<Item>> WorkList::take(int number) {
+base::Result<std::optional<Item>> WorkList::take(int number) {
   if (working_) {
     const Lock lock(state_->mutex);
     working_ = false;

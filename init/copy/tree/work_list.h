@@ -51,13 +51,13 @@ class WorkList {
  public:
   // Makes a list in `directory`, "" = in memory, and initializes `state`. The processes that this
   // one forks from now on share both.
-  static envgen::Result<WorkList> create(const std::string& directory, WorkState* state);
+  static base::Result<WorkList> create(const std::string& directory, WorkState* state);
 
-  envgen::Status push(const Item& item);
+  base::Status push(const Item& item);
   // Blocks until the process `number` may work and there is an item. nullopt: no work is left. A
   // call means that the caller has finished its previous item. The item's views are valid until the
   // next call.
-  envgen::Result<std::optional<Item>> take(int number);
+  base::Result<std::optional<Item>> take(int number);
   // Returns whether a process waits for work, so that the others should divide theirs.
   [[nodiscard]] bool hungry() const;
 
@@ -65,7 +65,7 @@ class WorkList {
   WorkList(sys::Fd file, WorkState* state) : file_(std::move(file)), state_(state) {}
   // Ends the list if no process works and no item is left.
   bool end();
-  envgen::Result<std::optional<Item>> pop();
+  base::Result<std::optional<Item>> pop();
 
   sys::Fd file_;
   WorkState* state_;

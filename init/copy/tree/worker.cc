@@ -12,7 +12,7 @@
 namespace copy {
 namespace {
 
-envgen::Status give_away(Worker& worker, std::span<const Name> names) {
+base::Status give_away(Worker& worker, std::span<const Name> names) {
   std::string packed;
   for (const Name& name : names) {
     packed += static_cast<char>(name.type);
@@ -71,17 +71,17 @@ std::string shown(const std::string& root, const std::string& path) {
 
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
-std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error) {
+std::unexpected<base::Error> cannot_read(const Worker& worker, int error) {
   std::string found = tried_text(error);
   if (worker.foreign) found += " as user " + std::to_string(worker.job.options->job_user->uid);
-  return envgen::fail("reading what is to be copied", shown(worker.job.source, worker.path),
-                      std::move(found), fix_for(error, false));
+  return base::fail("reading what is to be copied", shown(worker.job.source, worker.path),
+                    std::move(found), fix_for(error, false));
 }
 
-std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error) {
+std::unexpected<base::Error> cannot_write(const Worker& worker, int error) {
   if (is_full(error)) worker.job.header->full = true;
-  return envgen::fail("writing a copy", shown(worker.job.tree, worker.path), sys::errno_text(error),
-                      fix_for(error, true));
+  return base::fail("writing a copy", shown(worker.job.tree, worker.path), sys::errno_text(error),
+                    fix_for(error, true));
 }
 
 void note_change(Worker& worker) {
@@ -121,7 +121,7 @@ void update_counters(Worker& worker) {
   worker.counted = now;
 }
 
-envgen::Status share_rest(Worker& worker, std::size_t least) {
+base::Status share_rest(Worker& worker, std::size_t least) {
   std::span<const Name>& names = worker.rest.names;
   while (names.size() >= least && worker.list.hungry()) {
     const std::size_t kept = names.size() / 2;

@@ -73,7 +73,7 @@ struct CopyJob {
   SharedHeader* header = nullptr;
   Journal* journal = nullptr;
   const CheckScope* scope = nullptr;  // scope of verify_tree(); nullptr: everything is read
-  envgen::ProofRules rules;
+  ProofRules rules;
   bool compare = false;   // existing files are compared by content
   bool finalize = false;  // compares the source with what was copied, and finishes directories
   bool names = false;     // finds the names of entries that changed in the source
@@ -164,8 +164,8 @@ std::string shown(const std::string& root, const std::string& path);
 bool is_gone(int error);
 
 // Make the error of the current entry, with the advice for this errno.
-std::unexpected<envgen::Error> cannot_read(const Worker& worker, int error);
-std::unexpected<envgen::Error> cannot_write(const Worker& worker, int error);
+std::unexpected<base::Error> cannot_read(const Worker& worker, int error);
+std::unexpected<base::Error> cannot_write(const Worker& worker, int error);
 
 // Notes that the current entry of the source changed during the copy.
 void note_change(Worker& worker);
@@ -178,6 +178,6 @@ void update_counters(Worker& worker);
 
 // Gives half of the remaining entries of the current directory, if they are at least `least`, to
 // each idle worker.
-envgen::Status share_rest(Worker& worker, std::size_t least);
+base::Status share_rest(Worker& worker, std::size_t least);
 
 }  // namespace copy

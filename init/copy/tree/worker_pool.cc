@@ -41,7 +41,7 @@ struct Member {
 };
 using Members = std::vector<Member>;
 
-void write_failure(FailureSlot& slot, const envgen::Error& error) {
+void write_failure(FailureSlot& slot, const base::Error& error) {
   if (slot.claimed.exchange(1) != 0) return;
   std::size_t at = 0;
   for (const std::string* part : {&error.what, &error.where, &error.found, &error.fix}) {
@@ -54,8 +54,8 @@ void write_failure(FailureSlot& slot, const envgen::Error& error) {
   slot.ready.store(1, std::memory_order_release);
 }
 
-envgen::Error read_failure(const FailureSlot& slot) {
-  envgen::Error error;
+base::Error read_failure(const FailureSlot& slot) {
+  base::Error error;
   const char* at = slot.text.data();
   for (std::string* part : {&error.what, &error.where, &error.found, &error.fix}) {
     *part = at;
@@ -78,7 +78,7 @@ void forget_signals() {
 }
 
 [[noreturn]] void work(int worker, pid_t parent, FailureSlot& slot,
-                       const std::function<envgen::Status(int)>& body) {
+                       const std::function<base::Status(int)>& body) {
   forget_signals();
   sys::leave_callers_descriptors();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -88,25 +88,24 @@ void forget_signals() {
     write_failure(slot, {"copying", "", thrown.what, thrown.fix()});
     ::_exit(kFailed);
   });
-  const envgen::Status done = body(worker);
+  const base::Status done = body(worker);
   if (!done) write_failure(slot, done.error());
   ::_exit(done ? 0 : kFailed);
 }
 
-envgen::Status ending_of(int status) {
+base::Status ending_of(int status) {
   if (WIFEXITED(status)) {
     if (WEXITSTATUS(status) == 0) return {};
-    return envgen::fail("copying", "", "a copying process that ended by itself", "");
+    return base::fail("copying", "", "a copying process that ended by itself", "");
   }
-  return envgen::fail(
-      "copying", "",
-      "a copying process that was killed by " + envgen::signal_name(WTERMSIG(status)),
-      "look for want of memory; run it again: it goes on where it was");
+  return base::fail("copying", "",
+                    "a copying process that was killed by " + base::signal_name(WTERMSIG(status)),
+                    "look for want of memory; run it again: it goes on where it was");
 }
 
 // Reaps who has ended. The first bad ending is the result.
-envgen::Status reap(Members& members) {
-  envgen::Status result;
+base::Status reap(Members& members) {
+  base::Status result;
   for (Member& member : members) {
     if (member.ended) continue;
     int status = 0;
@@ -138,22 +137,22 @@ void end_all(Members& members) {
 
 class RunningPool {
  public:
-  RunningPool(const Pool& pool, FailureSlot& slot, const std::function<envgen::Status(int)>& body)
+  RunningPool(const Pool& pool, FailureSlot& slot, const std::function<base::Status(int)>& body)
       : pool_(pool), slot_(slot), body_(body), load_(available_cpus()) {}
 
-  envgen::Status begin();
-  envgen::Status watch(const std::function<envgen::Status()>& tick);
+  base::Status begin();
+  base::Status watch(const std::function<base::Status()>& tick);
   void end() { end_all(members_); }
 
  private:
-  envgen::Status start_until(int count);
+  base::Status start_until(int count);
   void wait(std::int64_t until_ms);
   void adapt();
   [[nodiscard]] bool adapts() const { return pool_.first > 0 && pool_.first < pool_.size; }
 
   const Pool& pool_;
   FailureSlot& slot_;
-  const std::function<envgen::Status(int)>& body_;
+  const std::function<base::Status(int)>& body_;
   PoolLoad load_;
   pid_t parent_ = ::getpid();
   Members members_;
@@ -163,11 +162,11 @@ class RunningPool {
   bool may_start_ = true;
 };
 
-envgen::Status RunningPool::start_until(int count) {
+base::Status RunningPool::start_until(int count) {
   if (!may_start_ || std::cmp_greater_equal(members_.size(), count)) return {};
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return envgen::fail("starting a copy", "", sys::errno_text(errno), "allow more open files");
+    return base::fail("starting a copy", "", sys::errno_text(errno), "allow more open files");
   }
   alive_.emplace_back(ends[0]);
   const sys::Fd theirs(ends[1]);
@@ -182,13 +181,13 @@ envgen::Status RunningPool::start_until(int count) {
     may_start_ = false;
     // One worker is enough for a copy, if a slow one.
     if (!members_.empty()) break;
-    return envgen::fail("starting a copying process", "", sys::errno_text(errno),
-                        "allow more processes");
+    return base::fail("starting a copying process", "", sys::errno_text(errno),
+                      "allow more processes");
   }
   return {};
 }
 
-envgen::Status RunningPool::begin() {
+base::Status RunningPool::begin() {
   members_.reserve(static_cast<std::size_t>(pool_.size));
   limit_ = adapts() ? pool_.first : pool_.size;
   if (adapts()) pool_.worker_limit->reset(static_cast<std::uint32_t>(limit_));
@@ -226,11 +225,11 @@ void RunningPool::adapt() {
   limit_ = limit;
 }
 
-envgen::Status RunningPool::watch(const std::function<envgen::Status()>& tick) {
+base::Status RunningPool::watch(const std::function<base::Status()>& tick) {
   std::int64_t next_tick = sys::monotonic_ms() + kTickMs;
   for (;;) {
     wait(adapts() ? std::min(next_tick, load_.next_look_ms()) : next_tick);
-    envgen::Status ending = reap(members_);
+    base::Status ending = reap(members_);
     if (slot_.ready.load(std::memory_order_acquire) != 0) {
       return std::unexpected(read_failure(slot_));
     }
@@ -255,13 +254,13 @@ int pool_size(int asked) { return asked > 0 ? std::min(asked, kMaxWorkers) : kMa
 
 int first_of_pool(int asked) { return asked > 0 ? 0 : available_cpus(); }
 
-envgen::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
-                               const std::function<envgen::Status(int worker)>& body,
-                               const std::function<envgen::Status()>& tick) {
+base::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
+                             const std::function<base::Status(int worker)>& body,
+                             const std::function<base::Status()>& tick) {
   slot.claimed = 0;
   slot.ready = 0;
   RunningPool running(pool, slot, body);
-  envgen::Status result = running.begin();
+  base::Status result = running.begin();
   if (result) result = running.watch(tick);
   running.end();
   return result;

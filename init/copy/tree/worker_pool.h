@@ -45,8 +45,8 @@ int first_of_pool(int asked);
 // Forks processes that run body(0), body(1), ... and blocks until all have exited. Calls `tick`
 // several times a second; an error of `tick` ends the workers. Errors: the first one of a worker,
 // tick's, a worker that was killed. Afterwards no worker runs, except one in D state.
-envgen::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
-                               const std::function<envgen::Status(int worker)>& body,
-                               const std::function<envgen::Status()>& tick);
+base::Status run_worker_pool(const Pool& pool, FailureSlot& slot,
+                             const std::function<base::Status(int worker)>& body,
+                             const std::function<base::Status()>& tick);
 
 }  // namespace copy

@@ -22,13 +22,13 @@ constexpr std::size_t kMaxKeptBytes = 64UL << 20;
 struct LeftDumps {
   std::vector<envgen::RecorderDump> dumps;
 };
-void fields(envgen::FieldVisitor& v, LeftDumps& left) { v("dumps", left.dumps); }
+void fields(base::FieldVisitor& v, LeftDumps& left) { v("dumps", left.dumps); }
 
 struct SentDump {
   std::uint32_t look = 0;
   envgen::RecorderDump dump;
 };
-void fields(envgen::FieldVisitor& v, SentDump& sent) {
+void fields(base::FieldVisitor& v, SentDump& sent) {
   v("look", sent.look);
   v("dump", sent.dump);
 }
@@ -60,24 +60,24 @@ void write_dumps(const std::string& path, const std::vector<envgen::RecorderDump
     ::unlink(path.c_str());
     return;
   }
-  auto status = sys::write_file_atomic(path, kMode, envgen::to_wire(LeftDumps{dumps}));
+  auto status = sys::write_file_atomic(path, kMode, base::to_wire(LeftDumps{dumps}));
   if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
 }
 
 std::vector<std::string> dump_payloads(const std::string& path, std::uint32_t look) {
   std::vector<std::string> payloads;
   if (path.empty()) return payloads;
-  auto left = envgen::from_wire<LeftDumps>(read_whole(path));
+  auto left = base::from_wire<LeftDumps>(read_whole(path));
   if (!left) return payloads;
   for (envgen::RecorderDump& dump : left->dumps) {
-    std::string payload = envgen::to_wire(SentDump{look, std::move(dump)});
+    std::string payload = base::to_wire(SentDump{look, std::move(dump)});
     if (payload.size() <= kMaxLinkPayload) payloads.push_back(std::move(payload));
   }
   return payloads;
 }
 
 bool HangDumps::add(std::string_view payload) {
-  auto sent = envgen::from_wire<SentDump>(payload);
+  auto sent = base::from_wire<SentDump>(payload);
   if (!sent) return false;
   if (sent->look < look_) return true;
   if (sent->look > look_) clear();

@@ -23,14 +23,14 @@ constexpr const char* kOfRoot =
     "let nobody but its owner write it and the directories on the way to it (chmod go-w), and let "
     "root own it, or mount it read-only from a Secret";
 
-std::unexpected<envgen::Error> failed(const std::string& path, int error) {
-  return envgen::fail(
+std::unexpected<base::Error> failed(const std::string& path, int error) {
+  return base::fail(
       kWhat, path, sys::errno_text(error),
       error == EACCES ? "let trainit's user read it" : "mount the file there, or name another one");
 }
 
 // Returns the content of `file`, cut after one byte more than the secret may have.
-envgen::Result<std::string> content_of(const sys::Fd& file, const std::string& path) {
+base::Result<std::string> content_of(const sys::Fd& file, const std::string& path) {
   std::string bytes(kMax + 1, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
@@ -52,7 +52,7 @@ std::string readers_of(const std::string& path, const struct stat& status) {
          "; take that from them (chmod 600; in a pod defaultMode: 0400)";
 }
 
-envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Identity* job_user) {
+base::Result<JobSecret> read_file(const std::string& path, const envgen::Identity* job_user) {
   // A mounted Secret consists of links: file -> ..data/file, ..data -> ..2026_11_23.
   auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached) {
@@ -60,8 +60,8 @@ envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Ident
     return std::unexpected(std::move(reached.error()));
   }
   if (!reached->untrusted_directory.empty()) {
-    return envgen::fail(kWhat, path, "others may change it by " + reached->untrusted_directory,
-                        kOfRoot);
+    return base::fail(kWhat, path, "others may change it by " + reached->untrusted_directory,
+                      kOfRoot);
   }
   const int follow = reached->magic ? 0 : O_NOFOLLOW;
   const sys::Fd file(::openat(reached->directory.get(), reached->name.c_str(),
@@ -69,39 +69,38 @@ envgen::Result<JobSecret> read_file(const std::string& path, const envgen::Ident
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) return failed(path, errno);
   if (!S_ISREG(status.st_mode)) {
-    return envgen::fail(kWhat, path, "something else than a file",
-                        "name a file of at least " + std::to_string(kMin) + " random bytes");
+    return base::fail(kWhat, path, "something else than a file",
+                      "name a file of at least " + std::to_string(kMin) + " random bytes");
   }
   const bool written = sys::lets_others_change(file.get(), status, job_user);
   if (!sys::is_ours(status.st_uid) || (written && !sys::is_written_nowhere(file.get()))) {
-    return envgen::fail(kWhat, path, "others may change it: " + sys::described(path, status),
-                        kOfRoot);
+    return base::fail(kWhat, path, "others may change it: " + sys::described(path, status),
+                      kOfRoot);
   }
   TRY_ASSIGN(auto bytes, content_of(file, path));
   if (bytes.size() > kMax) {
-    return envgen::fail(kWhat, path, "more than " + std::to_string(kMax) + " bytes",
-                        "name the file of the secret, such as head -c 32 /dev/urandom | base64");
+    return base::fail(kWhat, path, "more than " + std::to_string(kMax) + " bytes",
+                      "name the file of the secret, such as head -c 32 /dev/urandom | base64");
   }
   // Newlines at the end, which an editor or `echo` adds, make no difference.
   bytes.erase(bytes.find_last_not_of("\r\n") + 1);
   if (bytes.size() < kMin) {
-    return envgen::fail(kWhat, path, std::to_string(bytes.size()) + " bytes, which can be guessed",
-                        "give at least " + std::to_string(kMin) +
-                            " random ones, such as head -c 32 /dev/urandom | base64");
+    return base::fail(kWhat, path, std::to_string(bytes.size()) + " bytes, which can be guessed",
+                      "give at least " + std::to_string(kMin) +
+                          " random ones, such as head -c 32 /dev/urandom | base64");
   }
   return JobSecret{.bytes = std::move(bytes), .warning = readers_of(path, status)};
 }
 
 }  // namespace
 
-envgen::Result<JobSecret> read_job_secret(const envgen::Request& request,
-                                          const envgen::Identity* job_user) {
+base::Result<JobSecret> read_job_secret(const envgen::Request& request,
+                                        const envgen::Identity* job_user) {
   if (!request.job_secret.empty()) return read_file(request.job_secret, job_user);
   if (request.ssh_key.empty()) return JobSecret{};
   auto secret = read_file(request.ssh_key, job_user);
   if (secret) return secret;
-  return JobSecret{.bytes = {},
-                   .warning = envgen::to_line(secret.error()) + "; going on without a secret"};
+  return JobSecret{.bytes = {}, .warning = to_line(secret.error()) + "; going on without a secret"};
 }
 
 }  // namespace engine

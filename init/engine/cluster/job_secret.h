@@ -18,7 +18,7 @@ struct JobSecret {
 
 // Returns the secret, or an error if the file of --job-secret cannot be used. The file of --ssh-key
 // has another purpose: if it cannot be used, returns a warning and no secret. Can block.
-envgen::Result<JobSecret> read_job_secret(const envgen::Request& request,
-                                          const envgen::Identity* job_user);
+base::Result<JobSecret> read_job_secret(const envgen::Request& request,
+                                        const envgen::Identity* job_user);
 
 }  // namespace engine

@@ -18,12 +18,12 @@ constexpr int kFailuresThatAreSaid = 10;    // the sshd may be starting before t
 
 void LauncherNotifier::ended(int exit_code) {
   if (std::exchange(ended_, true)) return;
-  want(envgen::kPeerEnd, std::to_string(exit_code));
+  want(base::kPeerEnd, std::to_string(exit_code));
 }
 
 void LauncherNotifier::lost(bool is_lost) {
   if (ended_ || (!is_lost && wanted_.empty())) return;
-  want(envgen::kPeerLauncher, is_lost ? "gone" : "back");
+  want(base::kPeerLauncher, is_lost ? "gone" : "back");
 }
 
 void LauncherNotifier::want(std::string_view word, const std::string& argument) {

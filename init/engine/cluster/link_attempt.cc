@@ -68,7 +68,7 @@ LinkAttempt::State LinkAttempt::step(std::int64_t now_ms) {
     return state_;
   }
   const bool connecting = state_ == State::kConnecting;
-  fail("no answer within " + envgen::seconds(connecting ? kConnectMs : kAnswerMs), now_ms);
+  fail("no answer within " + base::seconds(connecting ? kConnectMs : kAnswerMs), now_ms);
   return state_;
 }
 
@@ -107,7 +107,7 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
     return true;
   }
   if (state_ == State::kWelcoming && frame.kind == Kind::kWelcome) {
-    if (const auto welcome = envgen::from_wire<LinkWelcome>(frame.payload)) {
+    if (const auto welcome = base::from_wire<LinkWelcome>(frame.payload)) {
       heartbeat_ms_ = welcome->heartbeat_ms;
       state_ = State::kWelcomed;
       return true;
@@ -115,15 +115,15 @@ bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
   }
   const bool answers = state_ == State::kWelcoming;
   if (answers && frame.kind == Kind::kDiffers) {
-    if (const auto difference = envgen::from_wire<LinkDifference>(frame.payload)) {
+    if (const auto difference = base::from_wire<LinkDifference>(frame.payload)) {
       differs_ = true;
       ends_job_ = difference->ends_job;
-      fail(envgen::escaped_text(difference->how), now_ms);
+      fail(base::escaped_text(difference->how), now_ms);
       return false;
     }
   }
   const bool refused = answers && frame.kind == Kind::kRefused;
-  fail(refused ? envgen::escaped_text(frame.payload) : kNoTrainit, now_ms);
+  fail(refused ? base::escaped_text(frame.payload) : kNoTrainit, now_ms);
   return false;
 }
 
@@ -136,7 +136,7 @@ bool LinkAttempt::say_hello(std::string_view nonce) {
                         .nonce = new_link_nonce(),
                         .world_size = settings_.world_size};
   if (hello.nonce.empty()) return false;
-  const std::string bytes = envgen::to_wire(hello);
+  const std::string bytes = base::to_wire(hello);
   const std::string theirs(nonce);
   if (!connection_.send_tagged(Kind::kHello, bytes, key_.hello_tag(theirs, bytes))) return false;
   connection_.begin_session(key_.session(theirs, bytes, false));

@@ -42,7 +42,7 @@ constexpr std::int64_t kMaxWaitMs = 10'000;
 
 class LinkClient {
  public:
-  LinkClient(const LinkSettings& settings, const envgen::Environ& env, int down, int up)
+  LinkClient(const LinkSettings& settings, const base::Environ& env, int down, int up)
       : settings_(settings),
         pipes_(down, up),
         key_(settings.secret, settings.common),
@@ -164,7 +164,7 @@ class LinkClient {
         if (!main_.send(Kind::kRecorder, payload)) return closed();
       }
     }
-    if (!main_.send(Kind::kReport, envgen::to_wire(*report_))) {
+    if (!main_.send(Kind::kReport, base::to_wire(*report_))) {
       closed();
     } else if (farewell_ && !main_.clogged()) {
       main_.end_sending();
@@ -208,14 +208,14 @@ class LinkClient {
         if (!said_all_ && !main_.clogged()) std::ignore = main_.send(Kind::kHeartbeat);
         return true;
       case Kind::kVerdict: {
-        const auto verdict = envgen::from_wire<lifecycle::NodeVerdict>(frame.payload);
+        const auto verdict = base::from_wire<lifecycle::NodeVerdict>(frame.payload);
         if (!verdict) return false;
         over_ = over_ || verdict->ended;
         pipes_.verdict(watch_.verdict(*verdict, report_.value_or(NodeReport{}), now()));
         return true;
       }
       case Kind::kRows: {
-        const auto rows = envgen::from_wire<LinkRows>(frame.payload);
+        const auto rows = base::from_wire<LinkRows>(frame.payload);
         if (rows) status_.rows(*rows);
         return rows.has_value();
       }
@@ -230,7 +230,7 @@ class LinkClient {
     while (const auto from = status_.next_request()) {
       if (!main_.open() || said_all_) {
         status_.no_rows("no connection to " + host_);
-      } else if (!main_.send(Kind::kNodes, envgen::to_wire(LinkNodesRequest{*from}))) {
+      } else if (!main_.send(Kind::kNodes, base::to_wire(LinkNodesRequest{*from}))) {
         closed();
       }
     }
@@ -279,9 +279,9 @@ class LinkClient {
     }
     if (main_.open() || warned_ || over_ || now() - alone_ms_ < kWarnMs) return;
     warned_ = true;
-    pipes_.warn(to_line(envgen::Error{
+    pipes_.warn(to_line(base::Error{
         "keeping the link between the job's nodes", host_,
-        "that no connection could be made for " + envgen::seconds(kWarnMs) + ": " + why_,
+        "that no connection could be made for " + base::seconds(kWarnMs) + ": " + why_,
         "until there is one, failures on other nodes are seen by their effects only: see whether "
         "node 0 runs, and whether a network policy lets this port through (--link-port chooses "
         "another one, alike on all nodes)"}));
@@ -326,7 +326,7 @@ class LinkClient {
     if (first) refused_ms_ = now();
     if (first || warned_ || now() - *refused_ms_ < (settings_.elastic ? kOtherListMs : 0)) return;
     warned_ = true;
-    pipes_.warn(to_line(envgen::Error{
+    pipes_.warn(to_line(base::Error{
         "joining the job's nodes as " + lifecycle::node_text(settings_.node, settings_.names),
         host_, "a refusal: " + why_,
         "end the container that is too many, or give it its own --node-rank and both the same list "
@@ -407,7 +407,7 @@ class LinkClient {
 
 }  // namespace
 
-int run_link_client(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
+int run_link_client(const LinkSettings& settings, const base::Environ& env, int down, int up) {
   return LinkClient(settings, env, down, up).run();
 }
 

@@ -8,6 +8,6 @@
 
 namespace engine {
 
-int run_link_client(const LinkSettings& settings, const envgen::Environ& env, int down, int up);
+int run_link_client(const LinkSettings& settings, const base::Environ& env, int down, int up);
 
 }  // namespace engine

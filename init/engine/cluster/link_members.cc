@@ -136,7 +136,7 @@ bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t n
 }
 
 bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
-  const auto hello = envgen::from_wire<LinkHello>(frame.payload);
+  const auto hello = base::from_wire<LinkHello>(frame.payload);
   if (!hello || hello->nonce.size() != kLinkNonceBytes) return false;
   if (!key_.fits_hello(peer.nonce, frame)) {
     const std::string who = "somebody at " + address_text(peer_address(peer.connection.fd()));
@@ -183,7 +183,7 @@ bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
       .ends_job = true,
       .how = "another machine or container is node 0, at the master's address: give this one, " +
              address_text(peer_address(peer.connection.fd())) + ", its own --node-rank"};
-  refuse(peer, envgen::to_wire(difference), Kind::kDiffers);
+  refuse(peer, base::to_wire(difference), Kind::kDiffers);
   return true;
 }
 
@@ -223,7 +223,7 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
     refuse(peer, there);
   } else {
     const LinkDifference difference{.ends_job = coordinator_.ended_by_difference(), .how = there};
-    refuse(peer, envgen::to_wire(difference), Kind::kDiffers);
+    refuse(peer, base::to_wire(difference), Kind::kDiffers);
   }
   return true;
 }
@@ -237,7 +237,7 @@ void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
   constexpr std::size_t kMaxNamed = 16;
   if (std::max(behind_ms, ahead_ms) <= kMaxClockMs || clocks_.size() >= kMaxNamed) return;
   clocks_.push_back(node_text(hello.node, settings_.names) + " is " +
-                    envgen::seconds(std::max(behind_ms, ahead_ms)) +
+                    base::seconds(std::max(behind_ms, ahead_ms)) +
                     (ahead_ms > 0 ? " ahead" : " behind"));
 }
 
@@ -281,7 +281,7 @@ void LinkMembers::admit(Id id, std::int64_t now_ms) {
   peer.stage = Stage::kMember;
   coordinator_.connected(peer.node, peer.instance, now_ms);
   const LinkWelcome welcome{static_cast<std::uint32_t>(heartbeat_ms(settings_))};
-  send(peer, Kind::kWelcome, envgen::to_wire(welcome));
+  send(peer, Kind::kWelcome, base::to_wire(welcome));
   tell(peer, now_ms);
   watch_output(id, peer);
 }
@@ -294,7 +294,7 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
       if (!peer.connection.clogged() && !peer.ended_sending) send(peer, Kind::kHeartbeat);
       return true;
     case Kind::kReport: {
-      const auto report = envgen::from_wire<lifecycle::NodeReport>(frame.payload);
+      const auto report = base::from_wire<lifecycle::NodeReport>(frame.payload);
       if (!report) return false;
       coordinator_.reported(peer.node, *report, now_ms);
       return true;
@@ -309,12 +309,12 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
 }
 
 bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
-  const auto request = envgen::from_wire<LinkNodesRequest>(frame.payload);
+  const auto request = base::from_wire<LinkNodesRequest>(frame.payload);
   if (!request) return false;
   if (peer.ended_sending) return true;
   if (peer.connection.unsent_bytes() > kMaxUnsent) return false;  // asks, but takes no answer
   const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
-  send(peer, Kind::kRows, envgen::to_wire(rows));
+  send(peer, Kind::kRows, base::to_wire(rows));
   return true;
 }
 
@@ -325,11 +325,11 @@ const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& v
   if (compared.failure) compared.failure->age_ms = 0;
   const std::hash<std::string> number;
   encoded_.verdict = verdict;
-  encoded_.wire = envgen::to_wire(verdict);
-  encoded_.whole = number(envgen::to_wire(compared)) | 1U;
+  encoded_.wire = base::to_wire(verdict);
+  encoded_.whole = number(base::to_wire(compared)) | 1U;
   compared.missing = 0;
   compared.waits_for.clear();
-  encoded_.urgent = number(envgen::to_wire(compared)) | 1U;
+  encoded_.urgent = number(base::to_wire(compared)) | 1U;
   return encoded_;
 }
 
@@ -438,7 +438,7 @@ std::optional<std::string> LinkMembers::take_warning() {
   if (!clocks_.empty() && (!clocks_told_ms_ || now_ms - *clocks_told_ms_ >= kWarnMs)) {
     clocks_told_ms_ = now_ms;
     const std::string text =
-        "clocks differ from node 0's: " + envgen::joined(std::exchange(clocks_, {}), ", ");
+        "clocks differ from node 0's: " + base::joined(std::exchange(clocks_, {}), ", ");
     return text +
            "; their times in logs and reports do not fit: see the time service of those "
            "machines (chronyc tracking, timedatectl)";

@@ -41,7 +41,7 @@ LinkPipes::LinkPipes(int down, int up)
 std::optional<lifecycle::NodeReport> LinkPipes::read() {
   std::optional<lifecycle::NodeReport> latest;
   down_.read([&latest](std::uint32_t /*kind*/, std::string_view bytes) {
-    if (auto report = envgen::from_wire<lifecycle::NodeReport>(bytes)) latest = std::move(report);
+    if (auto report = base::from_wire<lifecycle::NodeReport>(bytes)) latest = std::move(report);
     return true;
   });
   if (down_.at_end()) closed_ = true;
@@ -96,12 +96,12 @@ void LinkPipes::warn(const std::string& text) {
 
 void LinkPipes::fill() {
   if (std::exchange(state_due_, false)) {
-    unsent_ = message_of(kLinkState, envgen::to_wire(told_state_));
+    unsent_ = message_of(kLinkState, base::to_wire(told_state_));
   } else if (!warnings_.empty()) {
     unsent_ = message_of(kLinkWarning, warnings_.front());
     warnings_.pop_front();
   } else if (std::exchange(verdict_due_, false) && verdict_) {
-    unsent_ = message_of(kLinkVerdict, envgen::to_wire(*verdict_));
+    unsent_ = message_of(kLinkVerdict, base::to_wire(*verdict_));
     told_ = without_age(*std::exchange(verdict_, std::nullopt));
     told_ms_ = sys::monotonic_ms();
   }

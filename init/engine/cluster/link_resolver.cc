@@ -18,12 +18,12 @@ struct Found {
   std::vector<std::string> addresses;
   std::string why;
 };
-void fields(envgen::FieldVisitor& v, Found& found) {
+void fields(base::FieldVisitor& v, Found& found) {
   v("addresses", found.addresses);
   v("why", found.why);
 }
 
-Found find(const std::string& host, const envgen::Environ& env) {
+Found find(const std::string& host, const base::Environ& env) {
   auto found = proc::find_addresses(host, env, kLimitMs);
   if (!found) return {{}, to_line(found.error())};
   return {std::move(found->addresses), std::move(found->why)};
@@ -31,7 +31,7 @@ Found find(const std::string& host, const envgen::Environ& env) {
 
 }  // namespace
 
-LinkResolver::LinkResolver(std::string host, const envgen::Environ& env)
+LinkResolver::LinkResolver(std::string host, const base::Environ& env)
     : host_(std::move(host)), env_(env) {
   is_number_ = proc::is_address(host_);
   if (is_number_) {
@@ -50,7 +50,7 @@ void LinkResolver::look_again() {
 void LinkResolver::start() {
   looked_ms_ = sys::monotonic_ms();
   auto run = proc::ChildRun::start({.time_ms = 2 * kLimitMs}, [this](int fd) {
-    sys::write_all(fd, envgen::to_wire(find(host_, env_)));
+    sys::write_all(fd, base::to_wire(find(host_, env_)));
     return 0;
   });
   if (run) run_.emplace(std::move(*run));
@@ -65,7 +65,7 @@ void LinkResolver::reap() {
 void LinkResolver::ready() {
   const bool over = run_->step();
   if (!over && run_->fd() >= 0) return;
-  const auto found = envgen::from_wire<Found>(run_->output());
+  const auto found = base::from_wire<Found>(run_->output());
   // A worker that hangs in the kernel must not block the link: reap() ends it later.
   if (over) {
     run_->end(0);

@@ -15,7 +15,7 @@ namespace engine {
 
 class LinkResolver {
  public:
-  LinkResolver(std::string host, const envgen::Environ& env);
+  LinkResolver(std::string host, const base::Environ& env);
   LinkResolver(const LinkResolver&) = delete;
   LinkResolver& operator=(const LinkResolver&) = delete;
 
@@ -37,7 +37,7 @@ class LinkResolver {
   void start();
 
   std::string host_;
-  const envgen::Environ& env_;
+  const base::Environ& env_;
   std::vector<std::string> addresses_;
   std::string why_ = "its name is not resolved yet";
   bool is_number_ = false;

@@ -15,13 +15,13 @@ namespace {
 
 std::string_view name_of(lifecycle::Coordinator::Presence presence) {
   static constexpr auto kNames =
-      envgen::words("never-connected", "connected", "reconnecting", "lost", "left");
+      base::words("never-connected", "connected", "reconnecting", "lost", "left");
   return kNames[static_cast<std::size_t>(presence)];
 }
 
 // Returns the word of NodeRow::presence.
 std::string_view earlier_name_of(lifecycle::Coordinator::Presence presence) {
-  static constexpr auto kNames = envgen::words("never", "here", "away", "lost", "gone");
+  static constexpr auto kNames = base::words("never", "here", "away", "lost", "gone");
   return kNames[static_cast<std::size_t>(presence)];
 }
 
@@ -36,12 +36,12 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
   row.presence = earlier_name_of(presence);
   if (presence == Presence::kNeverConnected) return row;
   const lifecycle::NodeReport& report = coordinator.report_of(node);
-  row.phase = envgen::escaped_text(report.phase);
+  row.phase = base::escaped_text(report.phase);
   row.ranks = report.ranks;
   row.silent_ms = report.silent_ms;
   row.restarts = report.restarts;
   row.heard_ms_ago = node == settings.node ? 0 : now_ms - coordinator.last_heard(node);
-  if (report.failure) row.failure = envgen::escaped_text(report.failure->message);
+  if (report.failure) row.failure = base::escaped_text(report.failure->message);
   return row;
 }
 
@@ -56,8 +56,8 @@ LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinato
       rows.next = node;
       break;
     }
-    envgen::json::Writer out(false);
-    envgen::write_json(out, row_of(settings, coordinator, node, now_ms));
+    base::json::Writer out(false);
+    base::write_json(out, row_of(settings, coordinator, node, now_ms));
     rows.text += std::move(out).take() + "\n";
   }
   return rows;

@@ -69,7 +69,7 @@ lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settin
 
 class LinkServer {
  public:
-  LinkServer(const LinkSettings& settings, const envgen::Environ& env, int down, int up)
+  LinkServer(const LinkSettings& settings, const base::Environ& env, int down, int up)
       : settings_(settings),
         poller_(::epoll_create1(EPOLL_CLOEXEC)),
         pipes_(down, up),
@@ -123,10 +123,10 @@ class LinkServer {
     pipes_.state({.text = where + ": " + sys::errno_text(error)});
     if (std::exchange(listen_error_, error) == error) return;
     pipes_.warn(
-        envgen::to_line({"opening the link between the job's nodes", where, sys::errno_text(error),
-                         "until it is free each node sees failures on others by their effects "
-                         "only: see what listens there (ss -ltnp), or choose another one with "
-                         "--link-port, alike on all nodes"}));
+        base::to_line({"opening the link between the job's nodes", where, sys::errno_text(error),
+                       "until it is free each node sees failures on others by their effects "
+                       "only: see what listens there (ss -ltnp), or choose another one with "
+                       "--link-port, alike on all nodes"}));
   }
 
   // Blocks the next start while any process listens on the job's own port, such as one of the
@@ -234,7 +234,7 @@ class LinkServer {
     const bool first = !std::exchange(looked_for_absent_, true);
     const std::string absent = absent_nodes();
     if (first && !absent.empty()) {
-      pipes_.warn("link: not connected after " + envgen::seconds(kMissingMs) + ": " + absent +
+      pipes_.warn("link: not connected after " + base::seconds(kMissingMs) + ": " + absent +
                   "; ranks that wait for theirs go on when they come");
     }
     if (std::exchange(absent_, absent) != absent && listener_.valid()) tell_state("");
@@ -385,7 +385,7 @@ class LinkServer {
 
 }  // namespace
 
-int run_link_server(const LinkSettings& settings, const envgen::Environ& env, int down, int up) {
+int run_link_server(const LinkSettings& settings, const base::Environ& env, int down, int up) {
   raise_descriptor_limit();
   return LinkServer(settings, env, down, up).run();
 }

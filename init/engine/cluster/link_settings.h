@@ -57,7 +57,7 @@ struct LinkState {
 
   bool operator==(const LinkState&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, LinkState& state) {
+inline void fields(base::FieldVisitor& v, LinkState& state) {
   v("up", state.up);
   v("text", state.text);
   v("all_connected", state.all_connected);

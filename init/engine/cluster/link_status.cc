@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kAsking = "asking for the status of all nodes";
 constexpr std::size_t kMaxBytes = 64UL << 20;
 
-envgen::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
+base::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
   sys::Fd socket = sys::connect_to(path, SOCK_STREAM, timeout_ms);
   if (socket.valid()) return socket;
   return std::unexpected(
@@ -58,33 +58,33 @@ std::string age_text(std::int64_t ms) {
 
 }  // namespace
 
-envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path, int timeout_ms) {
+base::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path, int timeout_ms) {
   TRY_ASSIGN(const sys::Fd socket, connect_to(socket_path, timeout_ms));
   constexpr std::string_view kQuestion = "nodes\n";
   if (::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) < 0) {
-    return envgen::fail(kAsking, socket_path, sys::errno_text(errno), "ask again");
+    return base::fail(kAsking, socket_path, sys::errno_text(errno), "ask again");
   }
   const std::string answer = read_answer(socket, timeout_ms);
   std::vector<NodeRow> rows;
   std::string_view rest = answer;
   while (!rest.empty()) {
-    const std::string_view line = envgen::take_line(rest);
+    const std::string_view line = base::take_line(rest);
     if (line.empty()) return rows;
-    const auto document = envgen::json::Document::parse(line, socket_path);
+    const auto document = base::json::Document::parse(line, socket_path);
     if (!document) return std::unexpected(document.error().error);
     if (const auto error = document->root().find("error")) {
-      return envgen::fail(kAsking, socket_path, std::string(error->text()),
-                          "ask on node 0, or when there is a connection to it");
+      return base::fail(kAsking, socket_path, std::string(error->text()),
+                        "ask on node 0, or when there is a connection to it");
     }
-    envgen::JsonIn in(document->root());
+    base::JsonIn in(document->root());
     NodeRow row;
     fields(in, row);
     TRY(in.finish(kAsking, socket_path, "is the container's trainit of this version?"));
     rows.push_back(std::move(row));
   }
-  return envgen::fail(kAsking, socket_path,
-                      "an answer of " + std::to_string(rows.size()) + " nodes that is not complete",
-                      "node 0 may be busy, or may not answer: ask again");
+  return base::fail(kAsking, socket_path,
+                    "an answer of " + std::to_string(rows.size()) + " nodes that is not complete",
+                    "node 0 may be busy, or may not answer: ask again");
 }
 
 bool is_present(const NodeRow& row) {
@@ -99,9 +99,9 @@ bool all_well(const std::vector<NodeRow>& rows) {
 }
 
 std::string nodes_to_json(const std::vector<NodeRow>& rows) {
-  envgen::json::Writer out;
+  base::json::Writer out;
   out.begin_object().key("nodes").begin_array();
-  for (const NodeRow& row : rows) envgen::write_json(out, row);
+  for (const NodeRow& row : rows) base::write_json(out, row);
   out.end_array().end_object();
   return std::move(out).take();
 }
@@ -113,7 +113,7 @@ std::string nodes_to_text(const std::vector<NodeRow>& rows) {
   std::string failures;
   for (const NodeRow& row : rows) {
     table.push_back(
-        {std::to_string(row.node), row.name.empty() ? "-" : envgen::escaped_text(row.name),
+        {std::to_string(row.node), row.name.empty() ? "-" : base::escaped_text(row.name),
          row.connection, age_text(row.heard_ms_ago), row.phase.empty() ? "-" : row.phase,
          std::to_string(row.ranks), age_text(row.silent_ms), std::to_string(row.restarts)});
     if (!row.failure.empty()) {

@@ -32,7 +32,7 @@ struct NodeRow {
 
   bool operator==(const NodeRow&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, NodeRow& row) {
+inline void fields(base::FieldVisitor& v, NodeRow& row) {
   v("node", row.node);
   v("name", row.name, {.omit = true, .may_miss = true});
   v("connection", row.connection);
@@ -48,8 +48,8 @@ inline void fields(envgen::FieldVisitor& v, NodeRow& row) {
 inline constexpr const char* kLinkSocketName = "link";  // file name in the run directory
 inline constexpr int kLinkStatusMs = 10'000;
 
-envgen::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
-                                               int timeout_ms = kLinkStatusMs);
+base::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
+                                             int timeout_ms = kLinkStatusMs);
 
 std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, then the failures
 std::string nodes_to_json(const std::vector<NodeRow>& rows);  // {"nodes": [...]}

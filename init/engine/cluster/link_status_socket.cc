@@ -129,7 +129,7 @@ void LinkStatusSocket::rows(const LinkRows& rows) {
 
 void LinkStatusSocket::no_rows(const std::string& why) {
   if (served_ == 0) return;
-  envgen::json::Writer out(false);
+  base::json::Writer out(false);
   out.begin_object().key("error").string(why).end_object();
   answer(std::exchange(served_, 0), std::move(out).take() + "\n", 0);
 }

@@ -55,7 +55,7 @@ bool starts_ranks(const envgen::Plan& plan) {
 
 LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
                          std::uint64_t instance, const std::string& run_dir) {
-  const envgen::Policy& policy = plan.policy;
+  const base::Policy& policy = plan.policy;
   // If false, each node restarts on its own.
   const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
   return {.address = link.address,
@@ -227,11 +227,11 @@ NodeReport LinkTask::report() {
     failure.message = "the job's time is over (--max-duration) on " + node;
   } else if (failure.kind == NodeFailure::Kind::kFailed && !job.start.first_failure.empty()) {
     failure.message =
-        std::string(envgen::cut_text(job.start.first_failure, lifecycle::kMaxTextBytes));
+        std::string(base::cut_text(job.start.first_failure, lifecycle::kMaxTextBytes));
     FailureDetail detail = job.start.failure;
     detail.torn_down.clear();
     if (detail.cause) detail.cause->traceback.clear();  // leaves room for the last lines
-    failure.detail = envgen::to_wire(detail);
+    failure.detail = base::to_wire(detail);
     failure.complete = job.start.failure_complete;
     failure.role = role_of(job.start.failure.cause, job.start.failure.signal);
   }
@@ -241,7 +241,7 @@ NodeReport LinkTask::report() {
 // Sends one report at a time: later changes are sent after it.
 void LinkTask::send(const NodeReport& report) {
   if (!unsent_.empty() && !flush()) return;
-  unsent_ = message_of(kLinkReport, envgen::to_wire(report));
+  unsent_ = message_of(kLinkReport, base::to_wire(report));
   told_ = without_age(report);
   if (!flush()) await_next(sys::monotonic_ms());
 }
@@ -295,11 +295,11 @@ void LinkTask::farewell(int exit_code) {
 
 ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view bytes) {
   if (kind == kLinkVerdict) {
-    const auto verdict = envgen::from_wire<NodeVerdict>(bytes);
+    const auto verdict = base::from_wire<NodeVerdict>(bytes);
     if (!verdict) return Heard::kDamaged;
     take(*verdict);
   } else if (kind == kLinkState) {
-    const auto state = envgen::from_wire<LinkState>(bytes);
+    const auto state = base::from_wire<LinkState>(bytes);
     if (!state) return Heard::kDamaged;
     if (state->up) {
       all_connected_ = state->all_connected;
@@ -392,7 +392,7 @@ void LinkTask::note_failure(const NodeVerdict& verdict) {
     const bool is_failure = failure.kind != Kind::kStopped && failure.kind != Kind::kExpired;
     context_.job.start.remote =
         RemoteFailure{.is_failure = is_failure, .message = failure.message, .detail = {}};
-    if (auto detail = envgen::from_wire<FailureDetail>(failure.detail)) {
+    if (auto detail = base::from_wire<FailureDetail>(failure.detail)) {
       context_.job.start.remote->detail = std::move(*detail);
     }
     return;

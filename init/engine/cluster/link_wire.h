@@ -57,7 +57,7 @@ struct LinkHello {
 
   bool operator==(const LinkHello&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
+inline void fields(base::FieldVisitor& v, LinkHello& hello) {
   v("version", hello.version);
   v("node", hello.node);
   v("node_count", hello.node_count);
@@ -71,7 +71,7 @@ inline void fields(envgen::FieldVisitor& v, LinkHello& hello) {
 struct LinkWelcome {
   std::uint32_t heartbeat_ms = 0;
 };
-inline void fields(envgen::FieldVisitor& v, LinkWelcome& welcome) {
+inline void fields(base::FieldVisitor& v, LinkWelcome& welcome) {
   v("heartbeat_ms", welcome.heartbeat_ms, {.least = 1});
 }
 
@@ -80,7 +80,7 @@ struct LinkDifference {
   bool ends_job = false;  // the difference has lasted
   std::string how;        // text for people
 };
-inline void fields(envgen::FieldVisitor& v, LinkDifference& difference) {
+inline void fields(base::FieldVisitor& v, LinkDifference& difference) {
   v("ends_job", difference.ends_job);
   v("how", difference.how);
 }
@@ -90,12 +90,12 @@ inline void fields(envgen::FieldVisitor& v, LinkDifference& difference) {
 struct LinkNodesRequest {
   std::uint32_t from = 0;
 };
-inline void fields(envgen::FieldVisitor& v, LinkNodesRequest& request) { v("from", request.from); }
+inline void fields(base::FieldVisitor& v, LinkNodesRequest& request) { v("from", request.from); }
 struct LinkRows {
   std::uint32_t next = 0;  // next node; 0: these were the last rows
   std::string text;        // lines of JSON
 };
-inline void fields(envgen::FieldVisitor& v, LinkRows& rows) {
+inline void fields(base::FieldVisitor& v, LinkRows& rows) {
   v("next", rows.next);
   v("text", rows.text);
 }

@@ -14,6 +14,6 @@ namespace engine {
 
 // Runs until PID 1 closes `down` or a leave message has been delivered, and returns an exit code.
 // Takes ownership of both descriptors.
-int run_link(const LinkSettings& settings, const envgen::Environ& env, int down, int up);
+int run_link(const LinkSettings& settings, const base::Environ& env, int down, int up);
 
 }  // namespace engine

@@ -145,7 +145,7 @@ std::uint64_t cluster_id(const envgen::Cluster& cluster) {
     }
     hash.add(node.port);
   }
-  envgen::ContentHash table;
+  base::ContentHash table;
   cluster.rank_table.write([&table](std::string_view piece) { table.update(piece); });
   hash.add(static_cast<std::int64_t>(table.value()));
   hash.add(static_cast<std::int64_t>(cluster.device_addresses));
@@ -165,7 +165,7 @@ std::string common_key(const envgen::Cluster& cluster) {
   Text text;
   add_names(text, cluster);
   std::string key;
-  for (const std::uint64_t seed : {1U, 2U}) key += hex16(envgen::hash_of(text.bytes, seed));
+  for (const std::uint64_t seed : {1U, 2U}) key += hex16(base::hash_of(text.bytes, seed));
   return key;
 }
 

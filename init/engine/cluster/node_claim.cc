@@ -62,10 +62,10 @@ std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   return holder.pid;  // 0: in another PID namespace
 }
 
-envgen::Status refuse(const envgen::Plan& plan, pid_t holder) {
+base::Status refuse(const envgen::Plan& plan, pid_t holder) {
   const std::string who = holder > 0 ? "trainit with pid " + std::to_string(holder)
                                      : std::string("another trainit on this host");
-  return envgen::fail(
+  return base::fail(
       "starting the ranks of this node",
       "node " + std::to_string(plan.local_node ? plan.local_node->node_rank : 0),
       who + " runs the same ranks of the same job",
@@ -75,13 +75,13 @@ envgen::Status refuse(const envgen::Plan& plan, pid_t holder) {
 
 }  // namespace
 
-envgen::Status NodeClaim::look(const envgen::Plan& plan) {
+base::Status NodeClaim::look(const envgen::Plan& plan) {
   if (plan.claim == 0) return {};
   const auto holder = holder_of(address_of(plan), false);
-  return holder ? refuse(plan, *holder) : envgen::Status();
+  return holder ? refuse(plan, *holder) : base::Status();
 }
 
-envgen::Status NodeClaim::take(const envgen::Plan& plan) {
+base::Status NodeClaim::take(const envgen::Plan& plan) {
   if (plan.claim == 0 || socket_.valid()) return {};
   const Address address = address_of(plan);
   sys::Fd socket = stream();
@@ -92,7 +92,7 @@ envgen::Status NodeClaim::take(const envgen::Plan& plan) {
   }
   if (errno != EADDRINUSE) return {};
   const auto holder = holder_of(address, true);
-  return holder ? refuse(plan, *holder) : envgen::Status();
+  return holder ? refuse(plan, *holder) : base::Status();
 }
 
 }  // namespace engine

@@ -19,12 +19,12 @@ class NodeClaim {
  public:
   // Takes the claim of `plan`. Returns an error if a running trainit of the same user, or of root,
   // has it. Takes nothing if the plan has no claim, or if such a socket cannot be made.
-  envgen::Status take(const envgen::Plan& plan);
+  base::Status take(const envgen::Plan& plan);
   void release() { socket_.reset(); }
 
   // Returns the same error as take(), but takes nothing. Call it before anything on this node is
   // changed.
-  static envgen::Status look(const envgen::Plan& plan);
+  static base::Status look(const envgen::Plan& plan);
 
  private:
   sys::Fd socket_;

@@ -45,7 +45,7 @@ struct Attempt {
 
 class PeerWaiting {
  public:
-  PeerWaiting(const envgen::PeerWait& wait, const envgen::Environ& env,
+  PeerWaiting(const envgen::PeerWait& wait, const base::Environ& env,
               const proc::SavedSignals& saved, const std::function<void(const std::string&)>& say,
               std::int64_t attempt_ms)
       : wait_(wait), env_(env), say_(say), attempt_ms_(attempt_ms), saved_(saved) {
@@ -84,7 +84,7 @@ class PeerWaiting {
     for (Peer& peer : peers_) {
       if (!peer.answered && peer.next_ms <= now_ms && !asked(peer)) due.push_back(&peer);
     }
-    envgen::stable_sort(due, std::less(), &Peer::next_ms);
+    base::stable_sort(due, std::less(), &Peer::next_ms);
     for (Peer* peer : due) {
       if (attempts_.size() >= kMaxAttempts) return;
       start(*peer);
@@ -95,7 +95,7 @@ class PeerWaiting {
     proc::SpawnSpec spec;
     spec.argv = wait_.probe;
     spec.argv.push_back(peer.host);
-    spec.argv.emplace_back(envgen::kPeerPing);
+    spec.argv.emplace_back(base::kPeerPing);
     spec.env = env_;
     const proc::RunLimits limits{.time_ms = attempt_ms_,
                                  .most_bytes = kMaxBytes,
@@ -138,7 +138,7 @@ class PeerWaiting {
       return;
     }
     std::string text = run.cut_short();
-    if (text.empty()) text = envgen::last_line(run.output());
+    if (text.empty()) text = base::last_line(run.output());
     if (text.empty()) text = wait_.probe[0] + " exited with code " + std::to_string(code);
     again(*attempt.peer, std::move(text));
   }
@@ -197,14 +197,14 @@ class PeerWaiting {
   }
 
   static PeerFailure no_client(const proc::StartFailure& failure) {
-    envgen::Error error = failure.error;
+    base::Error error = failure.error;
     error.what = "waiting for the peers' sshd: " + error.what;
     error.fix = "install an ssh client in the image (openssh-client)";
     return {exit_code::kOwnFailure, std::move(error)};
   }
 
   const envgen::PeerWait& wait_;
-  const envgen::Environ& env_;
+  const base::Environ& env_;
   const std::function<void(const std::string&)>& say_;
   std::int64_t attempt_ms_;
   const proc::SavedSignals& saved_;
@@ -217,7 +217,7 @@ class PeerWaiting {
 
 }  // namespace
 
-std::optional<PeerFailure> wait_for_peers(const envgen::PeerWait& wait, const envgen::Environ& env,
+std::optional<PeerFailure> wait_for_peers(const envgen::PeerWait& wait, const base::Environ& env,
                                           const proc::SavedSignals& saved,
                                           const std::function<void(const std::string&)>& say,
                                           std::int64_t attempt_ms) {

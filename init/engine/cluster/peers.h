@@ -17,7 +17,7 @@ namespace engine {
 
 struct PeerFailure {
   int exit_code = exit_code::kOwnFailure;  // 69: not all answered in time; 125: no ssh client
-  envgen::Error error;
+  base::Error error;
 };
 
 // Blocks until `probe HOST trainit-peer-ping` has exited once with 0 for every host. At most 32
@@ -29,7 +29,7 @@ struct PeerFailure {
 // peers (node-5, node-9, node-11): node-5: ssh: Connection refused". Call this in the resolver's
 // child, never in PID 1, after signals have been taken over. If the caller ignored SIGCHLD, no
 // child's exit could be seen.
-std::optional<PeerFailure> wait_for_peers(const envgen::PeerWait& wait, const envgen::Environ& env,
+std::optional<PeerFailure> wait_for_peers(const envgen::PeerWait& wait, const base::Environ& env,
                                           const proc::SavedSignals& saved,
                                           const std::function<void(const std::string&)>& say,
                                           std::int64_t attempt_ms = 10'000);

@@ -70,13 +70,13 @@ ControlReply reply_of(const Record& record) {
   return {.answer = static_cast<ControlAnswer>(record.op), .value_ms = record.argument};
 }
 
-envgen::Error socket_error(const std::string& what, const std::string& path, int error) {
+base::Error socket_error(const std::string& what, const std::string& path, int error) {
   return sys::socket_error(what, path, error, "is the container's trainit running as this user?");
 }
 
 }  // namespace
 
-envgen::Result<ControlServer> ControlServer::open(const std::string& run_dir) {
+base::Result<ControlServer> ControlServer::open(const std::string& run_dir) {
   ControlServer server;
   if (run_dir.empty()) return server;
   const std::string path = socket_path(run_dir);
@@ -191,8 +191,8 @@ void ControlServer::drop(int client) {
   std::erase_if(clients_, [client](const sys::Fd& fd) { return fd.get() == client; });
 }
 
-envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
-                                          int timeout_ms, sys::Fd* connection) {
+base::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
+                                        int timeout_ms, sys::Fd* connection) {
   const std::string path = socket_path(run_dir);
   sys::Fd fd = sys::connect_to(path, SOCK_SEQPACKET, timeout_ms);
   if (!fd.valid()) {

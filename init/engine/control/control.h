@@ -61,7 +61,7 @@ inline constexpr int kControlTimeoutMs = 5000;
 class ControlServer {
  public:
   // Opens the control socket. If `run_dir` is empty, returns a server without a socket.
-  static envgen::Result<ControlServer> open(const std::string& run_dir);
+  static base::Result<ControlServer> open(const std::string& run_dir);
 
   [[nodiscard]] const sys::Fd& listener() const { return listener_; }
   [[nodiscard]] const std::vector<sys::Fd>& clients() const { return clients_; }
@@ -91,8 +91,8 @@ class ControlServer {
 // connection, and again for the answer. Returns kRefused if this user may not even connect, and
 // kUnknown for an answer of another version. `connection`, if given, receives the open socket: the
 // instance waits until that is closed before its exit ends the namespace.
-envgen::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
-                                          int timeout_ms = kControlTimeoutMs,
-                                          sys::Fd* connection = nullptr);
+base::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
+                                        int timeout_ms = kControlTimeoutMs,
+                                        sys::Fd* connection = nullptr);
 
 }  // namespace engine

@@ -48,7 +48,7 @@ ControlDecision decide_limit(const ControlRequest& request, const ControlView& v
 
 }  // namespace
 
-ControlView view_of(const lifecycle::Machine& machine, const envgen::Policy& policy,
+ControlView view_of(const lifecycle::Machine& machine, const base::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now) {
   const lifecycle::TimeMs end = machine.expires_at();
   return {.phase = machine.phase(),

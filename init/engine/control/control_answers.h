@@ -22,7 +22,7 @@ struct ControlView {
   bool has_limit = false;          // the job has a time limit
   std::int64_t limit_left_ms = 0;  // milliseconds from now
 };
-ControlView view_of(const lifecycle::Machine& machine, const envgen::Policy& policy,
+ControlView view_of(const lifecycle::Machine& machine, const base::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now);
 
 // The decision on a request. The answer is kDone if and only if there is an event.

@@ -30,7 +30,7 @@ constexpr std::int64_t kPlanMs = 5000;
 
 std::string size_of(const DataProgress& progress) {
   return std::to_string(progress.entries) + (progress.entries == 1 ? " entry, " : " entries, ") +
-         envgen::size_text(progress.bytes);
+         copy::size_text(progress.bytes);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ DataRecord& DataTask::data() const {
   return context_.job.data[static_cast<std::size_t>(task().process)];
 }
 
-envgen::Status DataTask::start() {
+base::Status DataTask::start() {
   DataRecord& record = data();
   record.state = State::kRunning;
   record.began_ms = stage_since_ms_ = sys::wall_ms();
@@ -52,8 +52,8 @@ envgen::Status DataTask::start() {
   delayed_ms_.reset();
   auto socket = make_data_socket();
   if (!socket) {
-    return envgen::fail("starting to copy data", record.dataset.source, "no socket",
-                        "raise the limit on open files");
+    return base::fail("starting to copy data", record.dataset.source, "no socket",
+                      "raise the limit on open files");
   }
   const DataOrder order{
       .dataset = record.dataset, .request = context_.request, .saved = context_.saved};
@@ -144,7 +144,7 @@ ExitStatus DataTask::outcome(const ExitStatus& exit_status, const std::string& f
   if (!record.path.empty()) {
     record.state = State::kReady;
     sys::log::info(task().name + ": " + record.how + " in " +
-                   envgen::time_text(record.ended_ms - record.began_ms) + ", " +
+                   copy::time_text(record.ended_ms - record.began_ms) + ", " +
                    size_of(record.progress) + ", at " + record.path);
     return {ExitStatus::How::kExited, 0};
   }

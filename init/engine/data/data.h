@@ -22,7 +22,7 @@ class DataTask : public ChildWorker {
   DataTask(const WorkerContext& context, std::uint32_t index, const ChildWorker& resolver)
       : context_(context), index_(index), resolver_(resolver) {}
 
-  envgen::Status start();
+  base::Status start();
   // Decides the result of a task that has ended with `exit_status`, or was never started (`failure`
   // is the reason). `exit_status` becomes the status that the job uses. Returns true if the failure
   // is held back; post_delayed() posts it later.

@@ -38,13 +38,13 @@ sys::Fd take_descriptor(msghdr& envelope) {
 std::string encode_data_message(const DataMessage& message) {
   DataMessage sent = message;
   for (std::string* text : {&sent.path, &sent.text}) {
-    text->resize(envgen::cut_text(*text, kMaxTextBytes).size());
+    text->resize(base::cut_text(*text, kMaxTextBytes).size());
   }
-  return envgen::to_wire(sent);
+  return base::to_wire(sent);
 }
 
 std::optional<DataMessage> decode_data_message(std::string_view packet) {
-  auto message = envgen::from_wire<DataMessage>(packet);
+  auto message = base::from_wire<DataMessage>(packet);
   if (message && message->path.find('\0') != std::string::npos) message.reset();
   return message;
 }

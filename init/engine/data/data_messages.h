@@ -29,7 +29,7 @@ struct DataMessage {
 
   bool operator==(const DataMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, DataMessage& message) {
+inline void fields(base::FieldVisitor& v, DataMessage& message) {
   v("kind", message.kind, DataMessage::Kind::kMissing, DataMessage::Kind::kProgress);
   v("progress", message.progress);
   v("exit_code", message.exit_code, {.least = 0, .most = 255});

@@ -74,7 +74,7 @@ class Reporter {
       message.progress.bytes = report.counters->bytes.load();
       message.progress.total_entries = report.counters->total_entries.load();
       message.progress.total_bytes = report.counters->total_bytes.load();
-      const envgen::Stall stall = copy::stall_of(*report.counters);
+      const copy::Stall stall = copy::stall_of(*report.counters);
       message.progress.stalled_side = static_cast<std::uint32_t>(stall.side);
       message.progress.stalled_ms = static_cast<std::uint64_t>(stall.for_ms);
     }
@@ -87,8 +87,8 @@ class Reporter {
     bool waiting = false;
   };
   int socket_;
-  envgen::CopyPlaces places_;
-  envgen::StallLines stalls_;
+  copy::CopyPlaces places_;
+  copy::StallLines stalls_;
   std::optional<copy::ProgressView> view_;
   Said last_;
   std::int64_t next_ms_ = 0;
@@ -139,9 +139,9 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   struct statvfs mount{};
   if (::statvfs(dataset.source.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) == 0) {
     send_message(pipe, 1,
-                 envgen::concat({"the source ", dataset.source,
-                                 " is writable: mount it read-only, so that no job can modify "
-                                 "it"}));
+                 base::concat({"the source ", dataset.source,
+                               " is writable: mount it read-only, so that no job can modify "
+                               "it"}));
   }
   if (order.request.data.link) {
     const std::string wrong = replace_link(dataset, copy);
@@ -201,7 +201,7 @@ bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket)
 }
 
 // Returns the user who must be able to read the job's files; nullopt if that is trainit's own user.
-envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& request) {
+base::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& request) {
   if (request.sandbox.user.empty()) return std::nullopt;
   envgen::SandboxRequest user;
   user.user = request.sandbox.user;
@@ -209,7 +209,7 @@ envgen::Result<std::optional<envgen::Identity>> job_of(const envgen::Request& re
   return prepared.sandbox.identity;
 }
 
-int say_failed(int socket, const envgen::Error& error, DataMessage::Kind kind, int code) {
+int say_failed(int socket, const base::Error& error, DataMessage::Kind kind, int code) {
   send_data_message(socket, {.kind = kind, .exit_code = code, .text = to_line(error)});
   return 1;
 }

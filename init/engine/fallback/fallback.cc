@@ -107,9 +107,9 @@ class Remaining {
   // and a rule that saves or makes a file does nothing. A stop request with such a rule is still a
   // stop request.
   [[nodiscard]] Heard heard_as(int signal) const {
-    using Kind = envgen::SignalRule::Kind;
+    using Kind = base::SignalRule::Kind;
     const bool stops = asks_to_stop(signal, false);
-    const auto rule = std::ranges::find(job_.signals, signal, &envgen::SignalRule::from);
+    const auto rule = std::ranges::find(job_.signals, signal, &base::SignalRule::from);
     if (rule == job_.signals.end()) return {stops, stops ? sent_to_stop(signal) : signal};
     if (rule->kind == Kind::kNothing) return {};
     if (rule->kind == Kind::kForward) return {false, signal};

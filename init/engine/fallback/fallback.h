@@ -25,8 +25,8 @@ struct FallbackJob {
   int stop_signal = 0;      // signal of the stop request before the fallback; 0: none
   // The times of the stop, counted from its request. Only the main tasks are left, so no hook gets
   // a part of the grace.
-  envgen::Budget stop = envgen::make_budget({}, {}, 0);
-  std::vector<envgen::SignalRule> signals;  // rules of --signal; none saves or makes files now
+  base::Budget stop = base::make_budget({}, {}, 0);
+  std::vector<base::SignalRule> signals;  // rules of --signal; none saves or makes files now
   proc::JobControl job_control;
 };
 

@@ -46,7 +46,7 @@ FallbackJob fallback_job_of(const Evidence& evidence) {
   FallbackJob left;
   left.single = evidence.job.plan.processes.size() == 1;
   left.stop_signal = pending_stop(evidence);
-  left.stop = envgen::make_budget(evidence.job.plan.policy, {}, 0);
+  left.stop = base::make_budget(evidence.job.plan.policy, {}, 0);
   left.job_control = evidence.job_control;
   left.signals = evidence.signals;
   if (evidence.machine.cause() != nullptr) left.failure_code = evidence.machine.cause()->exit_code;

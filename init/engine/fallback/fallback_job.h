@@ -20,7 +20,7 @@ struct Evidence {
   const lifecycle::Machine& machine;
   const std::deque<lifecycle::Event>& waiting;  // events that the machine has not handled yet
   const proc::JobControl& job_control;
-  const std::vector<envgen::SignalRule>& signals;
+  const std::vector<base::SignalRule>& signals;
   int resolve_code = 0;          // exit code of a resolver that failed
   std::optional<int> exit_code;  // the machine's exit code, if the machine has ended
 };

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "envgen/conda/environment.h"
 
-namespace envgen {
+namespace engine {
 namespace {
 
 constexpr const char* kWhat = "reading what the hook exports";
@@ -20,9 +20,9 @@ constexpr std::string_view kExport = "export ";
 constexpr std::size_t kMaxEntryBytes = 131'071;
 constexpr std::size_t kMaxShownBytes = 40;
 
-std::unexpected<Error> fail_at(std::size_t line, std::string found, std::string fix) {
-  return fail(kWhat, std::string(kFile) + ": line " + std::to_string(line), std::move(found),
-              std::move(fix));
+std::unexpected<base::Error> fail_at(std::size_t line, std::string found, std::string fix) {
+  return base::fail(kWhat, std::string(kFile) + ": line " + std::to_string(line), std::move(found),
+                    std::move(fix));
 }
 
 class Lines {
@@ -32,7 +32,7 @@ class Lines {
   std::optional<std::string_view> next() {
     if (rest_.empty()) return std::nullopt;
     ++number_;
-    return envgen::take_line(rest_);
+    return base::take_line(rest_);
   }
   [[nodiscard]] std::size_t number() const { return number_; }
 
@@ -41,8 +41,8 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-Status check_name(std::string_view name, std::size_t line) {
-  if (is_shell_name(name)) return {};
+base::Status check_name(std::string_view name, std::size_t line) {
+  if (envgen::is_shell_name(name)) return {};
   if (name.starts_with(kExport)) {
     return fail_at(line, "\"export\" before the name", "write NAME=VALUE only: no shell reads it");
   }
@@ -54,7 +54,7 @@ Status check_name(std::string_view name, std::size_t line) {
   return fail_at(line, std::move(found), "use letters, digits and _, and no digit first");
 }
 
-Result<std::string> lines_until(std::string_view delimiter, Lines& lines) {
+base::Result<std::string> lines_until(std::string_view delimiter, Lines& lines) {
   const std::size_t first = lines.number();
   std::string value;
   for (std::size_t count = 0;; ++count) {
@@ -69,7 +69,7 @@ Result<std::string> lines_until(std::string_view delimiter, Lines& lines) {
   }
 }
 
-Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
+base::Result<base::EnvEdit> take_edit(std::string_view line, Lines& lines) {
   const std::size_t first = lines.number();
   const std::size_t mark = line.find(kMark);
   const std::size_t equals = line.find('=');
@@ -79,7 +79,7 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
   }
   const std::string_view name = line.substr(0, std::min(mark, equals));
   TRY(check_name(name, first));
-  EnvEdit edit{EnvEdit::Kind::kSet, std::string(name), {}};
+  base::EnvEdit edit{base::EnvEdit::Kind::kSet, std::string(name), {}};
   if (equals < mark) {
     edit.value = line.substr(equals + 1);
   } else {
@@ -99,16 +99,16 @@ Result<EnvEdit> take_edit(std::string_view line, Lines& lines) {
 
 }  // namespace
 
-Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text) {
+base::Result<std::vector<base::EnvEdit>> parse_hook_exports(std::string_view text) {
   if (text.size() > kMaxExportBytes) {
-    return fail(kWhat, kFile, "more than " + std::to_string(kMaxExportBytes) + " bytes",
-                "write files, and export their paths");
+    return base::fail(kWhat, kFile, "more than " + std::to_string(kMaxExportBytes) + " bytes",
+                      "write files, and export their paths");
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     const auto line = 1 + std::ranges::count(text.substr(0, nul), '\n');
     return fail_at(static_cast<std::size_t>(line), "a NUL byte", "no variable can hold one");
   }
-  std::vector<EnvEdit> edits;
+  std::vector<base::EnvEdit> edits;
   Lines lines(text);
   while (const auto line = lines.next()) {
     if (line->empty() || line->starts_with('#')) continue;
@@ -118,4 +118,4 @@ Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text) {
   return edits;
 }
 
-}  // namespace envgen
+}  // namespace engine

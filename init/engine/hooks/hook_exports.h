@@ -16,7 +16,7 @@
 #include "base/environ.h"
 #include "base/result.h"
 
-namespace envgen {
+namespace engine {
 
 inline constexpr std::size_t kMaxExportBytes = 1U << 20;
 
@@ -27,6 +27,6 @@ inline constexpr std::size_t kMaxExportBytes = 1U << 20;
 // - a variable that is too long for an environment of Linux
 // - more than kMaxExportBytes
 // The Error repeats no value, which may be a secret.
-Result<std::vector<EnvEdit>> parse_hook_exports(std::string_view text);
+base::Result<std::vector<base::EnvEdit>> parse_hook_exports(std::string_view text);
 
-}  // namespace envgen
+}  // namespace engine

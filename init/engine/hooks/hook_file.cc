@@ -36,7 +36,7 @@ std::string path_of(const sys::Fd& memory) {
 
 }  // namespace
 
-envgen::Result<HookFile> HookFile::make(const std::string& run_dir, std::string_view event) {
+base::Result<HookFile> HookFile::make(const std::string& run_dir, std::string_view event) {
   const std::string name = "hook." + std::string(event) + ".env";
   if (!run_dir.empty() && make_at(run_dir + "/" + name)) {
     return HookFile(run_dir + "/" + name, sys::Fd());
@@ -50,19 +50,18 @@ envgen::Result<HookFile> HookFile::make(const std::string& run_dir, std::string_
     const sys::Fd made(::mkostemp(path.data(), O_CLOEXEC));
     if (made.valid()) return HookFile(std::move(path), sys::Fd());
   }
-  return envgen::fail("making the file in which hooks export variables", "/tmp, /dev/shm",
-                      sys::errno_text(errno),
-                      "set TRAINIT_RUN_DIR to a directory that is writable");
+  return base::fail("making the file in which hooks export variables", "/tmp, /dev/shm",
+                    sys::errno_text(errno), "set TRAINIT_RUN_DIR to a directory that is writable");
 }
 
 HookFile::~HookFile() {
   if (!path_.empty() && !memory_.valid()) ::unlink(path_.c_str());
 }
 
-envgen::Result<std::string> HookFile::read() const {
+base::Result<std::string> HookFile::read() const {
   auto failed = [this](std::string found) {
-    return envgen::fail("reading what the hook exports", path_, std::move(found),
-                        "append to the file in $TRAINIT_ENV, and leave it in its place");
+    return base::fail("reading what the hook exports", path_, std::move(found),
+                      "append to the file in $TRAINIT_ENV, and leave it in its place");
   };
   const sys::Fd fd(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid() && errno == ENOENT) return std::string();
@@ -71,7 +70,7 @@ envgen::Result<std::string> HookFile::read() const {
   if (!S_ISREG(status.st_mode)) return failed("no regular file");
   std::string text;
   std::array<char, 65536> part;
-  while (text.size() <= envgen::kMaxExportBytes) {
+  while (text.size() <= kMaxExportBytes) {
     const ssize_t count = ::read(fd.get(), part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed(sys::errno_text(errno));

@@ -26,7 +26,7 @@ bool has_devices() {
 
 // Returns whether the condition in the hook's text holds. A hook that cannot be read applies; its
 // start then fails.
-bool applies(const std::string& path, const envgen::Environ& env) {
+bool applies(const std::string& path, const base::Environ& env) {
   const std::string head = hook_head(path);
   return hook_condition::applies(
       head.data(), static_cast<long>(head.size()),
@@ -49,7 +49,7 @@ std::string hook_head(const std::string& path) {
   return head;
 }
 
-HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,
+HookLook look_at_hook(const std::string& path, bool is_script, const base::Environ& env,
                       const std::optional<envgen::Identity>& job) {
   HookLook look;
   const bool root = ::geteuid() == 0;

@@ -26,7 +26,7 @@ struct HookLook {
   std::vector<std::string> env;   // the complete environment of the hook
   bool leaves_directory = false;  // start in /: the job's user may write in the current directory
 };
-inline void fields(envgen::FieldVisitor& v, HookLook& look) {
+inline void fields(base::FieldVisitor& v, HookLook& look) {
   v("where", look.where);
   v("found", look.found);
   v("fix", look.fix);
@@ -40,7 +40,7 @@ std::string hook_head(const std::string& path);
 
 // Returns the look at the hook `path`, which would start with `env`. `is_script`: the lifecycle
 // script, which always applies. May block for ever.
-HookLook look_at_hook(const std::string& path, bool is_script, const envgen::Environ& env,
+HookLook look_at_hook(const std::string& path, bool is_script, const base::Environ& env,
                       const std::optional<envgen::Identity>& job);
 
 }  // namespace engine

@@ -86,9 +86,9 @@ std::string HookOutput::output_tail() const {
   std::string words;
   for (const std::string& line : last_) {
     if (!words.empty()) words += " | ";
-    words += envgen::escaped_text(line);
+    words += base::escaped_text(line);
   }
-  return envgen::mask_printed(words);
+  return base::mask_printed(words);
 }
 
 }  // namespace engine

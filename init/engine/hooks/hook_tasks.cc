@@ -21,7 +21,7 @@ void take(Job& job, std::uint32_t index, HookMessage message) {
 
 }  // namespace
 
-envgen::Result<pid_t> HookTasks::start(std::uint32_t index) {
+base::Result<pid_t> HookTasks::start(std::uint32_t index) {
   Job& job = context_.job;
   HookRun*& run = runs_[index];
   if (run == nullptr) {

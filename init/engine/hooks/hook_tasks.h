@@ -20,7 +20,7 @@ class HookTasks {
 
   // Starts the hooks of the task with this index. Returns their worker's pid. Their messages go
   // into the job: the record's hook_message, and the exports of pre-start hooks.
-  envgen::Result<pid_t> start(std::uint32_t index);
+  base::Result<pid_t> start(std::uint32_t index);
 
  private:
   const WorkerContext& context_;

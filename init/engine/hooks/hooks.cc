@@ -34,9 +34,9 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
-// Exports have at most envgen::kMaxExportBytes. A variable takes at least 3 of these bytes, and 13
+// Exports have at most engine::kMaxExportBytes. A variable takes at least 3 of these bytes, and 13
 // in a message. A failure repeats some lines of a hook.
-constexpr std::uint32_t kMaxMessageBytes = 5 * envgen::kMaxExportBytes;
+constexpr std::uint32_t kMaxMessageBytes = 5 * kMaxExportBytes;
 
 constexpr int kStopped = exit_code::kSignalBase + SIGTERM;
 constexpr std::int64_t kTermMs = 2000;  // time between SIGTERM and SIGKILL
@@ -49,26 +49,26 @@ constexpr std::string_view kFile = "TRAINIT_ENV";
 
 struct Failure {
   int exit_code = exit_code::kOwnFailure;
-  envgen::Error error;
+  base::Error error;
 };
 
 // Returns the size of `edits` as environment entries: NAME=VALUE and a NUL.
-std::size_t bytes_of(const std::vector<envgen::EnvEdit>& edits) {
+std::size_t bytes_of(const std::vector<base::EnvEdit>& edits) {
   std::size_t bytes = 0;
-  for (const envgen::EnvEdit& edit : edits) bytes += edit.name.size() + edit.value.size() + 2;
+  for (const base::EnvEdit& edit : edits) bytes += edit.name.size() + edit.value.size() + 2;
   return bytes;
 }
 
-bool is_assignment(const envgen::EnvEdit& edit) {
+bool is_assignment(const base::EnvEdit& edit) {
   constexpr std::string_view kNoName("=\0", 2);
-  return edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty() &&
+  return edit.kind == base::EnvEdit::Kind::kSet && !edit.name.empty() &&
          edit.name.find_first_of(kNoName) == std::string::npos &&
          edit.value.find('\0') == std::string::npos;
 }
 
 class Worker {
  public:
-  Worker(const envgen::HookGroup& group, envgen::Environ env, const std::string& run_dir,
+  Worker(const envgen::HookGroup& group, base::Environ env, const std::string& run_dir,
          const std::vector<std::string>& forced_names, const std::optional<envgen::Identity>& job,
          int messages, proc::SavedSignals saved)
       : group_(group),
@@ -118,11 +118,11 @@ class Worker {
 
   template <class News>
   void send(Kind kind, const News& message) const {
-    send_message(messages_, static_cast<std::uint32_t>(kind), envgen::to_wire(message));
+    send_message(messages_, static_cast<std::uint32_t>(kind), base::to_wire(message));
   }
   std::expected<std::optional<HookLook>, Failure> look_at(const Hook& hook);
   std::optional<Failure> run_hook(const std::string& path);
-  envgen::Status start(Hook& hook, HookLook look, const HookFile* file);
+  base::Status start(Hook& hook, HookLook look, const HookFile* file);
   void watch(Hook& hook);
   void advance(Hook& hook);
   void look_for_end(Hook& hook) const;
@@ -135,10 +135,10 @@ class Worker {
   [[nodiscard]] std::string title(const Hook& hook) const;
   [[nodiscard]] std::optional<Failure> failure_of(const Hook& hook) const;
   std::optional<Failure> take_exports(const Hook& hook, const HookFile& file);
-  bool may_export(const Hook& hook, const envgen::EnvEdit& edit);
+  bool may_export(const Hook& hook, const base::EnvEdit& edit);
 
   const envgen::HookGroup& group_;
-  envgen::Environ env_;  // includes the exports
+  base::Environ env_;  // includes the exports
   const std::string& run_dir_;
   const std::vector<std::string>& forced_names_;
   const std::optional<envgen::Identity>& job_;
@@ -161,10 +161,10 @@ std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook
   const std::int64_t left_ms = hook.next_phase_ms ? *hook.next_phase_ms - now_ms : kForEverMs;
   auto child = proc::ChildRun::start({.time_ms = left_ms}, [&](int fd) {
     const std::string look =
-        envgen::to_wire(look_at_hook(hook.path, hook.path == group_.script, env_, job_));
+        base::to_wire(look_at_hook(hook.path, hook.path == group_.script, env_, job_));
     return sys::write_all(fd, look) == look.size() ? 0 : 1;
   });
-  const auto failed = [&hook, this](int code, envgen::Error error) {
+  const auto failed = [&hook, this](int code, base::Error error) {
     error.what = "starting " + title(hook);
     return std::unexpected(Failure{code, std::move(error)});
   };
@@ -175,7 +175,7 @@ std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook
     look_at_signals();
     if (stopped()) return std::nullopt;
   }
-  auto look = envgen::from_wire<HookLook>(child->output());
+  auto look = base::from_wire<HookLook>(child->output());
   if (look && look->found.empty()) return look;
   if (look) return failed(exit_code::kOwnFailure, {"", look->where, look->found, look->fix});
   if (!child->late()) {
@@ -188,7 +188,7 @@ std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook
   }
   return failed(exit_code::kUnavailable,
                 {"", hook.path,
-                 "no answer within " + envgen::seconds(group_.timeout_ms) +
+                 "no answer within " + base::seconds(group_.timeout_ms) +
                      " about its file and the paths in its variables",
                  "see which file system no longer answers, or raise --hook-timeout"});
 }
@@ -222,10 +222,10 @@ std::optional<Failure> Worker::run_hook(const std::string& path) {
   return take_exports(hook, *file);
 }
 
-envgen::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
+base::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
+    return base::fail("", hook.path, sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
   }
   hook.output.reset(ends[0]);
   const sys::Fd write_end(ends[1]);
@@ -233,7 +233,7 @@ envgen::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   proc::SpawnSpec spec;
   spec.argv = {hook.path};
   if (hook.path == group_.script) spec.argv.emplace_back(name_of(group_.event));
-  spec.env = envgen::Environ(std::move(look.env));
+  spec.env = base::Environ(std::move(look.env));
   if (look.leaves_directory) spec.cwd = "/";
   if (file != nullptr) {
     spec.env.set(kFile, file->path());
@@ -374,7 +374,7 @@ std::optional<Failure> Worker::failure_of(const Hook& hook) const {
   Failure failure{0, {"running " + title(hook), hook.path, "", ""}};
   if (hook.timed_out) {
     failure.exit_code = exit_code::kUnavailable;
-    failure.error.found = "no end after " + envgen::seconds(group_.timeout_ms);
+    failure.error.found = "no end after " + base::seconds(group_.timeout_ms);
     failure.error.fix = "see what it waits for, or raise --hook-timeout";
     if (!hook.end) failure.error.found += ", nor by SIGKILL: it hangs in the kernel";
   } else if (hook.end->si_code == CLD_EXITED) {
@@ -395,28 +395,28 @@ std::optional<Failure> Worker::failure_of(const Hook& hook) const {
 }
 
 std::optional<Failure> Worker::take_exports(const Hook& hook, const HookFile& file) {
-  auto failed = [&](envgen::Error error) {
+  auto failed = [&](base::Error error) {
     error.what = "reading what " + title(hook) + " exports";
     return Failure{exit_code::kOwnFailure, std::move(error)};
   };
   const auto text = file.read();
   if (!text) return failed(text.error());
-  auto edits = envgen::parse_hook_exports(*text);
+  auto edits = parse_hook_exports(*text);
   if (!edits) return failed(edits.error());
   std::erase_if(*edits, [&](const auto& edit) { return !may_export(hook, edit); });
   if (edits->empty()) return std::nullopt;
   exported_bytes_ += bytes_of(*edits);
-  if (exported_bytes_ > envgen::kMaxExportBytes) {
+  if (exported_bytes_ > kMaxExportBytes) {
     return failed({"", std::string("$").append(kFile),
                    "with the hooks before it " + std::to_string(exported_bytes_) + " bytes",
                    "write files, and export their paths"});
   }
-  for (const envgen::EnvEdit& edit : *edits) env_.apply(edit);
+  for (const base::EnvEdit& edit : *edits) env_.apply(edit);
   send(Kind::kExports, HookExports{std::move(*edits)});
   return std::nullopt;
 }
 
-bool Worker::may_export(const Hook& hook, const envgen::EnvEdit& edit) {
+bool Worker::may_export(const Hook& hook, const base::EnvEdit& edit) {
   const bool ours = edit.name == kFile || edit.name == "TRAINIT_HOOK";
   const bool forced = std::ranges::find(forced_names_, edit.name) != forced_names_.end();
   if (!ours && !forced) return true;
@@ -440,11 +440,11 @@ HookRun::HookRun(std::function<void(HookMessage)> take)
     : ChildWorker(static_cast<std::uint32_t>(Kind::kExports), kMaxMessageBytes),
       take_(std::move(take)) {}
 
-envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Environ& env,
-                              const std::string& run_dir,
-                              const std::vector<std::string>& forced_names,
-                              const std::optional<envgen::Identity>& job,
-                              const proc::SavedSignals& saved) {
+base::Status HookRun::start(const envgen::HookGroup& group, const base::Environ& env,
+                            const std::string& run_dir,
+                            const std::vector<std::string>& forced_names,
+                            const std::optional<envgen::Identity>& job,
+                            const proc::SavedSignals& saved) {
   auto body = [&](int fd) {
     proc::take_over_signals();
     // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by the worker's /proc/PID/fd.
@@ -462,12 +462,12 @@ envgen::Status HookRun::start(const envgen::HookGroup& group, const envgen::Envi
 
 ChildWorker::Heard HookRun::on_message(std::uint32_t kind, std::string_view bytes) {
   if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
-    auto failed = envgen::from_wire<HookFailed>(bytes);
+    auto failed = base::from_wire<HookFailed>(bytes);
     if (!failed || failed->message.empty()) return Heard::kDamaged;
     take_(std::move(*failed));
     return Heard::kLast;
   }
-  auto exports = envgen::from_wire<HookExports>(bytes);
+  auto exports = base::from_wire<HookExports>(bytes);
   if (!exports || !std::ranges::all_of(exports->edits, is_assignment)) return Heard::kDamaged;
   take_(std::move(*exports));
   return Heard::kMore;

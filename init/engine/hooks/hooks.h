@@ -42,16 +42,16 @@ struct HookFailed {
 
   bool operator==(const HookFailed&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, HookFailed& failed) {
+inline void fields(base::FieldVisitor& v, HookFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 1, .most = 255});
   v("message", failed.message);
 }
 struct HookExports {  // from one hook; later exports override earlier ones
-  std::vector<envgen::EnvEdit> edits;
+  std::vector<base::EnvEdit> edits;
 
   bool operator==(const HookExports&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, HookExports& exports) {
+inline void fields(base::FieldVisitor& v, HookExports& exports) {
   v("edits", exports.edits, {.most_items = 1U << 20});  // parse_hook_exports() bounds their bytes
 }
 using HookMessage = std::variant<HookFailed, HookExports>;
@@ -66,9 +66,9 @@ class HookRun : public ChildWorker {
   // user; nullopt if it is trainit's own. Each hook gets `env`, TRAINIT_ENV (HookFile) and the
   // exports of the hooks before it. An exported variable of `forced_names` is left out with a
   // warning.
-  envgen::Status start(const envgen::HookGroup& group, const envgen::Environ& env,
-                       const std::string& run_dir, const std::vector<std::string>& forced_names,
-                       const std::optional<envgen::Identity>& job, const proc::SavedSignals& saved);
+  base::Status start(const envgen::HookGroup& group, const base::Environ& env,
+                     const std::string& run_dir, const std::vector<std::string>& forced_names,
+                     const std::optional<envgen::Identity>& job, const proc::SavedSignals& saved);
 
  private:
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;

@@ -13,12 +13,12 @@
 
 namespace engine {
 
-envgen::Result<std::shared_ptr<LineBoard>> LineBoard::make(std::size_t processes) {
+base::Result<std::shared_ptr<LineBoard>> LineBoard::make(std::size_t processes) {
   void* memory = ::mmap(nullptr, processes * sizeof(LineSlot), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    return envgen::fail("preparing to watch the ranks' lines", "mmap", sys::errno_text(errno),
-                        "raise the memory limit");
+    return base::fail("preparing to watch the ranks' lines", "mmap", sys::errno_text(errno),
+                      "raise the memory limit");
   }
   auto* slots = static_cast<LineSlot*>(memory);
   for (std::size_t i = 0; i < processes; ++i) new (slots + i) LineSlot{};

@@ -40,7 +40,7 @@ struct LineSlot {
 class LineBoard {
  public:
   // Creates a board in memory that is shared with children forked later.
-  static envgen::Result<std::shared_ptr<LineBoard>> make(std::size_t processes);
+  static base::Result<std::shared_ptr<LineBoard>> make(std::size_t processes);
   ~LineBoard();
   LineBoard(const LineBoard&) = delete;
   LineBoard& operator=(const LineBoard&) = delete;

@@ -18,7 +18,7 @@ constexpr int kLeft = -1;  // value of master_port: this node is not in the list
 // Returns the answer's cluster; nullopt if the answer is not usable. A job of one node may have no
 // list. A list without this node is always a changed list, whatever its contents.
 std::optional<envgen::Cluster> cluster_of(const envgen::Answer& answer) {
-  const auto* error = std::get_if<envgen::Error>(&answer.outcome);
+  const auto* error = std::get_if<base::Error>(&answer.outcome);
   if (error != nullptr && error->not_listed) return envgen::Cluster{.master_port = kLeft};
   const auto* planned = std::get_if<envgen::Planned>(&answer.outcome);
   if (planned == nullptr) return std::nullopt;
@@ -67,10 +67,9 @@ int watch_membership(envgen::Snapshot snapshot, const envgen::Request& asked,
 MembershipWatcher::MembershipWatcher(std::function<void(const std::string&)> take)
     : ChildWorker(kChanged, kMaxMessageBytes), take_(std::move(take)) {}
 
-envgen::Status MembershipWatcher::start(const envgen::Snapshot& base,
-                                        const envgen::Request& request, std::uint64_t running_id,
-                                        const proc::SavedSignals& saved, const Planner& planner,
-                                        MembershipTimes times) {
+base::Status MembershipWatcher::start(const envgen::Snapshot& base, const envgen::Request& request,
+                                      std::uint64_t running_id, const proc::SavedSignals& saved,
+                                      const Planner& planner, MembershipTimes times) {
   told_ = false;
   return fork("starting the watcher of the list of nodes", saved, [&](int fd) {
     auto send = [fd](const std::string& text) { return send_message(fd, kChanged, text); };

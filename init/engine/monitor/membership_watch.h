@@ -30,9 +30,9 @@ class MembershipWatcher : public ChildWorker {
 
   // `running_id`: the running plan's cluster_id. If it is 0, the first list that is read counts as
   // the running plan's list.
-  envgen::Status start(const envgen::Snapshot& base, const envgen::Request& request,
-                       std::uint64_t running_id, const proc::SavedSignals& saved,
-                       const Planner& planner = {}, MembershipTimes times = {});
+  base::Status start(const envgen::Snapshot& base, const envgen::Request& request,
+                     std::uint64_t running_id, const proc::SavedSignals& saved,
+                     const Planner& planner = {}, MembershipTimes times = {});
 
  private:
   Heard on_message(std::uint32_t kind, std::string_view text) override;

@@ -161,8 +161,8 @@ std::function<std::string()> health_checks(const Job& job, const StartContext& c
     where.occasion = doctor::Occasion::kMonitor;
     where.run_dir = base.facts.run_dir;
     std::string text;
-    for (const envgen::CheckResult& one : doctor::run_checks(*names, where)) {
-      if (one.verdict == envgen::CheckStatus::kFailed)
+    for (const doctor::CheckResult& one : doctor::run_checks(*names, where)) {
+      if (one.verdict == doctor::CheckStatus::kFailed)
         text += (text.empty() ? "" : "; ") + to_line(one);
     }
     return text;

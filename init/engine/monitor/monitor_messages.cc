@@ -4,11 +4,11 @@
 
 namespace engine {
 
-std::string encode_message(const MonitorMessage& message) { return envgen::to_wire(message); }
+std::string encode_message(const MonitorMessage& message) { return base::to_wire(message); }
 
 std::optional<MonitorMessage> decode_message(std::uint32_t kind, std::string_view bytes) {
   if (kind < 1 || kind > kMonitorKinds) return std::nullopt;
-  auto message = envgen::from_wire<MonitorMessage>(bytes);
+  auto message = base::from_wire<MonitorMessage>(bytes);
   if (message) message->kind = static_cast<MonitorMessage::Kind>(kind);
   return message;
 }

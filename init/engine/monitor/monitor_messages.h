@@ -30,7 +30,7 @@ struct MonitorMessage {
 
   bool operator==(const MonitorMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, MonitorMessage& message) {
+inline void fields(base::FieldVisitor& v, MonitorMessage& message) {
   v("process", message.process);
   v("count", message.count);
   v("value", message.value);

@@ -60,8 +60,7 @@ class HookJob : public HookRun {
         }) {}
 
   // Returns false if the hooks could not be started; message() then has the reason.
-  bool start(const envgen::HookGroup& group, const envgen::Environ& env,
-             const MonitorOrder& order) {
+  bool start(const envgen::HookGroup& group, const base::Environ& env, const MonitorOrder& order) {
     message_.clear();
     auto status =
         HookRun::start(group, env, order.run_dir, order.forced_names, order.job, order.saved);
@@ -416,7 +415,7 @@ void Worker::settle_stall() {
     // If the hooks have run, only the report is left.
     if (has_hooks && !rank.hooks_ran) {
       const Watched& watched = *rank.watched;
-      envgen::Environ env = order_.stall_env;
+      base::Environ env = order_.stall_env;
       env.set("TRAINIT_STALLED_RANK",
               watched.rank >= 0 ? std::to_string(watched.rank) : watched.name);
       env.set("TRAINIT_STALLED_PID", std::to_string(watched.pid));

@@ -43,8 +43,8 @@ struct MonitorOrder {
   StackOrder stacks;  // state when the monitor was started; stacks_now() updates it
   envgen::HookGroup stall_hooks;
   envgen::HookGroup health_hooks;
-  envgen::Environ stall_env;
-  envgen::Environ health_env;
+  base::Environ stall_env;
+  base::Environ health_env;
   std::vector<std::string> forced_names;
   std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
   std::string run_dir;

@@ -53,22 +53,21 @@ std::string ending_text(const lifecycle::ExitStatus& exit_status) {
 
 StackJob::StackJob() : ChildWorker(kVerdict, kMaxMessageBytes) {}
 
-envgen::Status StackJob::start(const StackOrder& order, const std::string& files,
-                               const proc::SavedSignals& saved) {
+base::Status StackJob::start(const StackOrder& order, const std::string& files,
+                             const proc::SavedSignals& saved) {
   news_.reset();
   const auto body = [&](int fd) {
     const std::int64_t until_ms = sys::monotonic_ms() + order.most_ms;
     const AskedDumps asked = ask_for_dumps(order);
     TakenStacks taken = take_stacks(order);
     add_ras_note(order, until_ms, taken.seen);
-    const std::string notes = envgen::joined(taken.seen.notes, ". ");
+    const std::string notes = base::joined(taken.seen.notes, ". ");
     const auto dumps = add_recorder_note(order, asked, until_ms, taken.seen);
     if (!order.recorder.empty()) write_dumps(order.recorder, dumps);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
     // The files are written last: a process that waits for them finds them at the verdict, or soon
     // after.
-    const bool said =
-        send_message(fd, kVerdict, envgen::to_wire(message_of(taken, verdict, notes)));
+    const bool said = send_message(fd, kVerdict, base::to_wire(message_of(taken, verdict, notes)));
     if (!files.empty()) {
       std::ignore = sys::make_directories(files.substr(0, files.rfind('/')), 0755);
       write_file(files + ".json", envgen::stacks_to_json(taken.seen, verdict));
@@ -82,7 +81,7 @@ envgen::Status StackJob::start(const StackOrder& order, const std::string& files
 }
 
 ChildWorker::Heard StackJob::on_message(std::uint32_t /*kind*/, std::string_view bytes) {
-  auto message = envgen::from_wire<StackMessage>(bytes);
+  auto message = base::from_wire<StackMessage>(bytes);
   if (!message) return Heard::kDamaged;
   news_ = std::move(*message);
   return Heard::kMore;

@@ -26,7 +26,7 @@ struct StackMessage {
 
   bool operator==(const StackMessage&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, StackMessage& message) {
+inline void fields(base::FieldVisitor& v, StackMessage& message) {
   v("suspects", message.suspects);
   v("text", message.text);
   v("places", message.places);
@@ -38,8 +38,8 @@ class StackJob : public ChildWorker {
   StackJob();
 
   // `files`: path of the full result, without .txt and .json; "": no files are written.
-  envgen::Status start(const StackOrder& order, const std::string& files,
-                       const proc::SavedSignals& saved);
+  base::Status start(const StackOrder& order, const std::string& files,
+                     const proc::SavedSignals& saved);
   // Returns the worker's message, once. Returns nullopt if the worker has failed or still runs.
   std::optional<StackMessage> take() { return std::exchange(news_, std::nullopt); }
 

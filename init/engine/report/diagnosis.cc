@@ -321,7 +321,7 @@ void Diagnosis::say_behind(std::string line) {
 
 // Judges whether a restart can help, if one would follow.
 void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
-  using envgen::RestartVerdict;
+  using base::RestartVerdict;
   using lifecycle::RestartProspect;
   const RestartVerdict policy = job.plan.policy.restart_verdict;
   verdict_ = {.restarts = machine.restarts()};

@@ -44,7 +44,7 @@ void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found)
     if (entry == nullptr) return;
     const std::string_view whole = entry->d_name;
     if (!whole.starts_with(name)) continue;
-    const auto rank = envgen::parse_count<int>(whole.substr(name.size()));
+    const auto rank = base::parse_count<int>(whole.substr(name.size()));
     struct stat status{};
     if (!rank || ::fstatat(at, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     const std::int64_t written_ms =
@@ -75,7 +75,7 @@ bool read_dump(const std::string& path, std::size_t most_bytes, std::string& byt
 
 // Returns for example "/d/trace_0 and 7 more".
 std::string paths_text(const Dumps& dumps) {
-  std::string text = envgen::plain_text(dumps.files.front().path);
+  std::string text = base::plain_text(dumps.files.front().path);
   if (dumps.count > 1) text += " and " + std::to_string(dumps.count - 1) + " more";
   return text;
 }
@@ -84,7 +84,7 @@ std::string paths_text(const Dumps& dumps) {
 // "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`".
 std::string command_text(const Dumps& dumps, const std::string& where) {
   const bool several = dumps.count > 1;
-  const std::string first = envgen::plain_text(dumps.files.front().path);
+  const std::string first = base::plain_text(dumps.files.front().path);
   return (several ? "the flight recorder's dumps" : "the flight recorder's dump") + where + " " +
          paths_text(dumps) + (several ? ": read them with `" : ": read it with `") +
          "python -m torch.distributed.flight_recorder.fr_trace " +
@@ -105,7 +105,7 @@ std::string findings_text(const Dumps& dumps, const envgen::RecorderVerdict& ver
               " dumps could not be read";
     }
   }
-  return std::string(envgen::cut_text(text, kMaxTextBytes));
+  return std::string(base::cut_text(text, kMaxTextBytes));
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ Dumps find_dumps(const DumpOrder& order) {
   if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;
   for (const std::string& prefix : order.prefixes) find_beside(prefix, order.since_ms, found);
-  envgen::stable_sort(found.files, std::less(), &RecorderFile::rank);
+  base::stable_sort(found.files, std::less(), &RecorderFile::rank);
   found.count = found.files.size();
   if (found.count > kMaxFiles) found.files.resize(kMaxFiles);
   return found;

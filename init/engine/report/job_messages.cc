@@ -68,7 +68,7 @@ std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
                                shells_meaning(exit_status.value);
   if (record.core) text += " (core dumped)";
   if (was_interrupted(record)) text += " (it was failing when it was asked to stop)";
-  if (record.ran_ms >= 0) text += " after " + envgen::seconds(record.ran_ms / 100 * 100);
+  if (record.ran_ms >= 0) text += " after " + base::seconds(record.ran_ms / 100 * 100);
   return text;
 }
 
@@ -138,11 +138,11 @@ bool says_exit_code(const Job& job, int exit_code) {
 
 std::string start_text(const proc::StartFailure& failure) {
   constexpr std::string_view kStarting = "starting ";
-  envgen::Error error = failure.error;
+  base::Error error = failure.error;
   // The caller has named the start, and `what` the program.
   if (error.what.starts_with(kStarting)) error.what.erase(0, kStarting.size());
   if (error.what.ends_with(error.where)) error.where.clear();
-  return envgen::to_line(error);
+  return to_line(error);
 }
 
 std::string starting_text(const envgen::Plan& plan) {
@@ -208,9 +208,9 @@ std::string elsewhere_text(const Job& job) {
 }
 
 std::string missing_text(const Job& job) {
-  return to_line(envgen::Error{
+  return to_line(base::Error{
       "waiting for the other nodes before the start", job.missing_nodes,
-      "that not all came within " + envgen::seconds(job.plan.policy.rendezvous_ms),
+      "that not all came within " + base::seconds(job.plan.policy.rendezvous_ms),
       "see why these have not, or whether they run at all and restart too (--max-restarts); raise "
       "--restart-window if they need longer"});
 }

@@ -54,12 +54,12 @@ LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process,
 
 OutputTail::OutputTail() : ChildWorker(kEnd, kMaxMessageBytes) {}
 
-envgen::Status OutputTail::start(const std::function<void(const Tell&)>& look,
-                                 const proc::SavedSignals& saved, std::int64_t most_ms) {
+base::Status OutputTail::start(const std::function<void(const Tell&)>& look,
+                               const proc::SavedSignals& saved, std::int64_t most_ms) {
   auto body = [&](int fd) {
     bool heard = true;
     look([&](const PrintedEnd& end) {
-      heard = heard && send_message(fd, kEnd, envgen::to_wire(end));
+      heard = heard && send_message(fd, kEnd, base::to_wire(end));
     });
     return heard ? 0 : 1;
   };
@@ -75,7 +75,7 @@ void OutputTail::give_up() {
 }
 
 ChildWorker::Heard OutputTail::on_message(std::uint32_t /*kind*/, std::string_view bytes) {
-  auto end = envgen::from_wire<PrintedEnd>(bytes);
+  auto end = base::from_wire<PrintedEnd>(bytes);
   if (!end) return Heard::kDamaged;
   end_ = *std::move(end);
   return Heard::kMore;

@@ -45,8 +45,8 @@ class OutputTail : public ChildWorker {
   // Runs `look` in the worker, as it may hang. `look` reports its findings with Tell; the last
   // report counts. The worker gets at most `most_ms`.
   using Tell = std::function<void(const PrintedEnd&)>;
-  envgen::Status start(const std::function<void(const Tell&)>& look,
-                       const proc::SavedSignals& saved, std::int64_t most_ms);
+  base::Status start(const std::function<void(const Tell&)>& look, const proc::SavedSignals& saved,
+                     std::int64_t most_ms);
   // Returns whether findings may still arrive.
   [[nodiscard]] bool awaited() const { return awaited_; }
   void give_up();

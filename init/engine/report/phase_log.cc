@@ -17,7 +17,7 @@ using lifecycle::Phase;
 
 std::string checkpoint_text(const Job& job, const lifecycle::Machine& machine,
                             std::int64_t now_ms) {
-  const envgen::Policy& policy = job.plan.policy;
+  const base::Policy& policy = job.plan.policy;
   std::string text = "a checkpoint is asked for";
   if (policy.checkpoint_signal != 0) {
     text += " by " + std::string(proc::signal_name(policy.checkpoint_signal));

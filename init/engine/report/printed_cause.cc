@@ -84,7 +84,7 @@ envgen::FailureCatalog failure_catalog(const std::string& directory,
                           (known ? sys::errno_text(file.error) : "no file") + "; remove it");
       continue;
     }
-    for (const envgen::Error& error : catalog.add(file.content, path)) {
+    for (const base::Error& error : catalog.add(file.content, path)) {
       warnings->push_back(to_line(error));
     }
   }

@@ -150,7 +150,7 @@ FoundRank find_rank(std::string_view printed, const envgen::Process& process,
     search.torchrun(known ? last_attempt(process.rank_dir, since_ms / kMsPerS) : "", failures);
   }
   FoundRank found;
-  found.text = envgen::mask_printed(envgen::told_text(failures, catalog));
+  found.text = base::mask_printed(envgen::told_text(failures, catalog));
   if (failures.empty()) return found;
   found.launcher = failures[0].launcher;
   if (const auto first = envgen::first_of(failures, catalog)) {

@@ -215,7 +215,7 @@ void Timeline::failure_output(const FailureDetail& failure) {
   }
   const bool traced = caused && !failure.cause->traceback.empty();
   event.event = "failure_output";
-  event.text = envgen::joined(traced ? failure.cause->traceback : failure.last_lines, "\n");
+  event.text = base::joined(traced ? failure.cause->traceback : failure.last_lines, "\n");
   if (!event.text.empty()) record(event);
 }
 
@@ -234,8 +234,8 @@ void Timeline::record(TimelineEvent event) {
 
 namespace {
 
-envgen::Status copy_file(const std::string& from, const std::string& to,
-                         const envgen::Identity* job) {
+base::Status copy_file(const std::string& from, const std::string& to,
+                       const envgen::Identity* job) {
   const envgen::PathState file = sys::inspect(from, true);
   return sys::with_rights_of(job, to, {.make_parents = 0755}, [&](const sys::SafePath& place) {
     return sys::write_file_atomic(place, to, 0644, file.content);

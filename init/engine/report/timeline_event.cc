@@ -7,9 +7,9 @@
 
 namespace engine {
 
-void fields(envgen::FieldVisitor& v, TimelineEvent& event) {
-  constexpr envgen::Rule kKnown{.omit = true, .may_miss = true};
-  constexpr envgen::Rule kMasked{.omit = true, .may_miss = true, .masked = true};
+void fields(base::FieldVisitor& v, TimelineEvent& event) {
+  constexpr base::Rule kKnown{.omit = true, .may_miss = true};
+  constexpr base::Rule kMasked{.omit = true, .may_miss = true, .masked = true};
   v("ts_ms", event.at_ms);
   v("event", event.event);
   v.when(event.node >= 0, "node", event.node, kKnown);
@@ -25,16 +25,16 @@ void fields(envgen::FieldVisitor& v, TimelineEvent& event) {
 }
 
 std::string event_line(const TimelineEvent& event) {
-  envgen::json::Writer out(false);
-  envgen::write_json(out, event);
+  base::json::Writer out(false);
+  base::write_json(out, event);
   return std::move(out).take() + "\n";
 }
 
 std::optional<TimelineEvent> read_event_line(std::string_view line) {
-  const auto document = envgen::json::Document::parse(line, kEventsFile);
+  const auto document = base::json::Document::parse(line, kEventsFile);
   if (!document) return std::nullopt;
   TimelineEvent event;
-  envgen::JsonIn in(document->root());
+  base::JsonIn in(document->root());
   fields(in, event);
   if (!in.finish("reading an event", kEventsFile, "")) return std::nullopt;
   return event;

@@ -29,7 +29,7 @@ struct TimelineEvent {
 
   bool operator==(const TimelineEvent&) const = default;
 };
-void fields(envgen::FieldVisitor& v, TimelineEvent& event);
+void fields(base::FieldVisitor& v, TimelineEvent& event);
 
 // Returns the line with its newline; credentials in `text` are masked.
 std::string event_line(const TimelineEvent& event);

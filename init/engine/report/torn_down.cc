@@ -25,7 +25,7 @@ constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, so it may co
 // Returns the line without its numbers, to find lines that repeat; "" for a warning or a
 // traceback's line.
 std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
-  const std::string_view text = envgen::trimmed(line);
+  const std::string_view text = base::trimmed(line);
   if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
   const auto match = catalog.match(text, false);
   const bool noise = match.row != nullptr && match.row->role == envgen::FailureRole::kNoise;
@@ -39,7 +39,7 @@ std::string_view bar_of(std::string_view line) {
   if (percent == std::string_view::npos) return "";
   std::string_view bar = line.substr(line.rfind('\r', percent) + 1);
   bar = bar.substr(0, bar.find('[', bar.find("%|")));
-  return envgen::trimmed(bar);
+  return base::trimmed(bar);
 }
 
 // Returns whether the process went on after `line`, which gives the cause of its failure. Signs are
@@ -52,7 +52,7 @@ bool goes_on(std::string_view printed, std::string_view line,
   std::string_view last_bar;
   std::string_view before = printed.substr(0, at);
   while (!before.empty()) {
-    const std::string_view one = envgen::take_line(before);
+    const std::string_view one = base::take_line(before);
     if (const auto bar = bar_of(one); !bar.empty()) last_bar = bar;
     known.insert(key_of(one, catalog));
   }
@@ -60,7 +60,7 @@ bool goes_on(std::string_view printed, std::string_view line,
   std::size_t line_number = 0;
   std::string_view behind = printed.substr(std::min(printed.find('\n', at), printed.size()));
   while (!behind.empty()) {
-    const std::string_view one = envgen::take_line(behind);
+    const std::string_view one = base::take_line(behind);
     if (const auto bar = bar_of(one); !bar.empty() && bar == last_bar) continue;
     const std::string key = key_of(one, catalog);
     if (!key.empty() && known.contains(key)) return true;
@@ -95,7 +95,7 @@ void TornDown::keep_printed(const Job& job, const lifecycle::Machine& machine,
     if (tail.fresh == 0) continue;
     printed_.push_back({{i, machine.tasks()[i].incarnation}, last_ms, std::move(tail)});
   }
-  envgen::stable_sort(printed_, std::less(), &Printed::last_ms);
+  base::stable_sort(printed_, std::less(), &Printed::last_ms);
 }
 
 std::optional<lifecycle::TaskRef> TornDown::look(Job& job, const lifecycle::Machine& machine,

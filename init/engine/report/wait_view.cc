@@ -38,7 +38,7 @@ std::string cut(const std::string& text, std::size_t columns) {
   for (std::size_t has = 0; size < text.size(); ++has) {
     if (has == columns) return columns == 0 ? "" : text.substr(0, last) + ">";
     last = size;
-    size += std::max<std::size_t>(sys::utf8_length(std::string_view(text).substr(size)), 1);
+    size += std::max<std::size_t>(base::utf8_length(std::string_view(text).substr(size)), 1);
   }
   return text;
 }
@@ -50,7 +50,7 @@ const DataRecord* copied(const Job& job) {
 
 // Returns "data imagenet", or for several datasets "data imagenet (2 of 3)".
 std::string name_of(const Job& job, const DataRecord& data) {
-  std::string text = "data " + envgen::escaped_text(data.dataset.name);
+  std::string text = "data " + base::escaped_text(data.dataset.name);
   if (job.data.size() < 2) return text;
   return text + " (" + std::to_string(&data - job.data.data() + 1) + " of " +
          std::to_string(job.data.size()) + ")";
@@ -73,7 +73,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";
   }
-  const std::string head = "waiting for " + envgen::escaped_text(job.waiting_for);
+  const std::string head = "waiting for " + base::escaped_text(job.waiting_for);
   return cut(cut(head, room - std::min(room, tail.size())) + tail, room);
 }
 

@@ -22,7 +22,7 @@ namespace {
 // More rounds than any resolution needs. Each round looks at the paths that the last one wanted.
 constexpr int kMaxRounds = 16;
 
-envgen::PathState ask_npu_smi(const envgen::Environ& start) {
+envgen::PathState ask_npu_smi(const base::Environ& start) {
   constexpr std::int64_t kLimitMs = 10'000;
   constexpr std::size_t kMaxBytes = 256UL * 1024;
   const auto tool = proc::find_driver_tool("npu-smi", start);
@@ -47,7 +47,7 @@ std::optional<envgen::Identity> job_of(const envgen::Request& request) {
   return prepared ? prepared->sandbox.identity : std::nullopt;
 }
 
-envgen::PathState look_at(const envgen::Want& want, const envgen::Environ& env,
+envgen::PathState look_at(const envgen::Want& want, const base::Environ& env,
                           const std::optional<envgen::Identity>& job) {
   if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
   // The content of an input may get into messages and into files that the job may read.
@@ -78,8 +78,8 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
       snapshot.paths[want.path] = std::move(state);
     }
   }
-  answer.outcome = envgen::Error{"resolving the job", "", "a resolution that never ends",
-                                 "this is a defect of trainit: report it with `trainit snapshot`"};
+  answer.outcome = base::Error{"resolving the job", "", "a resolution that never ends",
+                               "this is a defect of trainit: report it with `trainit snapshot`"};
   return answer;
 }
 

@@ -42,7 +42,7 @@ void wait_for_devices(envgen::Plan& plan, const envgen::Snapshot& base, std::uin
     const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
     if (left_ms <= 0) {
       return plan.warnings.push_back("the job starts although its devices are in use for " +
-                                     envgen::seconds(wait.timeout_ms) +
+                                     base::seconds(wait.timeout_ms) +
                                      " (--device-wait): " + found.held);
     }
     if (found.held != told) say("the devices: " + found.held);

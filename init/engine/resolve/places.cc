@@ -22,9 +22,9 @@ bool is_in(const std::string& path, const std::string& directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-envgen::Status work_at(const std::string& path, const sys::SafePathRule& rule,
-                       const sys::SafePath& place,
-                       const std::function<envgen::Status(const sys::SafePath&)>& work) {
+base::Status work_at(const std::string& path, const sys::SafePathRule& rule,
+                     const sys::SafePath& place,
+                     const std::function<base::Status(const sys::SafePath&)>& work) {
   struct stat status{};
   const bool link =
       rule.follow_last &&
@@ -49,9 +49,9 @@ Places::Kept::iterator Places::nearest(const std::string& parent) {
 }
 
 // Returns the entry of `parent`, the directory of `path`. It becomes the most recently used entry.
-envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
-                                                    const std::string& path,
-                                                    const sys::SafePathRule& rule) {
+base::Result<Places::Kept::iterator> Places::open(const std::string& parent,
+                                                  const std::string& path,
+                                                  const sys::SafePathRule& rule) {
   const auto near = nearest(parent);
   const bool same = near != known_.end() && near->path == parent;
   if (same && !is_removed(near->place.directory)) {
@@ -67,8 +67,8 @@ envgen::Result<Places::Kept::iterator> Places::open(const std::string& parent,
   return known_.insert(known_.end(), {parent, std::move(*place)});
 }
 
-envgen::Status Places::at(const std::string& path, const sys::SafePathRule& rule,
-                          const std::function<envgen::Status(const sys::SafePath&)>& work) {
+base::Status Places::at(const std::string& path, const sys::SafePathRule& rule,
+                        const std::function<base::Status(const sys::SafePath&)>& work) {
   if (who_) return sys::with_rights_of(&*who_, path, rule, work);
   sys::SafePathRule no_further = rule;
   no_further.follow_last = false;

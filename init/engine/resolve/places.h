@@ -26,8 +26,8 @@ class Places {
 
   // Resolves `path` and calls `work` with its place. Returns an Error of resolve_safely() or of
   // `work`.
-  envgen::Status at(const std::string& path, const sys::SafePathRule& rule,
-                    const std::function<envgen::Status(const sys::SafePath&)>& work);
+  base::Status at(const std::string& path, const sys::SafePathRule& rule,
+                  const std::function<base::Status(const sys::SafePath&)>& work);
   // Closes all directories. Call it after a tree was removed: each of them may have been in it, by
   // any name. For a directory that overlayfs has merged, the kernel does not report the removal.
   void forget() { known_.clear(); }
@@ -42,8 +42,8 @@ class Places {
   };
   using Kept = std::list<Known>;
 
-  envgen::Result<Kept::iterator> open(const std::string& parent, const std::string& path,
-                                      const sys::SafePathRule& rule);
+  base::Result<Kept::iterator> open(const std::string& parent, const std::string& path,
+                                    const sys::SafePathRule& rule);
   Kept::iterator nearest(const std::string& parent);
 
   const std::optional<envgen::Identity>& who_;

@@ -11,26 +11,26 @@
 namespace engine {
 namespace {
 
-using envgen::CheckResult;
+using doctor::CheckResult;
 
 // Returns an Error with the first failures in full, as the length of a log line is limited.
-envgen::Status refusal(const std::vector<CheckResult>& results, int failed) {
+base::Status refusal(const std::vector<CheckResult>& results, int failed) {
   constexpr int kMaxNamed = 5;
   std::string found;
   int named = 0;
   for (const CheckResult& result : results) {
-    if (result.verdict != envgen::CheckStatus::kFailed || named == kMaxNamed) continue;
+    if (result.verdict != doctor::CheckStatus::kFailed || named == kMaxNamed) continue;
     found += (named == 0 ? "" : " | ") + to_line(result);
     ++named;
   }
   if (failed > named) found += " | and " + std::to_string(failed - named) + " more";
-  return envgen::fail("checking the machine before the job (--preflight require)", "", found,
-                      "mend that, see `trainit doctor`, or start with --preflight warn");
+  return base::fail("checking the machine before the job (--preflight require)", "", found,
+                    "mend that, see `trainit doctor`, or start with --preflight warn");
 }
 
 }  // namespace
 
-envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
+base::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
   const envgen::Preflight mode = plan.observe.preflight;
   if (mode == envgen::Preflight::kOff) return {};
   doctor::Context context = doctor::context_of(plan, base.env);
@@ -38,15 +38,15 @@ envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base) {
   context.run_dir = base.facts.run_dir;
   if (context.work_dir.empty()) context.work_dir = base.facts.cwd;
   const std::vector<CheckResult> results = doctor::run_checks({}, context);
-  const envgen::CheckCounts counts = envgen::count_results(results);
+  const doctor::CheckCounts counts = doctor::count_results(results);
   plan.observe.preflight_found = counts_to_text(counts);
   sys::log::info("preflight: " + plan.observe.preflight_found);
   if (mode == envgen::Preflight::kRequire && counts.failed > 0) {
     return refusal(results, counts.failed);
   }
   for (const CheckResult& result : results) {
-    const bool told = result.verdict == envgen::CheckStatus::kWarning ||
-                      result.verdict == envgen::CheckStatus::kFailed;
+    const bool told = result.verdict == doctor::CheckStatus::kWarning ||
+                      result.verdict == doctor::CheckStatus::kFailed;
     if (told) plan.warnings.push_back("preflight: " + to_line(result));
   }
   return {};

@@ -10,6 +10,6 @@ namespace engine {
 // Runs the checks. Their results become the plan's warnings and `preflight_found`. If a check
 // failed, --preflight require makes this an Error with the first failed checks and what to do.
 // Blocks for as long as the slowest check takes, at most doctor::Context::limit_ms.
-envgen::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base);
+base::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base);
 
 }  // namespace engine

@@ -59,26 +59,26 @@ bool send_resolved(int fd, const ResolverMessage& message) {
     return engine::send_message(fd, static_cast<std::uint32_t>(kind), bytes);
   };
   if (const auto* waits = std::get_if<ResolverWaits>(&message)) {
-    return send_kind(Kind::kWaits, envgen::to_wire(*waits));
+    return send_kind(Kind::kWaits, base::to_wire(*waits));
   }
   if (const auto* failed = std::get_if<ResolverFailed>(&message)) {
-    return send_kind(Kind::kFailed, envgen::to_wire(*failed));
+    return send_kind(Kind::kFailed, base::to_wire(*failed));
   }
   return send_kind(Kind::kPlan, envgen::encode_plan(std::get<envgen::Plan>(message)));
 }
 
 ResolverFailed out_of(const char* found, const char* fix) {
-  return {exit_code::kOwnFailure, to_line(envgen::Error{"resolving the job", "", found, fix})};
+  return {exit_code::kOwnFailure, to_line(base::Error{"resolving the job", "", found, fix})};
 }
 
 ResolverFailed timed_out(const envgen::Pending& pending, std::int64_t timeout_ms) {
   const bool is_file = pending.path.starts_with('/');
-  envgen::Error error{
-      is_file ? "waiting for the rank table" : "waiting for the job's nodes", pending.path,
-      "after " + envgen::seconds(timeout_ms) + " still: " + pending.why,
-      is_file ? "see why the platform did not complete it, or raise --rank-table-timeout"
-              : "see why the others did not come, lower --min-nodes, or raise "
-                "--rank-table-timeout"};
+  base::Error error{is_file ? "waiting for the rank table" : "waiting for the job's nodes",
+                    pending.path, "after " + base::seconds(timeout_ms) + " still: " + pending.why,
+                    is_file
+                        ? "see why the platform did not complete it, or raise --rank-table-timeout"
+                        : "see why the others did not come, lower --min-nodes, or raise "
+                          "--rank-table-timeout"};
   return {exit_code::kUnavailable, to_line(error)};
 }
 
@@ -90,7 +90,7 @@ std::uint64_t id_of(const envgen::Plan& plan) {
 class Waiting {
  public:
   // Returns true if `error` has lasted for kSettleMs, or does not depend on files.
-  bool settled(const envgen::Error& error, bool depends_on_files) {
+  bool settled(const base::Error& error, bool depends_on_files) {
     if (!depends_on_files) return true;
     if (error != error_) {
       error_ = error;
@@ -113,7 +113,7 @@ class Waiting {
   }
 
  private:
-  envgen::Error error_;
+  base::Error error_;
   std::int64_t since_ms_ = 0;
   std::string reason_;
   int poll_ms_ = kFirstPollMs;
@@ -123,19 +123,19 @@ class Waiting {
 
 namespace {
 
-envgen::Result<envgen::LazyText> content_of(const envgen::PlannedFile& file) {
+base::Result<base::LazyText> content_of(const envgen::PlannedFile& file) {
   if (file.copy_of.empty()) return file.content;
   envgen::PathState state = sys::inspect(file.copy_of, true);
   if (state.kind == envgen::PathState::Kind::kFile) {
-    return envgen::LazyText(std::move(state.content));
+    return base::LazyText(std::move(state.content));
   }
   const bool absent = state.kind == envgen::PathState::Kind::kAbsent;
-  return envgen::fail("copying to " + file.path, file.copy_of,
-                      absent ? "no such file"
-                      : state.kind == envgen::PathState::Kind::kDirectory
-                          ? "a directory"
-                          : sys::errno_text(state.error),
-                      "mount it there, readable for this user, or name another");
+  return base::fail("copying to " + file.path, file.copy_of,
+                    absent ? "no such file"
+                    : state.kind == envgen::PathState::Kind::kDirectory
+                        ? "a directory"
+                        : sys::errno_text(state.error),
+                    "mount it there, readable for this user, or name another");
 }
 
 constexpr mode_t kDirectoryMode = 0755;
@@ -144,8 +144,8 @@ constexpr const char* kMaking = "creating a directory";
 // Removes a directory of an earlier start. A directory of the job is removed with the job's rights:
 // the job may have moved another user's directory with files there. The empty directory that is
 // left lies in RUN_DIR, which is trainit's own.
-envgen::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirectory& directory,
-                          const std::optional<envgen::Identity>& who) {
+base::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirectory& directory,
+                        const std::optional<envgen::Identity>& who) {
   if (!directory.of_job || !sys::is_another_user(who ? &*who : nullptr)) {
     return sys::remove_tree(place, directory.path);
   }
@@ -156,18 +156,18 @@ envgen::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirec
   if (::unlinkat(place.directory.get(), place.name.c_str(), AT_REMOVEDIR) == 0) return {};
   const int error = errno;
   if (error == ENOENT) return {};
-  return envgen::fail(kMaking, directory.path, sys::errno_text(error),
-                      "remove what the job has put there and may not remove itself");
+  return base::fail(kMaking, directory.path, sys::errno_text(error),
+                    "remove what the job has put there and may not remove itself");
 }
 
 // Makes a directory. Call it below a NoUmask. An existing directory keeps its owner, who may be any
 // user. A directory that the job's user may make is made with that user's rights: below a directory
 // of that user any name may lead anywhere.
-envgen::Status make_directory(const envgen::PlannedDirectory& directory,
-                              const std::optional<envgen::Identity>& who, Places& places) {
+base::Status make_directory(const envgen::PlannedDirectory& directory,
+                            const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   bool removed = false;
-  const auto make = [&](const sys::SafePath& place) -> envgen::Status {
+  const auto make = [&](const sys::SafePath& place) -> base::Status {
     const auto make_it = [&place] {
       return ::mkdirat(place.directory.get(), place.name.c_str(), kDirectoryMode) == 0;
     };
@@ -184,14 +184,14 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
     const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
       if (made || error == EEXIST) error = errno;
-      return envgen::fail(kMaking, directory.path, sys::errno_text(error),
-                          error == ENOTDIR ? "remove what is there"
-                                           : "make its parent writable, or choose another place");
+      return base::fail(kMaking, directory.path, sys::errno_text(error),
+                        error == ENOTDIR ? "remove what is there"
+                                         : "make its parent writable, or choose another place");
     }
     if (!give || ::fchownat(fd.get(), "", who->uid, who->gid, AT_EMPTY_PATH) == 0) return {};
-    return envgen::fail("giving a directory to the job's user", directory.path,
-                        sys::errno_text(errno),
-                        "give the container CAP_CHOWN, or create it for that user");
+    return base::fail("giving a directory to the job's user", directory.path,
+                      sys::errno_text(errno),
+                      "give the container CAP_CHOWN, or create it for that user");
   };
   const sys::SafePathRule rule{.follow_last = !directory.clean, .make_parents = kDirectoryMode};
   auto done = places.at(directory.path, rule, make);
@@ -201,12 +201,12 @@ envgen::Status make_directory(const envgen::PlannedDirectory& directory,
 }
 
 // Lets the job pass through the run directory (0700): files that the job has to read lie below it.
-envgen::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
+base::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
   const auto inside = sys::resolve_safely(run_dir + "/.not-there", {.job_user = &job});
   if (!inside || !inside->untrusted_directory.empty()) {
-    return envgen::fail(
+    return base::fail(
         "keeping trainit's state from the job's user", run_dir,
         inside ? "others may change it by " + inside->untrusted_directory : inside.error().found,
         "name a directory with TRAINIT_RUN_DIR that only root may write");
@@ -214,7 +214,7 @@ envgen::Status let_through(const std::string& run_dir, const envgen::Identity& j
   // RUN_DIR/2 lies below the run directory of another instance.
   const std::string above = sys::parent_of(run_dir);
   const bool is_numbered =
-      envgen::parse_count<int>(std::string_view(run_dir).substr(run_dir.rfind('/') + 1)) &&
+      base::parse_count<int>(std::string_view(run_dir).substr(run_dir.rfind('/') + 1)) &&
       ::access((above + "/lock").c_str(), F_OK) == 0;
   for (const std::string& path : {run_dir, is_numbered ? above : std::string()}) {
     struct stat status{};
@@ -236,7 +236,7 @@ bool holds_logs(const envgen::Plan& plan, const std::string& directory) {
 
 namespace {
 
-envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
+base::Status carry_out_files(const envgen::Plan& plan, Places& places) {
   const sys::NoUmask exact;
   const auto& who = plan.sandbox.identity;
   for (const envgen::PlannedDirectory& directory : plan.directories) {
@@ -260,7 +260,7 @@ envgen::Status carry_out_files(const envgen::Plan& plan, Places& places) {
 
 }  // namespace
 
-envgen::Status carry_out_files(const envgen::Plan& plan) {
+base::Status carry_out_files(const envgen::Plan& plan) {
   Places places(plan.sandbox.identity);
   return carry_out_files(plan, places);
 }
@@ -269,8 +269,8 @@ namespace {
 
 // For a job with Observation::stacks: writes the file that its Python processes load, and makes the
 // directory of their dumps.
-envgen::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
-                                Places& places) {
+base::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
+                              Places& places) {
   const std::string directory = run_dir + "/stacks/";
   envgen::Plan hook;
   hook.sandbox = plan.sandbox;
@@ -295,7 +295,7 @@ void note_job_directories(const std::string& run_dir, envgen::Plan& plan) {
 }
 
 // Writes the file that the spare processes for a warm restart load.
-envgen::Status write_warm_file(const envgen::Plan& plan, Places& places) {
+base::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   envgen::Plan file;
   file.sandbox = plan.sandbox;
   file.directories = {{plan.warm.directory}};
@@ -353,14 +353,14 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
 int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
             const sandbox::Prepared& confinement,
             const std::function<bool(const ResolverMessage&)>& send, std::uint32_t restarts) {
-  auto fail = [&send](int exit_code, const envgen::Error& error) {
+  auto fail = [&send](int exit_code, const base::Error& error) {
     send(ResolverFailed{exit_code, to_line(error)});
     return exit_code;
   };
   const auto say = [&send](const std::string& reason) { send(ResolverWaits{reason}); };
   plan.cluster_id = id_of(plan);
   plan.claim = envgen::claim_of(plan, base.env, base.facts.run_dir);
-  if (auto status = restarts == 0 ? NodeClaim::look(plan) : envgen::Status(); !status) {
+  if (auto status = restarts == 0 ? NodeClaim::look(plan) : base::Status(); !status) {
     return fail(exit_code::kOwnFailure, status.error());
   }
   ::signal(SIGCHLD, SIG_DFL);  // a caller may have set SIG_IGN, and no child's end could be awaited
@@ -449,7 +449,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
         return exit_code::kUnavailable;
       }
     } else {
-      const auto& error = std::get<envgen::Error>(answer.outcome);
+      const auto& error = std::get<base::Error>(answer.outcome);
       // An error that changes at each look is bounded by the deadline alone.
       if (waiting.settled(error, !snapshot.paths.empty()) || sys::monotonic_ms() >= deadline) {
         send(ResolverFailed{exit_code::kOwnFailure, to_line(error), error.not_listed});
@@ -466,9 +466,9 @@ Resolver::Resolver(std::function<void(ResolverMessage)> take)
     : ChildWorker(static_cast<std::uint32_t>(Kind::kPlan), kMaxMessageBytes),
       take_(std::move(take)) {}
 
-envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Request& request,
-                               const proc::SavedSignals& saved, const Planner& planner,
-                               std::uint32_t restarts) {
+base::Status Resolver::start(const envgen::Snapshot& base, const envgen::Request& request,
+                             const proc::SavedSignals& saved, const Planner& planner,
+                             std::uint32_t restarts) {
   auto body = [&base, &request, &planner, restarts](int fd) {
     auto send = [fd](const ResolverMessage& message) { return send_resolved(fd, message); };
     sys::on_terminate([&send](const sys::Thrown& thrown) {
@@ -482,13 +482,13 @@ envgen::Status Resolver::start(const envgen::Snapshot& base, const envgen::Reque
 // A plan and a failure are answers: no message may follow them.
 ChildWorker::Heard Resolver::on_message(std::uint32_t kind, std::string_view payload) {
   if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
-    auto waits = envgen::from_wire<ResolverWaits>(payload);
+    auto waits = base::from_wire<ResolverWaits>(payload);
     if (!waits) return Heard::kDamaged;
     take_(std::move(*waits));
     return Heard::kMore;
   }
   if (kind == static_cast<std::uint32_t>(Kind::kFailed)) {
-    auto failed = envgen::from_wire<ResolverFailed>(payload);
+    auto failed = base::from_wire<ResolverFailed>(payload);
     if (!failed) return Heard::kDamaged;
     take_(std::move(*failed));
   } else if (auto plan = envgen::decode_plan(payload)) {

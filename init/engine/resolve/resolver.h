@@ -25,14 +25,14 @@ namespace engine {
 struct ResolverWaits {  // sent when the reason changes
   std::string reason;
 };
-inline void fields(envgen::FieldVisitor& v, ResolverWaits& waits) { v("reason", waits.reason); }
+inline void fields(base::FieldVisitor& v, ResolverWaits& waits) { v("reason", waits.reason); }
 struct ResolverFailed {
   int exit_code =
       exit_code::kOwnFailure;  // 69: the rank table, a peer or another node was not ready in time
   std::string message;
-  bool not_listed = false;  // value of envgen::Error::not_listed
+  bool not_listed = false;  // value of base::Error::not_listed
 };
-inline void fields(envgen::FieldVisitor& v, ResolverFailed& failed) {
+inline void fields(base::FieldVisitor& v, ResolverFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 0, .most = 255});
   v("message", failed.message);
   v("not_listed", failed.not_listed);
@@ -50,9 +50,9 @@ class Resolver : public ChildWorker {
 
   // `base` has argv, environment and facts. The child looks at paths again at each poll.
   // `restarts`: number of restarts of this node including the one ahead; 0 for its first start.
-  envgen::Status start(const envgen::Snapshot& base, const envgen::Request& request,
-                       const proc::SavedSignals& saved, const Planner& planner = {},
-                       std::uint32_t restarts = 0);
+  base::Status start(const envgen::Snapshot& base, const envgen::Request& request,
+                     const proc::SavedSignals& saved, const Planner& planner = {},
+                     std::uint32_t restarts = 0);
 
  private:
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;
@@ -67,6 +67,6 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
                         const Planner& planner = {}, std::uint32_t restarts = 0);
 
 // Makes the plan's directories and files.
-envgen::Status carry_out_files(const envgen::Plan& plan);
+base::Status carry_out_files(const envgen::Plan& plan);
 
 }  // namespace engine

@@ -45,7 +45,7 @@ constexpr std::int64_t kStartUpMs = 5'000;
 
 // Variables that name a file which a shell reads before its own text: bash reads the first, old
 // Korn shells the second.
-constexpr auto kStartUpFiles = envgen::words("BASH_ENV", "ENV");
+constexpr auto kStartUpFiles = base::words("BASH_ENV", "ENV");
 constexpr const char* kBash = "/bin/bash";
 
 // Returns text that reports on kReportFd which script begins (B) and which one has failed (F). The
@@ -59,11 +59,11 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     const std::string index = std::to_string(i);
     text += "printf 'B %s\\n' " + index + report;
-    text += ". " + envgen::shell_quoted(scripts[i]) + " || printf 'F %s %s\\n' " + index + " $?" +
-            report;
+    text +=
+        ". " + base::shell_quoted(scripts[i]) + " || printf 'F %s %s\\n' " + index + " $?" + report;
   }
   text += "printf 'B %s\\n' " + std::to_string(scripts.size()) + report;
-  return text + "exec " + envgen::shell_quoted(program) + " print-environment " +
+  return text + "exec " + base::shell_quoted(program) + " print-environment " +
          std::to_string(environment_fd);
 }
 
@@ -122,7 +122,7 @@ Report read_report(std::string_view bytes) {
   }
 }
 
-[[noreturn]] void give_up(const envgen::Error& error, int code) {
+[[noreturn]] void give_up(const base::Error& error, int code) {
   sys::log::error(to_line(error));
   ::_exit(code);
 }
@@ -172,11 +172,11 @@ struct Task {
   bool silent = false;
 };
 
-envgen::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& task,
-                                         const envgen::Environ& env, std::int64_t deadline_ms) {
+base::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& task,
+                                       const base::Environ& env, std::int64_t deadline_ms) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail(kWhat, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
+    return base::fail(kWhat, "pipe", sys::errno_text(errno), "raise RLIMIT_NOFILE (ulimit -n)");
   }
   sys::Fd pipe(ends[0]);
   const sys::Fd report(ends[1]);
@@ -194,8 +194,8 @@ envgen::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& t
                  parent);
   }
   if (pid < 0) {
-    return envgen::fail(kWhat, "fork", sys::errno_text(errno),
-                        "raise the pids limit of the container");
+    return base::fail(kWhat, "fork", sys::errno_text(errno),
+                      "raise the pids limit of the container");
   }
   ::setpgid(pid, pid);
   // A script may close the pipe, or leave a process that holds it open.
@@ -216,7 +216,7 @@ std::string end_text(const siginfo_t& exited) {
 }
 
 // Removes duplicate variables: a shell takes the last one, but getenv takes the first.
-envgen::Environ without_doubles(const envgen::Environ& env) {
+base::Environ without_doubles(const base::Environ& env) {
   std::set<std::string_view> names;
   std::vector<std::string> entries;
   for (const std::string& entry : env.entries()) {
@@ -224,37 +224,36 @@ envgen::Environ without_doubles(const envgen::Environ& env) {
     const bool first = names.insert(std::string_view(entry).substr(0, equals)).second;
     if (first && equals != std::string::npos) entries.push_back(entry);
   }
-  return envgen::Environ(std::move(entries));
+  return base::Environ(std::move(entries));
 }
 
 // Removes the variables of start-up files, which would undo the plan or end the shell. Returns
 // shell text that sets them again for the scripts and the programs that these start.
-std::string take_start_up(envgen::Environ& env) {
+std::string take_start_up(base::Environ& env) {
   std::string prologue;
   for (const std::string_view name : kStartUpFiles) {
     const auto file = env.get(name);
     if (!file) continue;
-    prologue += envgen::concat({"export ", name, "=", envgen::shell_quoted(*file), "\n"});
+    prologue += base::concat({"export ", name, "=", base::shell_quoted(*file), "\n"});
     env.unset(name);
   }
   return prologue;
 }
 
 // Returns the environment after `scripts` in a shell that began with `env`.
-envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
-                                              const std::vector<std::string>& scripts,
-                                              const envgen::Environ& env,
-                                              std::int64_t deadline_ms) {
+base::Result<base::Environ> after_scripts(const envgen::Plan& plan,
+                                          const std::vector<std::string>& scripts,
+                                          const base::Environ& env, std::int64_t deadline_ms) {
   if (scripts.empty()) return env;
   const std::int64_t timeout_ms = deadline_ms - sys::monotonic_ms();
-  envgen::Environ first = without_doubles(env);
+  base::Environ first = without_doubles(env);
   const Task task{plan.shell, take_start_up(first), scripts, false};
   TRY_ASSIGN(const auto shell, run_shell(plan, task, first, deadline_ms));
   Report report = read_report(shell.output());
   const bool all_done = report.script >= scripts.size();
   const std::string& script = all_done ? plan.shell : scripts[report.script];
   if (!shell.exited()) {
-    return envgen::fail(
+    return base::fail(
         kWhat, script, "no end after " + std::to_string((timeout_ms + 500) / 1000) + " s",
         "it must not wait for anything: its stdin is /dev/null" +
             std::string(task.prologue.empty() ? ""
@@ -265,19 +264,19 @@ envgen::Result<envgen::Environ> after_scripts(const envgen::Plan& plan,
     sys::log::warning("the script " + scripts[index] + " failed with " + std::to_string(code) +
                       ", ignoring, as conda does: what it sets may be missing");
   }
-  if (report.environment) return envgen::Environ(std::move(*report.environment));
+  if (report.environment) return base::Environ(std::move(*report.environment));
   if (all_done) {
-    return envgen::fail(kWhat, script, "a shell that ended with " + end_text(*shell.exited()),
-                        "it could not run trainit to tell the environment: see its message above");
+    return base::fail(kWhat, script, "a shell that ended with " + end_text(*shell.exited()),
+                      "it could not run trainit to tell the environment: see its message above");
   }
-  return envgen::fail(kWhat, script, "it ended the shell with " + end_text(*shell.exited()),
-                      "a script that is sourced must not exit: correct it, or remove it");
+  return base::fail(kWhat, script, "it ended the shell with " + end_text(*shell.exited()),
+                    "a script that is sourced must not exit: correct it, or remove it");
 }
 
 // Returns whether the shell sets the variable for itself. An exported function (BASH_FUNC_f%%) is
 // the script's.
 bool is_shells_own(std::string_view name) {
-  static constexpr auto kOwn = envgen::words("PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS");
+  static constexpr auto kOwn = base::words("PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS");
   if (name.starts_with("BASH")) return name != "BASH_ENV" && !name.starts_with("BASH_FUNC_");
   return std::ranges::find(kOwn, name) != kOwn.end();
 }
@@ -285,7 +284,7 @@ bool is_shells_own(std::string_view name) {
 using Values = std::map<std::string_view, std::string_view>;
 
 // Returns the values as getenv sees them: the first of duplicates.
-Values values_of(const envgen::Environ& env) {
+Values values_of(const base::Environ& env) {
   Values values;
   for (const std::string& entry : env.entries()) {
     const std::string_view text = entry;
@@ -297,11 +296,11 @@ Values values_of(const envgen::Environ& env) {
   return values;
 }
 
-std::vector<envgen::EnvEdit> difference(const envgen::Environ& from, const envgen::Environ& to) {
-  using Kind = envgen::EnvEdit::Kind;
+std::vector<base::EnvEdit> difference(const base::Environ& from, const base::Environ& to) {
+  using Kind = base::EnvEdit::Kind;
   const Values before = values_of(from);
   const Values after = values_of(to);
-  std::vector<envgen::EnvEdit> edits;
+  std::vector<base::EnvEdit> edits;
   for (const auto& [name, value] : after) {
     const auto old = before.find(name);
     if (is_shells_own(name) || (old != before.end() && old->second == value)) continue;
@@ -312,13 +311,13 @@ std::vector<envgen::EnvEdit> difference(const envgen::Environ& from, const envge
     if (after.contains(name) || is_shells_own(name) || !envgen::is_shell_name(name)) continue;
     edits.push_back({Kind::kUnset, std::string(name), ""});
   }
-  envgen::stable_sort(edits, std::less(), &envgen::EnvEdit::name);
+  base::stable_sort(edits, std::less(), &base::EnvEdit::name);
   return edits;
 }
 
 constexpr std::string_view kLibraries = "LD_LIBRARY_PATH";
 
-void copy_variable(std::string_view name, const envgen::Environ& from, envgen::Environ& to) {
+void copy_variable(std::string_view name, const base::Environ& from, base::Environ& to) {
   if (const auto value = from.get(name)) {
     to.set(name, std::string(*value));
   } else {
@@ -327,7 +326,7 @@ void copy_variable(std::string_view name, const envgen::Environ& from, envgen::E
 }
 
 // A script that runs as the job's user must not look for files in root's home.
-envgen::Environ at_home(envgen::Environ env, const std::optional<envgen::Identity>& who) {
+base::Environ at_home(base::Environ env, const std::optional<envgen::Identity>& who) {
   if (!who) return env;
   env.set("HOME", who->home);
   if (who->name.empty()) return env;
@@ -353,7 +352,7 @@ bool is_bash_script(const std::string& path) {
   const ssize_t count = ::pread(file.get(), head.data(), head.size(), 0);
   if (count <= 0) return false;
   std::string_view text(head.data(), static_cast<std::size_t>(count));
-  const std::string_view line = envgen::take_line(text);
+  const std::string_view line = base::take_line(text);
   return line.starts_with("#!") && line.find("bash") != std::string_view::npos;
 }
 
@@ -370,20 +369,20 @@ bool runs_bash(const envgen::Process& process) {
 
 // Returns how each bash of the job differs from the plan; "": not at all. `planned`: the job's
 // environment.
-std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::EnvEdit>& edits,
-                           const envgen::Environ& planned, std::int64_t deadline_ms) {
+std::string start_up_fault(const envgen::Plan& plan, const std::vector<base::EnvEdit>& edits,
+                           const base::Environ& planned, std::int64_t deadline_ms) {
   const std::int64_t now_ms = sys::monotonic_ms();
   deadline_ms = std::min(deadline_ms, now_ms + kStartUpMs);
   auto shell = run_shell(plan, {kBash, "", {}, true}, without_doubles(planned), deadline_ms);
   if (!shell) return "";
   if (!shell->exited()) {
-    return " shows no end after " + envgen::seconds((deadline_ms - now_ms + 500) / 1000 * 1000);
+    return " shows no end after " + base::seconds((deadline_ms - now_ms + 500) / 1000 * 1000);
   }
   const Report report = read_report(shell->output());
   if (!report.environment) return " ends the shell with " + end_text(*shell->exited());
-  const envgen::Environ after(*report.environment);
+  const base::Environ after(*report.environment);
   std::set<std::string_view> changed;
-  for (const envgen::EnvEdit& edit : edits) {
+  for (const base::EnvEdit& edit : edits) {
     const auto value = planned.get(edit.name);
     const bool undone = value ? is_undone(edit.name, *value, after.get_or(edit.name, ""))
                               : after.get(edit.name).has_value();
@@ -391,7 +390,7 @@ std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::E
   }
   std::string names;
   for (const std::string_view name : changed) {
-    names += envgen::concat({names.empty() ? "" : ", ", name});
+    names += base::concat({names.empty() ? "" : ", ", name});
   }
   return names.empty() ? "" : " changes " + names + " of the plan";
 }
@@ -399,36 +398,36 @@ std::string start_up_fault(const envgen::Plan& plan, const std::vector<envgen::E
 // Warns if the start-up file of bash undoes the plan. The file is the job's own, so it stays in
 // use. It is run here only for a job of bash: programs that it starts may read it again, without an
 // end.
-void warn_of_start_up(const envgen::Plan& plan, const envgen::Environ& base,
+void warn_of_start_up(const envgen::Plan& plan, const base::Environ& base,
                       std::int64_t deadline_ms) {
   const auto bash = std::ranges::find_if(plan.processes, runs_bash);
   if (bash == plan.processes.end()) return;
-  const bool finds = std::ranges::any_of(plan.env, decides_what_is_found, &envgen::EnvEdit::name);
+  const bool finds = std::ranges::any_of(plan.env, decides_what_is_found, &base::EnvEdit::name);
   if (!finds && bash->env.empty()) return;
-  std::vector<envgen::EnvEdit> edits = plan.env;
+  std::vector<base::EnvEdit> edits = plan.env;
   edits.insert(edits.end(), bash->env.begin(), bash->env.end());
-  envgen::Environ planned = base;
-  for (const envgen::EnvEdit& edit : edits) planned.apply(edit);
+  base::Environ planned = base;
+  for (const base::EnvEdit& edit : edits) planned.apply(edit);
   const std::string_view file = planned.get_or(kStartUpFiles[0], "");
   if (file.empty() || ::access(kBash, X_OK) != 0) return;
   const std::string fault = start_up_fault(plan, edits, planned, deadline_ms);
   if (fault.empty()) return;
   sys::log::warning(
-      envgen::concat({"BASH_ENV=", file, ", which each bash of the job reads first,", fault,
-                      ": correct that file, or give the job an empty BASH_ENV"}));
+      base::concat({"BASH_ENV=", file, ", which each bash of the job reads first,", fault,
+                    ": correct that file, or give the job an empty BASH_ENV"}));
 }
 
-envgen::Result<std::vector<envgen::EnvEdit>> sourced(const envgen::Plan& plan,
-                                                     const envgen::Environ& base,
-                                                     std::int64_t deadline_ms) {
+base::Result<std::vector<base::EnvEdit>> sourced(const envgen::Plan& plan,
+                                                 const base::Environ& base,
+                                                 std::int64_t deadline_ms) {
   if (plan.shell.empty() || (plan.scripts.empty() && plan.leave_scripts.empty())) {
-    return std::vector<envgen::EnvEdit>{};
+    return std::vector<base::EnvEdit>{};
   }
   TRY_ASSIGN(auto left, after_scripts(plan, plan.leave_scripts, base, deadline_ms));
 
-  envgen::Environ planned = base;
-  envgen::Environ entered = left;
-  for (const envgen::EnvEdit& edit : plan.env) {
+  base::Environ planned = base;
+  base::Environ entered = left;
+  for (const base::EnvEdit& edit : plan.env) {
     planned.apply(edit);
     entered.apply(edit);
   }
@@ -443,10 +442,10 @@ envgen::Result<std::vector<envgen::EnvEdit>> sourced(const envgen::Plan& plan,
 
 }  // namespace
 
-envgen::Status source_scripts(envgen::Plan& plan, const envgen::Environ& environment,
-                              std::int64_t timeout_ms) {
+base::Status source_scripts(envgen::Plan& plan, const base::Environ& environment,
+                            std::int64_t timeout_ms) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
-  const envgen::Environ base = at_home(environment, plan.sandbox.identity);
+  const base::Environ base = at_home(environment, plan.sandbox.identity);
   TRY_ASSIGN(auto edits, sourced(plan, base, deadline_ms));
   plan.env.insert(plan.env.end(), edits.begin(), edits.end());
   warn_of_start_up(plan, base, deadline_ms);

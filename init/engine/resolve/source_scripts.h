@@ -28,7 +28,7 @@ namespace engine {
 // process of the job, and the plan sets PATH, LD_LIBRARY_PATH or variables of that process. A bash
 // is then started with the job's environment and its BASH_ENV. If that file ends the shell, hangs,
 // or undoes the plan, a warning in the log names it.
-envgen::Status source_scripts(envgen::Plan& plan, const envgen::Environ& environment,
-                              std::int64_t timeout_ms);
+base::Status source_scripts(envgen::Plan& plan, const base::Environ& environment,
+                            std::int64_t timeout_ms);
 
 }  // namespace engine

@@ -75,7 +75,7 @@ void put_address(const std::string& address, envgen::Plan& plan) {
   for (envgen::Process& process : plan.processes) {
     for (std::string& word : process.argv) {
       if (word.starts_with(kFlag) && word.substr(kFlag.size()) == plan.scheduler->host) {
-        word = envgen::concat({kFlag, address});
+        word = base::concat({kFlag, address});
       }
     }
   }
@@ -85,10 +85,10 @@ void put_address(const std::string& address, envgen::Plan& plan) {
 
 }  // namespace
 
-envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
-                              std::int64_t timeout_ms,
-                              const std::function<void(const std::string&)>& say,
-                              const std::string& hosts_file) {
+base::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
+                            std::int64_t timeout_ms,
+                            const std::function<void(const std::string&)>& say,
+                            const std::string& hosts_file) {
   if (!plan.scheduler) return {};
   const std::int64_t deadline_ms = sys::monotonic_ms() + timeout_ms;
   while (true) {
@@ -101,8 +101,8 @@ envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
     }
     std::string why = found->addresses.empty() ? found->why : "it has no IPv4 address";
     if (sys::monotonic_ms() >= deadline_ms) {
-      return envgen::fail("finding the address of MindSpore's scheduler", plan.scheduler->host,
-                          std::move(why), "check the name, or give --master-addr ADDRESS");
+      return base::fail("finding the address of MindSpore's scheduler", plan.scheduler->host,
+                        std::move(why), "check the name, or give --master-addr ADDRESS");
     }
     say("the address of MindSpore's scheduler, " + plan.scheduler->host + ": " + why);
     sys::pause_ms(kAgainMs);

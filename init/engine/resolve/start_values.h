@@ -20,9 +20,9 @@ void fill_start_values(envgen::Plan& plan, std::uint32_t restarts);
 // `timeout_ms`, and calls `say` with the reason to wait after each try. On the scheduler's own node
 // the address is that of an interface, at which the scheduler can listen. Returns an Error if no
 // address is found.
-envgen::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
-                              std::int64_t timeout_ms,
-                              const std::function<void(const std::string&)>& say,
-                              const std::string& hosts_file = "/etc/hosts");
+base::Status fill_scheduler(envgen::Plan& plan, const envgen::Snapshot& base,
+                            std::int64_t timeout_ms,
+                            const std::function<void(const std::string&)>& say,
+                            const std::string& hosts_file = "/etc/hosts");
 
 }  // namespace engine

@@ -23,12 +23,12 @@ std::string stage_name(const DataProgress& progress) {
   return progress.waiting ? "waiting" : copy::phase_name(static_cast<copy::Phase>(progress.phase));
 }
 
-envgen::CopyPlaces places_of(const envgen::Dataset& dataset) {
+copy::CopyPlaces places_of(const envgen::Dataset& dataset) {
   return {.source = dataset.source,
           .copy = dataset.destination.empty() ? "the cache" : dataset.destination};
 }
 
-void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env) {
+void add_data_env(const std::vector<DataRecord>& data, base::Environ& env) {
   for (const DataRecord& record : data) {
     if (!record.path.empty()) env.set(record.dataset.variable, record.path);
   }
@@ -36,9 +36,9 @@ void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env) {
 
 namespace {
 
-envgen::CopyProgress progress_of(const DataRecord& data) {
-  const envgen::Stall stall{.side = static_cast<envgen::CopySide>(data.progress.stalled_side),
-                            .for_ms = static_cast<std::int64_t>(data.progress.stalled_ms)};
+copy::CopyProgress progress_of(const DataRecord& data) {
+  const copy::Stall stall{.side = static_cast<copy::CopySide>(data.progress.stalled_side),
+                          .for_ms = static_cast<std::int64_t>(data.progress.stalled_ms)};
   return {.phase = copy::phase_name(static_cast<copy::Phase>(data.progress.phase)),
           .waiting = data.progress.waiting,
           .entries = data.progress.entries,

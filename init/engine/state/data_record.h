@@ -24,12 +24,12 @@ struct DataProgress {
   std::uint64_t bytes = 0;
   std::uint64_t total_entries = 0;  // 0 = not known yet
   std::uint64_t total_bytes = 0;
-  std::uint32_t stalled_side = 0;  // envgen::CopySide
+  std::uint32_t stalled_side = 0;  // copy::CopySide
   std::uint64_t stalled_ms = 0;
 
   bool operator==(const DataProgress&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, DataProgress& progress) {
+inline void fields(base::FieldVisitor& v, DataProgress& progress) {
   v("phase", progress.phase, {.most = 255});
   v("waiting", progress.waiting);
   v("entries", progress.entries);
@@ -45,7 +45,7 @@ struct DataRecord {
   envgen::Dataset dataset;
   State state = State::kIdle;
   DataProgress progress;
-  envgen::RateWindow window;
+  copy::RateWindow window;
   // Path of the copy; if copying failed, of the source. "" = not known yet.
   std::string path;
   std::string how;            // "copied"; after a failure the reason
@@ -61,10 +61,10 @@ std::vector<DataRecord> data_records(const envgen::DataRequest& request);
 std::string stage_name(const DataProgress& progress);
 
 // Returns the names that messages about a stall use for the two sides of the copy.
-envgen::CopyPlaces places_of(const envgen::Dataset& dataset);
+copy::CopyPlaces places_of(const envgen::Dataset& dataset);
 
 // Sets the variable of each dataset whose path is known.
-void add_data_env(const std::vector<DataRecord>& data, envgen::Environ& env);
+void add_data_env(const std::vector<DataRecord>& data, base::Environ& env);
 
 // data_bar() returns the progress of the copy as a bar of less than `columns` columns, without an
 // end of line; data_percent() returns it in percent.

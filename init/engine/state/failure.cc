@@ -60,7 +60,7 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
     const std::size_t start = printed.rfind('\n');
     const std::string_view line =
         start == std::string_view::npos ? printed : printed.substr(start + 1);
-    std::string shown = envgen::plain_text(last_state(line).substr(0, kMaxSeenBytes));
+    std::string shown = base::plain_text(last_state(line).substr(0, kMaxSeenBytes));
     bytes += std::min(shown.size(), kMaxLineBytes);
     if (bytes > kMaxLastBytes) break;
     if (!shown.empty()) lines.push_back(std::move(shown));
@@ -70,15 +70,15 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   std::ranges::reverse(lines);
   hide_keys(lines);
   // A name and its value may be on two lines. A key is an exception: all lines would be hidden.
-  const std::string text = envgen::joined(lines, "\n");
+  const std::string text = base::joined(lines, "\n");
   if (!text.contains("PRIVATE KEY")) {
-    const std::string masked = envgen::mask_printed(text);
+    const std::string masked = base::mask_printed(text);
     lines.clear();
-    for (const std::string_view line : envgen::split(masked, '\n')) lines.emplace_back(line);
+    for (const std::string_view line : base::split(masked, '\n')) lines.emplace_back(line);
   }
   for (std::string& line : lines) {
-    line = envgen::mask_printed(line);
-    line.resize(envgen::cut_text(line, kMaxLineBytes).size());
+    line = base::mask_printed(line);
+    line.resize(base::cut_text(line, kMaxLineBytes).size());
   }
   return lines;
 }
@@ -135,7 +135,7 @@ std::string failure_line(std::string_view message, const FailureDetail& detail) 
   const std::vector<std::string> newest(
       detail.last_lines.end() - static_cast<std::ptrdiff_t>(std::min(count, kLinesInLog)),
       detail.last_lines.end());
-  return text + "; its last lines: " + envgen::joined(newest, " | ");
+  return text + "; its last lines: " + base::joined(newest, " | ");
 }
 
 namespace {
@@ -173,7 +173,7 @@ void add_advice(const FailureCause& cause, std::size_t most_bytes, std::string& 
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes) {
   constexpr std::string_view kTornDown = "torn down because of it: ";
-  std::string text(envgen::cut_text(first_line(message, detail), most_bytes - 1));
+  std::string text(base::cut_text(first_line(message, detail), most_bytes - 1));
   text += '\n';
   const std::string absent = absent_text(detail);
   if (!absent.empty() && text.size() + absent.size() < most_bytes) text += absent + '\n';
@@ -184,9 +184,9 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
     add_newest("its traceback:\n", detail.cause->traceback, half, text);
   }
   if (!detail.torn_down.empty() && text.size() + kTornDown.size() + 2 < most_bytes) {
-    const std::string names = envgen::joined(detail.torn_down, ", ");
+    const std::string names = base::joined(detail.torn_down, ", ");
     text += kTornDown;
-    text += envgen::cut_text(names, most_bytes - text.size() - 1);
+    text += base::cut_text(names, most_bytes - text.size() - 1);
     text += '\n';
   }
   add_newest("its last lines:\n", lines_beside_traceback(detail), most_bytes, text);

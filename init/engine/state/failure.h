@@ -15,9 +15,9 @@ namespace engine {
 
 // Rules of members in state.json: a wall clock that is 0, and a number that is -1, are written as
 // null.
-inline constexpr envgen::Rule kWallClock{.null = 0};
-inline constexpr envgen::Rule kKnown{.null = -1};
-inline constexpr envgen::Rule kMasked{.masked = true};
+inline constexpr base::Rule kWallClock{.null = 0};
+inline constexpr base::Rule kKnown{.null = -1};
+inline constexpr base::Rule kMasked{.masked = true};
 
 // The cause of a failure, as far as the printed lines show it (envgen/failure/find_cause.h).
 struct FailureCause {
@@ -34,7 +34,7 @@ struct FailureCause {
 
   bool operator==(const FailureCause&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, FailureCause& cause) {
+inline void fields(base::FieldVisitor& v, FailureCause& cause) {
   v("line", cause.line, kMasked);
   v("task", cause.task);
   v("class", cause.failure_class);
@@ -71,7 +71,7 @@ struct FailureDetail {
 
   bool operator==(const FailureDetail&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, FailureDetail& detail) {
+inline void fields(base::FieldVisitor& v, FailureDetail& detail) {
   v("task", detail.task);
   v("rank", detail.rank, kKnown);
   v("launcher", detail.launcher);
@@ -99,7 +99,7 @@ struct FoundRank {
   std::string log;                      // file with the rank's own output; "" = none
   std::vector<std::string> last_lines;  // last lines of that file
 };
-inline void fields(envgen::FieldVisitor& v, FoundRank& found) {
+inline void fields(base::FieldVisitor& v, FoundRank& found) {
   v("text", found.text);
   v("launcher", found.launcher);
   v("rank", found.rank);
@@ -116,7 +116,7 @@ struct PrintedEnd {
   // Index of the likely first failure in the list of the processes that were examined.
   std::uint32_t first = 0;
 };
-inline void fields(envgen::FieldVisitor& v, PrintedEnd& end) {
+inline void fields(base::FieldVisitor& v, PrintedEnd& end) {
   v("last_lines", end.last_lines);
   v("cause", end.cause);
   v("rank", end.rank);

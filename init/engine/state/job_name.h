@@ -8,6 +8,6 @@
 namespace engine {
 
 // Returns the name or the id of the job; "" if the platform gives none.
-std::string job_name(const envgen::Environ& env);
+std::string job_name(const base::Environ& env);
 
 }  // namespace engine

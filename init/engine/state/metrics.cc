@@ -11,15 +11,15 @@ namespace engine {
 namespace {
 
 constexpr auto kPhases =
-    envgen::words("preparing", "starting", "running", "checkpointing", "stopping", "on-failure",
-                  "post-stop", "auto-restart", "hold", "exited");
-constexpr auto kTaskStates = envgen::words("idle", "starting", "running", "stopped", "ended");
+    base::words("preparing", "starting", "running", "checkpointing", "stopping", "on-failure",
+                "post-stop", "auto-restart", "hold", "exited");
+constexpr auto kTaskStates = base::words("idle", "starting", "running", "stopped", "ended");
 
 bool is_main(const TaskReport& task) { return task.kind == "main"; }
 
 std::string escaped(std::string_view value) {
   std::string text;
-  for (const char c : envgen::escaped_text(value)) {
+  for (const char c : base::escaped_text(value)) {
     if (c == '"' || c == '\\') text += '\\';
     text += c;
   }

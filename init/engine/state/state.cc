@@ -10,25 +10,25 @@ constexpr std::int64_t kVersion = 1;
 }  // namespace
 
 std::string state_to_json(const JobReport& report) {
-  envgen::json::Writer out;
+  base::json::Writer out;
   out.begin_object();
   out.key("version").integer(kVersion);
-  envgen::JsonOut v(out);
-  envgen::visit(v, report);
+  base::JsonOut v(out);
+  base::visit(v, report);
   out.end_object();
   return std::move(out).take();
 }
 
-envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where) {
-  const auto document = envgen::json::Document::parse(text, where);
+base::Result<JobReport> state_from_json(std::string_view text, std::string_view where) {
+  const auto document = base::json::Document::parse(text, where);
   if (!document) return std::unexpected(document.error().error);
   const auto version = document->root().find("version");
   if (!version || version->integer() != kVersion) {
-    return envgen::fail("reading the state", std::string(where), "another version of the file",
-                        "use the trainit that runs as the container's entrypoint");
+    return base::fail("reading the state", std::string(where), "another version of the file",
+                      "use the trainit that runs as the container's entrypoint");
   }
   JobReport report;
-  envgen::JsonIn in(document->root());
+  base::JsonIn in(document->root());
   fields(in, report);
   return report;
 }

@@ -44,7 +44,7 @@ struct TaskReport {
   std::string start;
   std::string warm;  // spare process for its next start; "" = none
 };
-inline void fields(envgen::FieldVisitor& v, TaskReport& task) {
+inline void fields(base::FieldVisitor& v, TaskReport& task) {
   v("name", task.name);
   v("kind", task.kind);
   v("state", task.state);
@@ -86,8 +86,8 @@ struct DataReport {
 
   bool operator==(const DataReport&) const = default;
 };
-inline void fields(envgen::FieldVisitor& v, DataReport& data) {
-  constexpr envgen::Rule kCount{.least = 0};
+inline void fields(base::FieldVisitor& v, DataReport& data) {
+  constexpr base::Rule kCount{.least = 0};
   v("name", data.name);
   v("variable", data.variable);
   v("source", data.source);
@@ -153,7 +153,7 @@ struct JobReport {
   std::vector<std::string> warnings;
   std::vector<LostOutput> lost;  // empty: not known
 };
-inline void fields(envgen::FieldVisitor& v, JobReport& report) {
+inline void fields(base::FieldVisitor& v, JobReport& report) {
   v("pid", report.pid);
   v("phase", report.phase);
   v("state", report.state);
@@ -193,6 +193,6 @@ inline void fields(envgen::FieldVisitor& v, JobReport& report) {
 std::string state_to_json(const JobReport& report);
 // Reads a state. A member that is missing or has a wrong type keeps its default, because a
 // different trainit may have written the file.
-envgen::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
+base::Result<JobReport> state_from_json(std::string_view text, std::string_view where);
 
 }  // namespace engine

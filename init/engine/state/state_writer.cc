@@ -33,7 +33,7 @@ void write_in_place(const std::string& path, JobReport report) {
       },
       [](JobReport& all) {
         all.health.clear();
-        all.first_failure.resize(envgen::cut_text(all.first_failure, kMaxTextBytes).size());
+        all.first_failure.resize(base::cut_text(all.first_failure, kMaxTextBytes).size());
       },
   };
   for (const auto cut : kCuts) {
@@ -45,7 +45,7 @@ void write_in_place(const std::string& path, JobReport report) {
 
 }  // namespace
 
-void StateWriter::open(const envgen::Environ& env) {
+void StateWriter::open(const base::Environ& env) {
   run_dir_ = sys::open_run_dir(env);
   // A user who may not write to /run needs no message about that at each start.
   if (run_dir_.path.empty()) {
@@ -97,7 +97,7 @@ bool is_still(const sys::Fd& directory, const std::string& path) {
 
 }  // namespace
 
-envgen::Status StateWriter::replace(const char* name, std::string_view content) {
+base::Status StateWriter::replace(const char* name, std::string_view content) {
   const std::string path = run_dir_.path + "/" + name;
   if (is_still(place_.directory, run_dir_.path)) {
     place_.name = name;

@@ -19,7 +19,7 @@ class StateWriter {
  public:
   // Opens the run directory that `env` selects. Before this call there is no run directory, and
   // nothing is published.
-  void open(const envgen::Environ& env);
+  void open(const base::Environ& env);
   // Opens the control socket if the run directory belongs to this instance.
   void serve();
 
@@ -45,7 +45,7 @@ class StateWriter {
 
  private:
   // Replaces a file of the run directory.
-  envgen::Status replace(const char* name, std::string_view content);
+  base::Status replace(const char* name, std::string_view content);
 
   sys::RunDir run_dir_;
   // The run directory, kept open so that a write need not resolve its path again.

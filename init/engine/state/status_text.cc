@@ -34,7 +34,7 @@ std::string fitted(std::string text, std::size_t width) {
   if (width == 0 || columns(text) <= width) return text;
   std::size_t size = 0;
   for (std::size_t has = 0; has + 1 < width; ++has) {
-    size += std::max<std::size_t>(sys::utf8_length(std::string_view(text).substr(size)), 1);
+    size += std::max<std::size_t>(base::utf8_length(std::string_view(text).substr(size)), 1);
   }
   return text.substr(0, size) + ">";
 }
@@ -103,7 +103,7 @@ std::string known(std::int64_t value, std::int64_t none) {
 std::string task_row(const TaskReport& task, const Columns& has, std::int64_t now_ms,
                      TextStyle style) {
   const std::string state = padded(state_of(task, now_ms), 12);
-  std::string row = "  " + padded(envgen::escaped_text(task.name), has.name) + " ";
+  std::string row = "  " + padded(base::escaped_text(task.name), has.name) + " ";
   row += padded(known(task.device, -1), 8);
   row += padded(known(task.pid, 0), 8);
   row += state;
@@ -111,7 +111,7 @@ std::string task_row(const TaskReport& task, const Columns& has, std::int64_t no
   if (has.step) row += padded(known(task.step, -1), 10);
   if (has.perf) row += padded(task.perf_ppm < 0 ? "-" : percent_text(task.perf_ppm), 8);
   if (has.age) row += padded(age_text(task, now_ms), 13);
-  row += task.log.empty() ? "stdout" : envgen::escaped_text(task.log);
+  row += task.log.empty() ? "stdout" : base::escaped_text(task.log);
   const bool says_kind = task.kind == "main" || task.name.starts_with(task.kind);
   if (!says_kind) row += " (" + task.kind + ")";
   row = fitted(std::move(row), style.width);
@@ -153,29 +153,29 @@ std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
 std::string times(int count) { return std::to_string(count) + (count == 1 ? " time" : " times"); }
 
 std::string data_line(const DataReport& data) {
-  std::string text = "data " + envgen::escaped_text(data.name) + ": ";
+  std::string text = "data " + base::escaped_text(data.name) + ": ";
   if (data.state == "idle") return text + "not begun\n";
   if (data.state == "failed") {
     if (!data.path.empty())
-      text += "not copied, the job reads " + envgen::escaped_text(data.path) + ": ";
-    return text + envgen::escaped_text(data.how) + "\n";
+      text += "not copied, the job reads " + base::escaped_text(data.path) + ": ";
+    return text + base::escaped_text(data.how) + "\n";
   }
   if (data.state == "ready") {
-    return text + envgen::escaped_text(data.how) + ", " + std::to_string(data.entries) +
-           " entries, " + envgen::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
-           envgen::escaped_text(data.path) + "\n";
+    return text + base::escaped_text(data.how) + ", " + std::to_string(data.entries) +
+           " entries, " + copy::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
+           base::escaped_text(data.path) + "\n";
   }
   const bool unknown = data.entries == 0 && data.total_entries == 0;
   if (data.waiting && unknown) return text + "waiting for another job's copy\n";
-  const envgen::CopyProgress progress{
+  const copy::CopyProgress progress{
       .phase = data.waiting ? "copying" : std::string_view(data.state),
       .waiting = data.waiting,
       .entries = static_cast<std::uint64_t>(data.entries),
       .bytes = static_cast<std::uint64_t>(data.bytes),
       .total_entries = static_cast<std::uint64_t>(data.total_entries),
       .total_bytes = static_cast<std::uint64_t>(data.total_bytes)};
-  const envgen::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
-  return text + envgen::escaped_text(progress_line(progress, rate)) + "\n";
+  const copy::Rate rate{.bytes = static_cast<std::uint64_t>(data.bytes_per_second)};
+  return text + base::escaped_text(progress_line(progress, rate)) + "\n";
 }
 
 std::string counted_text(const JobReport& report) {
@@ -197,7 +197,7 @@ std::string warm_lines(const JobReport& report) {
       names += (names.empty() ? "" : ", ") + task.name;
     }
     for (const auto& [how, names] : tasks) {
-      text += what + envgen::escaped_text(names) + ": " + envgen::escaped_text(how) + "\n";
+      text += what + base::escaped_text(names) + ": " + base::escaped_text(how) + "\n";
     }
   }
   return text;
@@ -208,7 +208,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
   if (!report.waiting_for.empty()) {
-    text += "waiting for " + envgen::escaped_text(report.waiting_for) +
+    text += "waiting for " + base::escaped_text(report.waiting_for) +
             since_text(report.waiting_since_ms, now_ms) + "\n";
   }
   if (report.expires_ms != 0 && report.exit_code < 0) {
@@ -230,7 +230,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
     text += "\n";
   }
   text += warm_lines(report);
-  if (!report.hook.empty()) text += "under way: " + envgen::escaped_text(report.hook) + "\n";
+  if (!report.hook.empty()) text += "under way: " + base::escaped_text(report.hook) + "\n";
   if (report.checkpoint_under_way) {
     text += "checkpoint under way" + left_text(report.checkpoint_until_ms, now_ms) + "\n";
   }
@@ -241,7 +241,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
 std::string list_text(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items)
-    text += (text.empty() ? "" : ", ") + envgen::escaped_text(item);
+    text += (text.empty() ? "" : ", ") + base::escaped_text(item);
   return text;
 }
 
@@ -251,7 +251,7 @@ std::string detail_text(const FailureDetail& detail) {
   if (detail.cause) {
     if (!detail.cause->traceback.empty()) text += "  its traceback:\n";
     for (const std::string& line : detail.cause->traceback) {
-      text += "    " + envgen::escaped_text(line) + "\n";
+      text += "    " + base::escaped_text(line) + "\n";
     }
   }
   if (!detail.torn_down.empty()) {
@@ -259,17 +259,17 @@ std::string detail_text(const FailureDetail& detail) {
   }
   const std::vector<std::string> last_lines = lines_beside_traceback(detail);
   if (!last_lines.empty()) text += "  its last lines:\n";
-  for (const std::string& line : last_lines) text += "    " + envgen::escaped_text(line) + "\n";
-  return text.empty() ? "" : envgen::escaped_text(detail.task) + " failed first\n" + text;
+  for (const std::string& line : last_lines) text += "    " + base::escaped_text(line) + "\n";
+  return text.empty() ? "" : base::escaped_text(detail.task) + " failed first\n" + text;
 }
 
 std::string cause_lines(const FailureDetail& detail) {
   if (!detail.cause) return "";
   std::string text;
   const std::string cause = cause_text(*detail.cause);
-  if (!cause.empty()) text += "  " + envgen::escaped_text(cause) + "\n";
+  if (!cause.empty()) text += "  " + base::escaped_text(cause) + "\n";
   if (!detail.cause->advice.empty()) {
-    text += "  what to do: " + envgen::escaped_text(detail.cause->advice) + "\n";
+    text += "  what to do: " + base::escaped_text(detail.cause->advice) + "\n";
   }
   return text;
 }
@@ -282,13 +282,13 @@ std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timelin
   const auto say = [&text](std::string command, const char* what) {
     text += "  " + padded(std::move(command), kWidth) + "  " + what + "\n";
   };
-  const std::string log = envgen::escaped_text(report.failure.log);
+  const std::string log = base::escaped_text(report.failure.log);
   const bool here = report.failure.node == report.node_rank;
   if (!log.empty() && here) say("tail -n 100 " + log, "what failed first printed");
   if (!log.empty() && !here) {
     const auto node = static_cast<std::uint32_t>(report.failure.node);
     text += "  what failed first printed on " +
-            envgen::escaped_text(lifecycle::named_node(node, report.failure.host)) + ": " + log +
+            base::escaped_text(lifecycle::named_node(node, report.failure.host)) + ": " + log +
             "\n";
   }
   if (timeline) say("trainit report", "what happened, and when");
@@ -302,7 +302,7 @@ std::string failure_text(const JobReport& report) {
   if (!report.first_failure.empty()) {
     const bool again = report.restarts > 0 && report.state == "running";
     text += again ? "before the restart: " : "first failure: ";
-    text += envgen::escaped_text(report.first_failure);
+    text += base::escaped_text(report.first_failure);
     if (report.failure.at_ms > 0) text += " (" + sys::utc_text(report.failure.at_ms) + ")";
     text += "\n" + cause_lines(report.failure);
   }
@@ -329,7 +329,7 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
     if (task.saved_step >= 0)
       saved = saved < 0 ? task.saved_step : std::min(saved, task.saved_step);
   }
-  envgen::stable_sort(tell, std::less(), &TaskReport::step);
+  base::stable_sort(tell, std::less(), &TaskReport::step);
   std::string text;
   if (!tell.empty()) {
     // The faster middle rank if the number is even: with two ranks, one is then behind the other.
@@ -337,7 +337,7 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
     const std::int64_t behind = median - tell[0]->step;
     text = (tell.size() == 1 ? "step " : "median step ") + std::to_string(median);
     if (behind > 0) {
-      text += ", slowest " + envgen::escaped_text(tell[0]->name) + " at " +
+      text += ", slowest " + base::escaped_text(tell[0]->name) + " at " +
               std::to_string(tell[0]->step) + ", " + std::to_string(behind) + " behind";
     }
   }
@@ -378,12 +378,12 @@ namespace {
 std::string state_lines(const JobReport& report, TextStyle style) {
   std::string text = "state ";
   text += style.colour ? colour_of(report.state) : "";
-  text += envgen::escaped_text(report.state);
+  text += base::escaped_text(report.state);
   text += style.colour ? kPlain : "";
-  text += ", phase " + envgen::escaped_text(report.phase);
+  text += ", phase " + base::escaped_text(report.phase);
   if (!report.platform.empty()) {
-    text += "; " + envgen::escaped_text(report.platform) + "/" +
-            envgen::escaped_text(report.framework) + ", node " + std::to_string(report.node_rank) +
+    text += "; " + base::escaped_text(report.platform) + "/" +
+            base::escaped_text(report.framework) + ", node " + std::to_string(report.node_rank) +
             " of " + std::to_string(report.node_count) + ", world size " +
             std::to_string(report.world_size);
   }
@@ -398,9 +398,9 @@ std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyl
   std::string text = task_table(report.tasks, now_ms, style);
   const std::string steps = steps_text(report.tasks);
   if (!steps.empty()) text += "progress: " + steps + "\n";
-  if (!report.health.empty()) text += "health: " + envgen::escaped_text(report.health) + "\n";
+  if (!report.health.empty()) text += "health: " + base::escaped_text(report.health) + "\n";
   for (const std::string& warning : report.warnings) {
-    text += "warning: " + envgen::escaped_text(warning) + "\n";
+    text += "warning: " + base::escaped_text(warning) + "\n";
   }
   text += detail_text(report.failure);
   if (report.hold_until_ms != 0) text += hold_text(report, now_ms, style.timeline);

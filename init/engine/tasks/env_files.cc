@@ -24,7 +24,7 @@ bool has_file(const Job& job, const TaskRecord& record) {
 }
 
 // Returns one line per variable; line breaks and backslashes in a value are escaped.
-std::string lines_of(const envgen::Environ& env, envgen::EntryMask& mask) {
+std::string lines_of(const base::Environ& env, base::EntryMask& mask) {
   std::string lines;
   for (const std::string& entry : env.entries()) {
     for (const char c : mask.of(entry)) {
@@ -47,10 +47,10 @@ std::string lines_of(const envgen::Environ& env, envgen::EntryMask& mask) {
 
 void write_env_files(const Job& job, const StartContext& context) {
   constexpr std::uint32_t kMode = 0600;
-  const envgen::Environ common = common_env(job, context, true);
+  const base::Environ common = common_env(job, context, true);
   StartContext shared = context;
   shared.common = &common;
-  envgen::EntryMask mask;
+  base::EntryMask mask;
   for (const TaskRecord& record : job.records) {
     if (!has_file(job, record) || record.started_ms == 0) continue;
     proc::SpawnSpec spec = spec_of(job, record, shared);

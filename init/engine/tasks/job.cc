@@ -253,10 +253,10 @@ std::string command_text(const envgen::Plan& plan) {
   if (plan.processes.empty()) return text;
   for (const std::string& word : plan.processes[0].argv) {
     const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : envgen::shell_quoted(word));
+    text += (text.empty() ? "" : " ") + (plain ? word : base::shell_quoted(word));
     if (text.size() > kMax) break;
   }
-  return std::string(envgen::cut_text(text, kMax));
+  return std::string(base::cut_text(text, kMax));
 }
 
 }  // namespace
@@ -316,8 +316,8 @@ void write_termination_log(const char* path, std::string_view text) {
   if (path == nullptr) return;
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return;  // a missing file means that this is not a pod
-  const std::string masked = envgen::mask_secrets(text);
-  const std::string_view message = envgen::cut_text(masked, kTerminationLogBytes);
+  const std::string masked = base::mask_secrets(text);
+  const std::string_view message = base::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {
     sys::log::warning("cannot write the termination log, ignoring");
   }
@@ -328,7 +328,7 @@ void add_to_termination_log(const char* path, std::string_view text) {
   sys::Fd fd(::open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat now{};
   if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return;
-  const std::string masked = envgen::mask_secrets(text);
+  const std::string masked = base::mask_secrets(text);
   const auto begun = static_cast<std::size_t>(now.st_size);
   if (begun + masked.size() > kTerminationLogBytes) return;
   if (::write(fd.get(), masked.data(), masked.size()) < 0) {

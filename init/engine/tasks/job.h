@@ -92,7 +92,7 @@ struct RemoteFailure {
 // The part of a Job that belongs to one start of the job; a restart assigns a new one.
 struct JobStart {
   // Variables that hooks exported, in the order of the exports, for processes that start later.
-  std::vector<envgen::EnvEdit> exports;
+  std::vector<base::EnvEdit> exports;
   std::string first_failure;  // message of the first failure
   FailureDetail failure;
   bool failure_complete = false;  // has the last lines, if any were printed

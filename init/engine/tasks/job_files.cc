@@ -160,11 +160,11 @@ void Bound::look() {
   }
   // Remove down to half of the limit, so that the next looks find room.
   if (bytes_ > limit_.bytes) {
-    envgen::stable_sort(entries_, std::greater(), &Entry::bytes);
+    base::stable_sort(entries_, std::greater(), &Entry::bytes);
     remove_until([this] { return bytes_ <= limit_.bytes / 2; });
   }
   if (files_ > limit_.files) {
-    envgen::stable_sort(entries_, std::greater(), &Entry::changed_ns);
+    base::stable_sort(entries_, std::greater(), &Entry::changed_ns);
     remove_until([this] { return files_ <= limit_.files / 2; });
   }
 }
@@ -201,7 +201,7 @@ std::optional<OpenFile> Bound::open_file(const std::string& link) const {
 void Bound::each_open_file(const std::function<void(const OpenFile&)>& visit) const {
   std::set<ino_t> seen;
   each_name(sys::Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), [&](const char* pid) {
-    if (!envgen::parse_count<int>(pid)) return;
+    if (!base::parse_count<int>(pid)) return;
     const std::string files = "/proc/" + std::string(pid) + "/fd";
     sys::Fd directory(::open(files.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     each_name(std::move(directory), [&](const char* fd) {
@@ -228,9 +228,9 @@ void Bound::look_for_open_files() {
 std::string Bound::text() const {
   if (removed_files_ == 0) return "";
   return "removed " + std::to_string(removed_files_) + " files (" +
-         envgen::size_text(removed_bytes_) + ") of the job from " + first_ +
-         ": it kept more than " + envgen::size_text(limit_.bytes) + " or " +
-         std::to_string(limit_.files) + " files there; let the job write to a directory of its own";
+         copy::size_text(removed_bytes_) + ") of the job from " + first_ + ": it kept more than " +
+         copy::size_text(limit_.bytes) + " or " + std::to_string(limit_.files) +
+         " files there; let the job write to a directory of its own";
 }
 
 // Returns true if less than a quarter of the file system of `directory` is free.

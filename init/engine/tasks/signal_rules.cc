@@ -8,31 +8,30 @@
 namespace engine {
 
 bool asks_to_stop(int signal, bool preparing) {
-  if (std::ranges::find(envgen::kStopSignals, signal) != std::end(envgen::kStopSignals))
-    return true;
+  if (std::ranges::find(base::kStopSignals, signal) != std::end(base::kStopSignals)) return true;
   return preparing && signal == SIGHUP;
 }
 
 int sent_to_stop(int signal) {
-  return signal == SIGQUIT || signal == envgen::kRealTimeStop ? SIGTERM : signal;
+  return signal == SIGQUIT || signal == base::kRealTimeStop ? SIGTERM : signal;
 }
 
-Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops) {
-  const auto rule = std::ranges::find(rules, signal, &envgen::SignalRule::from);
+Meaning meaning_of(int signal, const std::vector<base::SignalRule>& rules, bool stops) {
+  const auto rule = std::ranges::find(rules, signal, &base::SignalRule::from);
   if (rule == rules.end()) {
     if (stops) return Stop{signal, sent_to_stop(signal)};
     return Forward{signal};
   }
   switch (rule->kind) {
-    case envgen::SignalRule::Kind::kSignal:
+    case base::SignalRule::Kind::kSignal:
       break;
-    case envgen::SignalRule::Kind::kCheckpoint:
+    case base::SignalRule::Kind::kCheckpoint:
       return Save{};
-    case envgen::SignalRule::Kind::kFile:
+    case base::SignalRule::Kind::kFile:
       return Touch{rule->path};
-    case envgen::SignalRule::Kind::kNothing:
+    case base::SignalRule::Kind::kNothing:
       return Drop{};
-    case envgen::SignalRule::Kind::kForward:
+    case base::SignalRule::Kind::kForward:
       return Forward{signal};
   }
   if (stops) return Stop{signal, rule->to};

@@ -25,7 +25,7 @@ struct Touch {
 struct Drop {};
 using Meaning = std::variant<Stop, Forward, Save, Touch, Drop>;
 
-// Returns true for a signal that asks the job to stop without a rule: envgen::kStopSignals. The job
+// Returns true for a signal that asks the job to stop without a rule: base::kStopSignals. The job
 // handles SIGHUP itself. While there is no job (`preparing`), SIGHUP ends trainit as it ends any
 // program.
 bool asks_to_stop(int signal, bool preparing);
@@ -36,7 +36,7 @@ int sent_to_stop(int signal);
 // Returns what a signal means under `rules`. `stops`: the signal asks the job to stop in this
 // phase. A stop request that a rule maps to another signal remains a stop request. A signal that a
 // rule maps to a stop signal becomes one.
-Meaning meaning_of(int signal, const std::vector<envgen::SignalRule>& rules, bool stops);
+Meaning meaning_of(int signal, const std::vector<base::SignalRule>& rules, bool stops);
 
 // Returns which of `signals` (lifecycle::signal_bit) a process died of, or reports by its exit code
 // as a shell does; 0 = none.

@@ -10,7 +10,7 @@ using lifecycle::TaskKind;
 
 namespace {
 
-void add_end(const Job& job, const StartContext& context, envgen::Environ& env) {
+void add_end(const Job& job, const StartContext& context, base::Environ& env) {
   env.set("TRAINIT_EXIT_CODE", std::to_string(context.exit_code));
   env.unset("TRAINIT_FIRST_FAILURE");
   if (!job.start.first_failure.empty()) env.set("TRAINIT_FIRST_FAILURE", job.start.first_failure);
@@ -23,16 +23,16 @@ bool is_foreign(const envgen::Plan& plan) {
   return sandbox.settings.given_up || (sandbox.identity && sandbox.identity->uid != ::geteuid());
 }
 
-envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
-  envgen::Environ env = context.base.env;
+base::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
+  base::Environ env = context.base.env;
   for (const std::string& name : context.own_variables) env.unset(name);
   // The job's user may have written the scripts, or own the programs and libraries that they select
   // (PATH, LD_PRELOAD). A process with trainit's rights must not use them.
   if (for_job || !is_foreign(job.plan)) {
-    for (const envgen::EnvEdit& edit : job.plan.env) env.apply(edit);
+    for (const base::EnvEdit& edit : job.plan.env) env.apply(edit);
   }
   add_data_env(job.data, env);
-  for (const envgen::EnvEdit& edit : job.start.exports) env.apply(edit);
+  for (const base::EnvEdit& edit : job.start.exports) env.apply(edit);
   // A pass-through job is never restarted, and gets the environment that exec would have passed on.
   if (!context.pass_through || !for_job) {
     env.set("TRAINIT_RESTART_COUNT", std::to_string(context.restarts));
@@ -40,9 +40,9 @@ envgen::Environ common_env(const Job& job, const StartContext& context, bool for
   return env;
 }
 
-envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
-  envgen::Environ env = common_env(job, context, false);
-  for (const envgen::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
+base::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
+  base::Environ env = common_env(job, context, false);
+  for (const base::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
   // A hook that is a bash script must start with the plan's environment.
   env.unset("BASH_ENV");
   unset_listen_fds(env);
@@ -51,8 +51,8 @@ envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartCo
   return env;
 }
 
-envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
-  envgen::Environ env = watch_env(job, *record.event, context);
+base::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context) {
+  base::Environ env = watch_env(job, *record.event, context);
   const bool ended = record.kind == TaskKind::kOnFailure || record.kind == TaskKind::kPostStop;
   if (ended) add_end(job, context, env);
   return env;
@@ -61,9 +61,9 @@ envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartCo
 std::vector<std::string> forced_names(const envgen::Plan& plan) {
   std::vector<std::string> names;
   for (const envgen::Process& process : plan.processes) {
-    for (const envgen::EnvEdit& edit : process.env) {
+    for (const base::EnvEdit& edit : process.env) {
       // A list to which the plan prepends is not forced: a hook may set it.
-      if (edit.kind != envgen::EnvEdit::Kind::kPutInFront) names.push_back(edit.name);
+      if (edit.kind != base::EnvEdit::Kind::kPutInFront) names.push_back(edit.name);
     }
   }
   std::ranges::sort(names);
@@ -84,7 +84,7 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.argv = process.argv;
   spec.env =
       of_job && context.common != nullptr ? *context.common : common_env(job, context, of_job);
-  for (const envgen::EnvEdit& edit : process.env) spec.env.apply(edit);
+  for (const base::EnvEdit& edit : process.env) spec.env.apply(edit);
   spec.cwd = process.cwd == context.base.facts.cwd ? "" : process.cwd;
   spec.log_path = process.log;
   spec.cpus = process.cpus;
@@ -109,11 +109,11 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   return spec;
 }
 
-void unset_listen_fds(envgen::Environ& env) {
+void unset_listen_fds(base::Environ& env) {
   for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}) env.unset(name);
 }
 
-int listen_fds(const envgen::Environ& env) {
+int listen_fds(const base::Environ& env) {
   const std::string_view count = env.get_or("LISTEN_FDS", "");
   const bool small = !count.empty() && count.size() <= 3 &&
                      std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });

@@ -19,26 +19,26 @@ struct StartContext {
   bool pass_through = false;
   // proc::JobControl::in_callers_group, for a single main process.
   bool callers_group = false;
-  const envgen::Environ* common = nullptr;  // common_env() for the job; nullptr: not computed yet
-  int exit_code = 0;                        // exit code of the job, for post-stop processes
-  std::uint32_t restarts = 0;               // number of restarts until now
+  const base::Environ* common = nullptr;  // common_env() for the job; nullptr: not computed yet
+  int exit_code = 0;                      // exit code of the job, for post-stop processes
+  std::uint32_t restarts = 0;             // number of restarts until now
 };
 
 // Returns the environment that all processes of an instance share. It is the base with the plan's
 // edits, the paths of the data, the exports of hooks, and TRAINIT_RESTART_COUNT. If the job runs as
 // another user, the plan's edits (from conda and scripts) are applied only if `for_job` is true. A
 // pass-through job gets no TRAINIT_RESTART_COUNT.
-envgen::Environ common_env(const Job& job, const StartContext& context, bool for_job);
+base::Environ common_env(const Job& job, const StartContext& context, bool for_job);
 
 // Returns true if the job's user is not trainit's user.
 bool is_foreign(const envgen::Plan& plan);
 
 // Returns the environment of a hook: the common one with the plan's facts, the job's result and
 // TRAINIT_PID.
-envgen::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);
+base::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);
 
 // Returns the environment of a hook that no task of the machine runs.
-envgen::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context);
+base::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context);
 
 // Returns the variables that the plan sets for each process, so that exports of hooks cannot change
 // them.
@@ -55,9 +55,9 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
 
 // Removes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES, for a process that does not inherit these
 // descriptors.
-void unset_listen_fds(envgen::Environ& env);
+void unset_listen_fds(base::Environ& env);
 // Returns the number of descriptors from 3 on that a socket activation passed in (LISTEN_FDS). Only
 // the main task gets them.
-int listen_fds(const envgen::Environ& env);
+int listen_fds(const base::Environ& env);
 
 }  // namespace engine

@@ -8,7 +8,7 @@
 
 namespace engine {
 
-using envgen::StopScope;
+using base::StopScope;
 
 namespace {
 

@@ -21,7 +21,7 @@ namespace engine {
 struct StopTarget {
   pid_t main = 0;  // pid of the task's process, alive or not yet reaped
   int signal = 0;
-  envgen::StopScope scope = envgen::StopScope::kMain;
+  base::StopScope scope = base::StopScope::kMain;
   // The received signal, if it is the one to send.
   const proc::Received* forwarded = nullptr;
   // The terminal has already sent it to trainit's process group, and the main process is in that

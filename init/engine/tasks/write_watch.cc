@@ -53,7 +53,7 @@ int watch_writes(const std::vector<pid_t>& mains, int fd) {
 
 std::optional<std::uint64_t> written_bytes(std::string_view io) {
   while (!io.empty()) {
-    const std::string_view line = envgen::take_line(io);
+    const std::string_view line = base::take_line(io);
     constexpr std::string_view kKey = "wchar: ";
     if (!line.starts_with(kKey)) continue;
     std::uint64_t bytes = 0;

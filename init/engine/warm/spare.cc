@@ -44,13 +44,13 @@ std::string message_of(const std::vector<std::string>& fields) {
   return message;
 }
 
-std::string_view take_field(std::string_view& packet) { return envgen::take_part(packet, '\0'); }
+std::string_view take_field(std::string_view& packet) { return base::take_part(packet, '\0'); }
 
 std::int64_t resident_kb(pid_t pid) {
   const std::string text = sys::kernel_text("/proc/" + std::to_string(pid) + "/statm");
   std::string_view rest = text;
-  std::ignore = envgen::take_word(rest);
-  const auto pages = envgen::parse_number<std::int64_t>(envgen::take_word(rest));
+  std::ignore = base::take_word(rest);
+  const auto pages = base::parse_number<std::int64_t>(base::take_word(rest));
   return pages.value_or(0) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
@@ -69,8 +69,8 @@ sys::Fd stand_in(bool piped) {
 // Returns the reason that a process of the job reported. The text may be anything, so it is masked
 // and cut.
 std::string told_reason(std::string_view text) {
-  const std::string masked = envgen::mask_printed(envgen::plain_text(text));
-  return std::string(envgen::cut_text(masked, kMaxReasonBytes));
+  const std::string masked = base::mask_printed(base::plain_text(text));
+  return std::string(base::cut_text(masked, kMaxReasonBytes));
 }
 
 envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
@@ -105,11 +105,10 @@ void Spare::note_start(const std::string& name, const proc::SpawnSpec& spec) {
   piped_err_ = piped(spec.error_fd >= 0 ? spec.error_fd : spec.output_fd, STDERR_FILENO);
 }
 
-envgen::Status Spare::start_spare(const envgen::WarmPlan& warm,
-                                  const envgen::WarmProcess& process) {
+base::Status Spare::start_spare(const envgen::WarmPlan& warm, const envgen::WarmProcess& process) {
   const auto failed = [this](const char* where) {
     const int error = errno;
-    return envgen::fail("keeping " + name_ + " warm", where, sys::errno_text(error), "");
+    return base::fail("keeping " + name_ + " warm", where, sys::errno_text(error), "");
   };
   if (spec_->callers_group || is_at_terminal()) {
     give_up(kAtTerminal);
@@ -190,7 +189,7 @@ std::string Spare::start_message(const proc::SpawnSpec& spec) const {
   return message_of(fields);
 }
 
-envgen::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
+base::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   auto handed = proc::hand_over(spec, context_.saved, pid_, socket_.get(), start_message(spec));
   if (!handed) {
     end();
@@ -286,8 +285,8 @@ void Spare::take(std::string_view packet) {
     loaded_ = true;
   } else if (word == "ready" && state_ == State::kImporting) {
     constexpr std::int64_t kKbOfMb = 1024;
-    const auto size_kb = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
-    const auto took_ms = envgen::parse_number<std::int64_t>(take_field(packet)).value_or(0);
+    const auto size_kb = base::parse_number<std::int64_t>(take_field(packet)).value_or(0);
+    const auto took_ms = base::parse_number<std::int64_t>(take_field(packet)).value_or(0);
     const std::string names = text();
     const std::string stopped = text();
     imported_ = names.empty() ? "nothing" : names;

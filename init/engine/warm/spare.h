@@ -35,13 +35,13 @@ class Spare : public ChildWorker {
   void note_start(const std::string& name, const proc::SpawnSpec& spec);
   // Starts a spare that imports `warm.modules`. Requires note_start(). Errors are those of the fork
   // and of the descriptors.
-  envgen::Status start_spare(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
+  base::Status start_spare(const envgen::WarmPlan& warm, const envgen::WarmProcess& process);
   // Returns why the spare cannot become a rank that starts as `spec`; "" = it can.
   [[nodiscard]] std::string cold_reason(const proc::SpawnSpec& spec,
                                         const std::vector<std::string>& free) const;
   // Turns the spare into the rank that `spec` describes. Requires that cold_reason() returned "".
   // On an error the spare has been killed.
-  envgen::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
+  base::Result<proc::Spawned> hand_over(const proc::SpawnSpec& spec);
   // Returns, once, why a spare that became a rank started cold after all.
   std::optional<std::string> take_went_cold() { return std::exchange(went_cold_, std::nullopt); }
   // Returns true from hand_over() until the process closes its socket (it runs as the rank) or

@@ -67,11 +67,11 @@ std::string WarmRanks::reason_against(Spare& spare, const TaskRecord& record,
   return spare.cold_reason(spec, context_.job.plan.warm.free);
 }
 
-std::optional<envgen::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& record,
-                                                                  const proc::SpawnSpec& spec) {
+std::optional<base::Result<proc::Spawned>> WarmRanks::hand_over(TaskRecord& record,
+                                                                const proc::SpawnSpec& spec) {
   if (context_.job.plan.warm.modules.empty()) return std::nullopt;
   Spare& spare = spare_of(record);
-  std::optional<envgen::Result<proc::Spawned>> result;
+  std::optional<base::Result<proc::Spawned>> result;
   if (context_.machine.restarts() > 0) {
     std::string reason = reason_against(spare, record, spec);
     if (reason.empty()) {

@@ -24,8 +24,8 @@ class WarmRanks : public ChildWorker {
 
   // Returns the process that a spare has become, instead of a main process started as `spec`.
   // nullopt: the caller must start `spec` as usual. Call it before each start of a main process.
-  std::optional<envgen::Result<proc::Spawned>> hand_over(TaskRecord& record,
-                                                         const proc::SpawnSpec& spec);
+  std::optional<base::Result<proc::Spawned>> hand_over(TaskRecord& record,
+                                                       const proc::SpawnSpec& spec);
   // Returns true if the time for the spare to become the rank of `record` is over.
   [[nodiscard]] static bool is_late(const TaskRecord& record);
   // Returns true if the process runs as the rank. Requires TaskRecord::handed_over and an ended

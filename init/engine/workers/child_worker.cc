@@ -58,9 +58,8 @@ void ChildWorker::await(std::int64_t most_ms) const {
   std::ignore = sys::await_ready(messages_->pipe().get(), 0, sys::monotonic_ms() + most_ms);
 }
 
-envgen::Status ChildWorker::fork(const std::string& what, const proc::SavedSignals& saved,
-                                 const std::function<int(int fd)>& body,
-                                 std::span<const int> keep) {
+base::Status ChildWorker::fork(const std::string& what, const proc::SavedSignals& saved,
+                               const std::function<int(int fd)>& body, std::span<const int> keep) {
   TRY_ASSIGN(auto messenger, fork_messenger(what, saved, body, keep));
   adopt(messenger.pid, std::move(messenger.pipe));
   return {};

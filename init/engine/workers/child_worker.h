@@ -64,8 +64,8 @@ class ChildWorker {
   virtual void on_exit(const proc::Death& /*death*/) {}
 
   // Forks the child with a pipe for its messages; see fork_messenger().
-  envgen::Status fork(const std::string& what, const proc::SavedSignals& saved,
-                      const std::function<int(int fd)>& body, std::span<const int> keep = {});
+  base::Status fork(const std::string& what, const proc::SavedSignals& saved,
+                    const std::function<int(int fd)>& body, std::span<const int> keep = {});
   // Sends SIGKILL and drops all further messages.
   void kill();
   // Calls `start` when `wanted` becomes true, and kills the child when it becomes false. A child

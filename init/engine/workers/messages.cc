@@ -79,12 +79,12 @@ MessagePipe::Next MessagePipe::take_next(
   return Next::kTaken;
 }
 
-envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
-                                         const std::function<int(int fd)>& body,
-                                         std::span<const int> keep) {
+base::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
+                                       const std::function<int(int fd)>& body,
+                                       std::span<const int> keep) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail(what, "pipe", sys::errno_text(errno), "raise the limit on open files");
+    return base::fail(what, "pipe", sys::errno_text(errno), "raise the limit on open files");
   }
   Messenger messenger;
   messenger.pipe.reset(ends[0]);

@@ -57,8 +57,8 @@ struct Messenger {
 // Forks a worker (proc::fork_worker) with a pipe, whose write end `body` gets for its messages. The
 // worker also keeps the descriptors in `keep`. `what` is the first part of an error: "starting the
 // resolver".
-envgen::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
-                                         const std::function<int(int fd)>& body,
-                                         std::span<const int> keep = {});
+base::Result<Messenger> fork_messenger(const std::string& what, const proc::SavedSignals& saved,
+                                       const std::function<int(int fd)>& body,
+                                       std::span<const int> keep = {});
 
 }  // namespace engine

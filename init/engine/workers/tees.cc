@@ -37,7 +37,7 @@ bool is_echoed(const envgen::Process& process) {
 }
 
 // Returns the streams of a process; none if it writes without the tee.
-envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
+base::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
   const bool echo = is_echoed(process);
   const std::array<bool, 2> terminals{echo && ::isatty(STDOUT_FILENO) == 1,
                                       echo && ::isatty(STDERR_FILENO) == 1};
@@ -61,7 +61,7 @@ envgen::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& pr
 Tees::Tees(std::function<bool()> wanted)
     : ChildWorker(kKinds, kMaxMessageBytes), wanted_(std::move(wanted)) {}
 
-envgen::Status Tees::make_streams(const envgen::Plan& plan) {
+base::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
   if (!lost_) lost_ = logtee::Lost::make();
   if (lost_) sys::log::watch_line(&lost_->inside_line);
@@ -91,8 +91,8 @@ envgen::Status Tees::make_streams(const envgen::Plan& plan) {
   }
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return envgen::fail("starting the log tee", "pipe", sys::errno_text(errno),
-                        "raise the limit on open files (ulimit -n)");
+    return base::fail("starting the log tee", "pipe", sys::errno_text(errno),
+                      "raise the limit on open files (ulimit -n)");
   }
   its_life_.reset(ends[0]);
   lifeline_.reset(ends[1]);
@@ -127,7 +127,7 @@ void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, Make
   its_life_.reset();
 }
 
-envgen::Status Tees::start() {
+base::Status Tees::start() {
   work_.before = before_.get();
   std::vector<int> keep = {work_.lifeline, work_.before};
   for (const logtee::Feed& feed : work_.feeds)

@@ -84,8 +84,8 @@ class Tees : public ChildWorker {
     bool echo = false;
   };
 
-  envgen::Status make_streams(const envgen::Plan& plan);
-  envgen::Status start();
+  base::Status make_streams(const envgen::Plan& plan);
+  base::Status start();
   void try_start(std::int64_t now_ms);
   void tell(logtee::Told what);
   [[nodiscard]] bool has_read_all() const;

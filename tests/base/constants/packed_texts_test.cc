@@ -12,8 +12,8 @@
 
 namespace {
 
-using envgen::PackedTable;
-using envgen::words;
+using base::PackedTable;
+using base::words;
 using testing::ElementsAre;
 
 struct Row {

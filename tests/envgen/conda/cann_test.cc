@@ -22,7 +22,7 @@ Tree cann() { return Tree().file("/bin/bash").file("/bin/sh").file(kToolkit).fil
 
 Plan plan_of(const Tree& tree, const Words& variables) {
   Snapshot snapshot;
-  snapshot.env = Environ(variables);
+  snapshot.env = base::Environ(variables);
   Plan plan;
   while (true) {
     Request request;
@@ -37,8 +37,8 @@ Plan plan_of(const Tree& tree, const Words& variables) {
 }
 
 std::string libraries(const Tree& tree, const Words& variables) {
-  Environ env(variables);
-  for (const EnvEdit& edit : plan_of(tree, variables).env) env.apply(edit);
+  base::Environ env(variables);
+  for (const base::EnvEdit& edit : plan_of(tree, variables).env) env.apply(edit);
   return std::string(env.get_or("LD_LIBRARY_PATH", "(unset)"));
 }
 
@@ -54,7 +54,7 @@ TEST(Cann, OtherJobsLookAtNothing) {
     request.command = {"python", "train.py"};
     request.framework = framework;
     Snapshot snapshot;
-    snapshot.env = Environ({"PATH=/bin"});
+    snapshot.env = base::Environ({"PATH=/bin"});
     const Answer answer = resolve_in(cann(), snapshot, request);
     const auto* planned = std::get_if<Planned>(&answer.outcome);
     ASSERT_NE(planned, nullptr) << framework;

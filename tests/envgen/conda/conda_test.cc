@@ -57,19 +57,19 @@ struct Job {
   [[nodiscard]] Plan plan() const {
     Answer answered = answer();
     if (auto* planned = std::get_if<Planned>(&answered.outcome)) return planned->plan;
-    auto* error = std::get_if<Error>(&answered.outcome);
+    auto* error = std::get_if<base::Error>(&answered.outcome);
     ADD_FAILURE() << (error == nullptr ? "pending" : to_line(*error));
     return {};
   }
   [[nodiscard]] std::string error() const {
     Answer answered = answer();
-    auto* error = std::get_if<Error>(&answered.outcome);
+    auto* error = std::get_if<base::Error>(&answered.outcome);
     return error == nullptr ? "no error" : to_line(*error);
   }
   // As the job's process has it.
   [[nodiscard]] std::string variable(std::string_view name) const {
-    Environ env = snapshot().env;
-    for (const EnvEdit& edit : plan().env) env.apply(edit);
+    base::Environ env = snapshot().env;
+    for (const base::EnvEdit& edit : plan().env) env.apply(edit);
     return std::string(env.get_or(name, "(unset)"));
   }
   [[nodiscard]] std::string prefix() const { return variable("CONDA_PREFIX"); }

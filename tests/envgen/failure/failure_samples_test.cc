@@ -39,8 +39,8 @@ std::string text_of_sample(const std::filesystem::path& path) {
 // Blanks do not matter: labels have one where a log has many.
 std::string squeezed_line(std::string_view text) {
   std::vector<std::string> words;
-  for (const std::string_view word : words_of(text)) words.emplace_back(word);
-  return joined(words, " ");
+  for (const std::string_view word : base::words_of(text)) words.emplace_back(word);
+  return base::joined(words, " ");
 }
 
 std::vector<std::string> label_parts(std::string_view text, std::string_view mark) {
@@ -60,9 +60,9 @@ void add_samples(const std::string& folder, const std::vector<std::size_t>& colu
       std::filesystem::path(std::getenv("TRAINIT_SAMPLES")) / folder;
   const std::string labels = text_of_sample(directory / "labels.tsv");
   std::string_view rest = labels;
-  take_line(rest);
+  base::take_line(rest);
   while (!rest.empty()) {
-    const auto parts = split(take_line(rest), '\t');
+    const auto parts = base::split(base::take_line(rest), '\t');
     if (parts.size() < 6) continue;
     FailureSample sample{.name = std::string(parts[0]),
                          .printed = text_of_sample(directory / parts[0]),

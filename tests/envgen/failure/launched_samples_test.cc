@@ -25,7 +25,7 @@ using Launched = std::function<std::string(std::string_view log)>;
 
 std::string each_line(std::string_view text, const std::string& prefix) {
   std::string all;
-  while (!text.empty()) all += prefix + std::string(take_line(text)) + "\n";
+  while (!text.empty()) all += prefix + std::string(base::take_line(text)) + "\n";
   return all;
 }
 
@@ -131,7 +131,8 @@ std::string mpich_ranks(std::string_view log) {
 // A long line is cut, and its rank counts there.
 std::string shown(const std::optional<FoundCause>& cause) {
   constexpr std::size_t kComparedBytes = 300;
-  return cause ? std::string(trimmed(without_rank(cause->line)).substr(0, kComparedBytes)) : "-";
+  return cause ? std::string(base::trimmed(without_rank(cause->line)).substr(0, kComparedBytes))
+               : "-";
 }
 
 class LaunchedSamples : public testing::Test {

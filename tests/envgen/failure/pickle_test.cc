@@ -224,7 +224,7 @@ TEST(Pickle, KeepsARing) {
 }
 
 TEST(Pickle, HoldsJsonToo) {
-  const auto document = envgen::json::Document::parse(
+  const auto document = base::json::Document::parse(
       R"({"a": [1, -2.5, null, true, "x"], "b": {}, "c": 99999999999999999999})", "d");
   ASSERT_TRUE(document);
   EXPECT_EQ(shown(DataTree::from_json(*document).root()),

@@ -168,9 +168,9 @@ TEST(RecorderDump, IsSmall) {
   EXPECT_THAT(dump.groups, SizeIs(RecorderDump::kMaxGroups));
   EXPECT_TRUE(dump.more_pending);
   EXPECT_FALSE(dump.all_groups);
-  const std::string wire = envgen::to_wire(dump);
+  const std::string wire = base::to_wire(dump);
   EXPECT_LT(wire.size(), 96U << 10U);
-  EXPECT_EQ(envgen::from_wire<RecorderDump>(wire), dump);
+  EXPECT_EQ(base::from_wire<RecorderDump>(wire), dump);
 }
 
 std::string bytes_of_sample(const std::string& name) {
@@ -195,7 +195,7 @@ TEST(RecorderDump, ReadsARealPickle) {
   EXPECT_EQ(tensor.description, "TENSOR_MODEL_PARALLEL_GROUP");
   EXPECT_EQ(tensor.enqueued, 39416);
   EXPECT_EQ(tensor.completed, 39406);
-  EXPECT_LT(envgen::to_wire(*dump).size(), 4096U);
+  EXPECT_LT(base::to_wire(*dump).size(), 4096U);
 }
 
 TEST(RecorderDump, RefusesARealPickleThatEndsEarly) {

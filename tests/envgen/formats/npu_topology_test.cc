@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string text_of(const Result<std::vector<NpuAffinity>>& list) {
+std::string text_of(const base::Result<std::vector<NpuAffinity>>& list) {
   if (!list) return to_line(list.error());
   std::string text;
   for (const NpuAffinity& one : *list) {

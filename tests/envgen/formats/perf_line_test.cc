@@ -14,7 +14,7 @@ constexpr std::int64_t kMillion = 1'000'000;
 constexpr const char* kLine =
     "this iteration hardware time is 2201.521 and e2e time is 3317.794921875 ms.";
 
-std::optional<PerfTimes> match(const Result<LinePattern>& pattern, const std::string& line) {
+std::optional<PerfTimes> match(const base::Result<LinePattern>& pattern, const std::string& line) {
   const auto numbers = match_line(*pattern, line);
   return numbers ? perf_times(*numbers) : std::nullopt;
 }

@@ -21,7 +21,7 @@ using testing::SizeIs;
 Plan plan_of(const Snapshot& snapshot, const Request& request) {
   Answer answer = resolve(snapshot, request);
   if (auto* planned = std::get_if<Planned>(&answer.outcome)) return planned->plan;
-  if (auto* error = std::get_if<Error>(&answer.outcome)) ADD_FAILURE() << to_line(*error);
+  if (auto* error = std::get_if<base::Error>(&answer.outcome)) ADD_FAILURE() << to_line(*error);
   ADD_FAILURE() << "no plan";
   return {};
 }
@@ -29,7 +29,7 @@ Plan plan_of(const Snapshot& snapshot, const Request& request) {
 // Two hosts named by the user: nothing but the command tells what they run.
 Plan plan_of_two_hosts(const std::vector<std::string>& command) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.run_dir = "/run/trainit";
   PathState directory;
@@ -116,9 +116,9 @@ TEST(FrameworkChoice, ATypedLauncherIsStartedOnceANodeAndNotForEachDevice) {
   Plan plan = plan_of(snapshot, request);
   EXPECT_EQ(plan.framework, "pytorch");
   ASSERT_THAT(plan.processes, SizeIs(1));
-  Environ env = snapshot.env;
-  for (const EnvEdit& edit : plan.env) env.apply(edit);
-  for (const EnvEdit& edit : plan.processes[0].env) env.apply(edit);
+  base::Environ env = snapshot.env;
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
+  for (const base::EnvEdit& edit : plan.processes[0].env) env.apply(edit);
   EXPECT_EQ(env.get("PET_NPROC_PER_NODE"), "8");
   EXPECT_EQ(env.get("PET_NNODES"), "2");
   EXPECT_EQ(env.get("PET_NODE_RANK"), "1");
@@ -156,7 +156,7 @@ TEST(FrameworkChoice, EveryTypedLauncherIsStartedOnceOnANodeOfDevices) {
 
 TEST(FrameworkChoice, FanOutRefusesALauncherBehindAnyProgram) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   snapshot.facts.cwd = "/srv/job";
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"torchrun", "--nproc-per-node", "8", "train.py"},
@@ -168,7 +168,7 @@ TEST(FrameworkChoice, FanOutRefusesALauncherBehindAnyProgram) {
     request.framework = "pytorch";
     request.slots = 8;
     const Answer answer = resolve(snapshot, request);
-    const auto* error = std::get_if<Error>(&answer.outcome);
+    const auto* error = std::get_if<base::Error>(&answer.outcome);
     ASSERT_NE(error, nullptr) << command[0];
     EXPECT_THAT(error->found, HasSubstr("which starts the ranks by itself"));
     // The advice: the training script alone.
@@ -187,7 +187,7 @@ TEST(FrameworkChoice, AModuleRunsInEachDevicesDirectoryWhateverStandsBeforeItsNa
     ASSERT_THAT(plan.processes, SizeIs(8)) << option;
     EXPECT_EQ(plan.processes[0].argv, request.command);
     EXPECT_THAT(plan.processes[0].env,
-                Contains(testing::Field(&EnvEdit::name, std::string("PYTHONPATH"))))
+                Contains(testing::Field(&base::EnvEdit::name, std::string("PYTHONPATH"))))
         << option;
   }
 }
@@ -197,8 +197,8 @@ TEST(FrameworkChoice, LlamaFactoryIsToldItsNodesAsItReadsThem) {
   Request request = request_for({"llamafactory-cli", "train", "x.yaml"});
   request.master_addr = "job-worker-0";
   const Plan plan = plan_of(snapshot, request);
-  Environ env = snapshot.env;
-  for (const EnvEdit& edit : plan.processes[0].env) env.apply(edit);
+  base::Environ env = snapshot.env;
+  for (const base::EnvEdit& edit : plan.processes[0].env) env.apply(edit);
   EXPECT_EQ(env.get("NNODES"), "2");
   EXPECT_EQ(env.get("NODE_RANK"), "1");
   EXPECT_EQ(env.get("NPROC_PER_NODE"), "8");
@@ -218,7 +218,7 @@ TEST(FrameworkChoice, AScriptThatIsStartedForEachDeviceIsWarnedOf) {
 
 TEST(FrameworkChoice, OneProcessOfAnIndexedJobNeedsNoCount) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin", "JOB_COMPLETION_INDEX=3"});
+  snapshot.env = base::Environ({"PATH=/usr/bin", "JOB_COMPLETION_INDEX=3"});
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.run_dir = "/run/trainit";
   snapshot.paths["/dev"].kind = PathState::Kind::kDirectory;
@@ -244,7 +244,7 @@ TEST(FrameworkChoice, OneProcessOfAnIndexedJobNeedsNoCount) {
                            return fan_out;
                          }()}) {
     const Answer answer = resolve(snapshot, counts);
-    const auto* error = std::get_if<Error>(&answer.outcome);
+    const auto* error = std::get_if<base::Error>(&answer.outcome);
     ASSERT_NE(error, nullptr) << counts.command[0];
     EXPECT_THAT(to_line(*error), HasSubstr("--nodes"));
   }
@@ -254,7 +254,7 @@ TEST(FrameworkChoice, OneProcessOfAnIndexedJobNeedsNoCount) {
 
 TEST(Totals, AnMpiJobOfOneNodeCountsItsRanks) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.run_dir = "/run/trainit";
   Request request = request_for({"./train"});
@@ -265,7 +265,7 @@ TEST(Totals, AnMpiJobOfOneNodeCountsItsRanks) {
 
 TEST(Totals, SlotsThatNothingStartsAreWarnedOf) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   Request request = request_for({"python3", "train.py"});
   request.slots = 4;
   EXPECT_THAT(plan_of(snapshot, request).warnings, Contains(HasSubstr("--fan-out")));
@@ -278,7 +278,7 @@ TEST(Totals, SlotsThatNothingStartsAreWarnedOf) {
 
 TEST(Totals, DevicesThatRanksWouldShareAreWarnedOf) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin", "CUDA_VISIBLE_DEVICES=0,1"});
+  snapshot.env = base::Environ({"PATH=/usr/bin", "CUDA_VISIBLE_DEVICES=0,1"});
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.run_dir = "/run/trainit";
   Request request = request_for({"python3", "train.py"});
@@ -301,7 +301,7 @@ TEST(FrameworkChoice, TheUsersWordBeatsAll) {
 
 TEST(FrameworkChoice, OnALaptopNothingIsAdded) {
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   for (const char* program : {"torchrun", "deepspeed", "mpirun", "python"}) {
     Request request = request_for({program, "x.py"});
     // An image may set it for whatever platform comes.
@@ -317,7 +317,7 @@ TEST(FrameworkChoice, AnUnknownNameListsTheKnownOnes) {
   Request request = request_for({"x"});
   request.framework = "caffe";
   Answer answer = resolve(Snapshot{}, request);
-  const auto* error = std::get_if<Error>(&answer.outcome);
+  const auto* error = std::get_if<base::Error>(&answer.outcome);
   ASSERT_NE(error, nullptr);
   for (const FrameworkLauncher* launcher : framework_launchers()) {
     EXPECT_THAT(error->fix, HasSubstr(std::string(launcher->name)));

@@ -121,8 +121,8 @@ TEST(DeepSpeed, TheMasterIsTheFirstNodeWithRanks) {
 
 TEST(DeepSpeed, WhatThePlatformPromisesStays) {
   LauncherCase launcher_case = job(kTyped, {4, 4}, 0);
-  launcher_case.resolved.platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
-                                         {EnvEdit::Kind::kSet, "MASTER_ADDR", "localhost"}};
+  launcher_case.resolved.platform.env = {{base::EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
+                                         {base::EnvEdit::Kind::kSet, "MASTER_ADDR", "localhost"}};
   launcher_case.with_environment({"WORLD_SIZE=2"});
   const Plan plan = launcher_case.planned(kLaunchDeepspeed);
   EXPECT_EQ(launcher_case.variable(plan, plan.processes[0], "WORLD_SIZE"), "2");

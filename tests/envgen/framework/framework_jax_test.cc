@@ -12,14 +12,14 @@ using testing::SizeIs;
 
 Plan launched(LauncherCase c) {
   Inputs inputs(c.snapshot, c.request);
-  const Status status = launcher_of("jax").launch(inputs, c.resolved, c.plan);
+  const base::Status status = launcher_of("jax").launch(inputs, c.resolved, c.plan);
   if (!status) ADD_FAILURE() << to_line(status.error());
   return c.plan;
 }
 
-Environ environment_of(const LauncherCase& c, const Plan& plan, std::size_t index) {
-  Environ env = c.snapshot.env;
-  for (const EnvEdit& edit : plan.processes[index].env) env.apply(edit);
+base::Environ environment_of(const LauncherCase& c, const Plan& plan, std::size_t index) {
+  base::Environ env = c.snapshot.env;
+  for (const base::EnvEdit& edit : plan.processes[index].env) env.apply(edit);
   return env;
 }
 
@@ -28,7 +28,7 @@ TEST(Jax, EachNodeIsOneProcessOfTheJob) {
   c.snapshot.env.set("RANK", "7");
   const Plan plan = launched(c);
   ASSERT_THAT(plan.processes, SizeIs(1));
-  const Environ env = environment_of(c, plan, 0);
+  const base::Environ env = environment_of(c, plan, 0);
   EXPECT_EQ(env.get("JAX_COORDINATOR_ADDRESS"), "host-0:6666");
   EXPECT_EQ(env.get("JAX_NUM_PROCESSES"), "3");
   EXPECT_EQ(env.get("JAX_PROCESS_ID"), "2");
@@ -41,7 +41,7 @@ TEST(Jax, SeveralProcessesOfANodeHaveADeviceEach) {
   LauncherCase c({"python3", "train.py"}, {2, 2}, 1);
   const Plan plan = launched(c);
   ASSERT_THAT(plan.processes, SizeIs(2));
-  const Environ env = environment_of(c, plan, 1);
+  const base::Environ env = environment_of(c, plan, 1);
   EXPECT_EQ(env.get("JAX_PROCESS_ID"), "3");
   EXPECT_EQ(env.get("JAX_NUM_PROCESSES"), "4");
   EXPECT_EQ(env.get("JAX_LOCAL_DEVICE_IDS"), "1");
@@ -52,7 +52,7 @@ TEST(Jax, TheNamesOfAJaxJobAreKeptRight) {
   c.snapshot.env.set("COORDINATOR_ADDRESS", "job-worker-0");
   c.resolved.cluster.master_addr = "job-worker-0";
   c.resolved.cluster.master_port = 7777;
-  const Environ env = environment_of(c, launched(c), 0);
+  const base::Environ env = environment_of(c, launched(c), 0);
   EXPECT_EQ(env.get("COORDINATOR_ADDRESS"), "job-worker-0");
   EXPECT_EQ(env.get("COORDINATOR_PORT"), "7777");
   EXPECT_EQ(env.get("NUM_PROCESSES"), "2");

@@ -12,14 +12,14 @@ using testing::SizeIs;
 
 Plan planned(LauncherCase c) {
   Inputs inputs(c.snapshot, c.request);
-  const Status status = launcher_of("paddle").launch(inputs, c.resolved, c.plan);
+  const base::Status status = launcher_of("paddle").launch(inputs, c.resolved, c.plan);
   if (!status) ADD_FAILURE() << to_line(status.error());
   return c.plan;
 }
 
-Environ environment_in(const LauncherCase& c, const Plan& plan, std::size_t index) {
-  Environ env = c.snapshot.env;
-  for (const EnvEdit& edit : plan.processes[index].env) env.apply(edit);
+base::Environ environment_in(const LauncherCase& c, const Plan& plan, std::size_t index) {
+  base::Environ env = c.snapshot.env;
+  for (const base::EnvEdit& edit : plan.processes[index].env) env.apply(edit);
   return env;
 }
 
@@ -28,7 +28,7 @@ TEST(Paddle, EachRankKnowsTheEndpointsOfAll) {
   c.snapshot.env.set("PADDLE_MASTER", "of-the-image:1");
   const Plan plan = planned(c);
   ASSERT_THAT(plan.processes, SizeIs(2));
-  const Environ env = environment_in(c, plan, 1);
+  const base::Environ env = environment_in(c, plan, 1);
   EXPECT_EQ(env.get("PADDLE_TRAINER_ID"), "3");
   EXPECT_EQ(env.get("PADDLE_TRAINERS_NUM"), "4");
   EXPECT_EQ(env.get("PADDLE_TRAINER_ENDPOINTS"), "host-0:6070,host-0:6071,host-1:6070,host-1:6071");
@@ -46,7 +46,7 @@ TEST(Paddle, ATypedLaunchStaysOneProcessAndIsToldItsNodes) {
   c.snapshot.env.set("PADDLE_TRAINER_ID", "5");
   const Plan plan = planned(c);
   ASSERT_THAT(plan.processes, SizeIs(1));
-  const Environ env = environment_in(c, plan, 0);
+  const base::Environ env = environment_in(c, plan, 0);
   EXPECT_EQ(env.get("PADDLE_MASTER"), "host-0:36543");
   EXPECT_EQ(env.get("PADDLE_NNODES"), "2");
   EXPECT_EQ(env.get("PADDLE_RANK"), "1");
@@ -86,7 +86,7 @@ TEST(Paddle, NodesWithoutANameAreAnError) {
   LauncherCase c({"python3", "train.py"}, {1, 1}, 0);
   c.resolved.cluster.nodes[1].host.clear();
   Inputs inputs(c.snapshot, c.request);
-  const Status status = launcher_of("paddle").launch(inputs, c.resolved, c.plan);
+  const base::Status status = launcher_of("paddle").launch(inputs, c.resolved, c.plan);
   ASSERT_FALSE(status);
   EXPECT_THAT(to_line(status.error()), HasSubstr("--hosts"));
 }

@@ -229,7 +229,7 @@ TEST(PyTorch, UsesTheTorchrunOfItsPythonOrPathsOrTheOldLauncher) {
   };
   for (const Lookup& lookup : cases) {
     LauncherCase job({lookup.python, "train.py"}, kTwoByFour, 1);
-    job.snapshot.env = Environ({"PATH=/usr/bin:/opt/bin", "PET_ROLE=trainer"});
+    job.snapshot.env = base::Environ({"PATH=/usr/bin:/opt/bin", "PET_ROLE=trainer"});
     for (const char* place :
          {"/opt/bin/python", "/opt/bin/torchrun", "/env/bin/python", "/env/bin/torchrun"}) {
       job.snapshot.paths[place] = {};
@@ -245,7 +245,7 @@ TEST(PyTorch, UsesTheTorchrunOfItsPythonOrPathsOrTheOldLauncher) {
 
 TEST(PyTorch, LooksInThePathThatThePlanMakes) {
   LauncherCase job = with_torchrun({"python", "train.py"}, kTwoByFour, 0);
-  job.plan.env = {{EnvEdit::Kind::kPrependPath, "PATH", "/conda/bin"}};
+  job.plan.env = {{base::EnvEdit::Kind::kPrependPath, "PATH", "/conda/bin"}};
   job.with_programs({"/usr/bin/python", "/usr/bin/torchrun", "/conda/bin/python"});
   job.snapshot.paths["/conda/bin/torchrun"] = {};
   Plan plan = job.planned(kLaunchPytorch);
@@ -254,7 +254,7 @@ TEST(PyTorch, LooksInThePathThatThePlanMakes) {
 
 TEST(PyTorch, AsksForAllPlacesAtOnce) {
   LauncherCase job({"python", "train.py"}, kTwoByFour, 0);
-  job.snapshot.env = Environ({"PATH=/a:/b"});
+  job.snapshot.env = base::Environ({"PATH=/a:/b"});
   Inputs inputs(job.snapshot, job.request);
   Plan plan;
   ASSERT_TRUE(kLaunchPytorch(inputs, job.resolved, plan).has_value());
@@ -270,11 +270,11 @@ LauncherCase vk(std::vector<std::string> command, int node_rank) {
   platform.torch_launcher = TorchLauncher::kLaunch;
   platform.master_is_localhost = true;
   platform.prefix_bare_python_only = true;
-  platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
-                  {EnvEdit::Kind::kSet, "RANK", std::to_string(node_rank)},
-                  {EnvEdit::Kind::kSet, "SLOTS", "4"},
-                  {EnvEdit::Kind::kSet, "MASTER_ADDR", "host-0"},
-                  {EnvEdit::Kind::kSet, "MASTER_PORT", "2222"}};
+  platform.env = {{base::EnvEdit::Kind::kSet, "WORLD_SIZE", "2"},
+                  {base::EnvEdit::Kind::kSet, "RANK", std::to_string(node_rank)},
+                  {base::EnvEdit::Kind::kSet, "SLOTS", "4"},
+                  {base::EnvEdit::Kind::kSet, "MASTER_ADDR", "host-0"},
+                  {base::EnvEdit::Kind::kSet, "MASTER_PORT", "2222"}};
   job.resolved.cluster.master_port = 2222;
   return job;
 }

@@ -53,9 +53,9 @@ TEST(TensorFlow, EachNodeRunsOneProcessThatKnowsItsPlace) {
 
 TEST(TensorFlow, AParameterServerNeverEndsByItself) {
   EXPECT_EQ(ps_and_workers({"python", "x.py"}, 0).planned(kLaunchTensorflow).policy.success,
-            SuccessPolicy::kServe);
+            base::SuccessPolicy::kServe);
   EXPECT_EQ(ps_and_workers({"python", "x.py"}, 1).planned(kLaunchTensorflow).policy.success,
-            SuccessPolicy::kAll);
+            base::SuccessPolicy::kAll);
 }
 
 TEST(TensorFlow, AllReduceHasWorkersOnlyOnCpuNodesToo) {
@@ -130,8 +130,8 @@ TEST(TensorFlowInjected, IsKeptByteForByte) {
   LauncherCase job = injected(text);
   Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "TF_CONFIG"), text);
-  EXPECT_EQ(plan.policy.success, SuccessPolicy::kServe);
-  job.snapshot.env = Environ();
+  EXPECT_EQ(plan.policy.success, base::SuccessPolicy::kServe);
+  job.snapshot.env = base::Environ();
   EXPECT_EQ(config_of(job), text);
 }
 
@@ -229,7 +229,7 @@ TEST(TensorFlow, AMissingHostIsAnError) {
 TEST(TensorFlow, StaleRanksAreUnsetButNotWhatThePlatformPromises) {
   LauncherCase job = ps_and_workers({"python", "train.py"}, 1);
   job.with_environment({"RANK=7", "WORLD_SIZE=64", "LOCAL_RANK=1"});
-  job.resolved.platform.env = {{EnvEdit::Kind::kSet, "WORLD_SIZE", "2"}};
+  job.resolved.platform.env = {{base::EnvEdit::Kind::kSet, "WORLD_SIZE", "2"}};
   Plan plan = job.planned(kLaunchTensorflow);
   EXPECT_EQ(job.variable(plan, plan.processes[0], "RANK"), "(unset)");
   EXPECT_EQ(job.variable(plan, plan.processes[0], "LOCAL_RANK"), "(unset)");

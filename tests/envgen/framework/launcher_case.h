@@ -27,7 +27,7 @@ struct LauncherCase {
   Plan plan;  // as it is when the launcher gets it
 
   LauncherCase(std::vector<std::string> command, const std::vector<int>& slots, int node_rank) {
-    snapshot.env = Environ({"PATH=/usr/bin"});
+    snapshot.env = base::Environ({"PATH=/usr/bin"});
     snapshot.facts.cwd = "/srv/job";
     snapshot.facts.run_dir = "/run/trainit";
     snapshot.facts.addresses = {"10.0.0.1"};
@@ -79,18 +79,18 @@ struct LauncherCase {
   LauncherCase& with_environment(const std::vector<std::string>& entries) {
     std::vector<std::string> all = snapshot.env.entries();
     all.insert(all.end(), entries.begin(), entries.end());
-    snapshot.env = Environ(all);
+    snapshot.env = base::Environ(all);
     return *this;
   }
 
-  using Launch = Status (*)(Inputs&, const ResolvedCluster&, Plan&);
+  using Launch = base::Status (*)(Inputs&, const ResolvedCluster&, Plan&);
 
   // The plan, or a failed test with the reason.
   [[nodiscard]] Plan planned(Launch launch) const {
     Inputs inputs(snapshot, request);
     Plan result = plan;
     result.env.insert(result.env.end(), resolved.platform.env.begin(), resolved.platform.env.end());
-    if (Status status = launch(inputs, resolved, result); !status) {
+    if (base::Status status = launch(inputs, resolved, result); !status) {
       ADD_FAILURE() << to_line(status.error());
     }
     EXPECT_TRUE(inputs.wants().empty()) << "wants " << inputs.wants().begin()->path;
@@ -100,7 +100,7 @@ struct LauncherCase {
   [[nodiscard]] std::string error(Launch launch) const {
     Inputs inputs(snapshot, request);
     Plan result = plan;
-    Status status = launch(inputs, resolved, result);
+    base::Status status = launch(inputs, resolved, result);
     EXPECT_FALSE(status.has_value()) << "no error";
     return status ? "" : to_line(status.error());
   }
@@ -108,9 +108,9 @@ struct LauncherCase {
   // A variable as the process gets it, "(unset)" without one.
   [[nodiscard]] std::string variable(const Plan& result, const Process& process,
                                      std::string_view name) const {
-    Environ env = snapshot.env;
-    for (const EnvEdit& edit : result.env) env.apply(edit);
-    for (const EnvEdit& edit : process.env) env.apply(edit);
+    base::Environ env = snapshot.env;
+    for (const base::EnvEdit& edit : result.env) env.apply(edit);
+    for (const base::EnvEdit& edit : process.env) env.apply(edit);
     return std::string(env.get_or(name, "(unset)"));
   }
 };

@@ -22,7 +22,7 @@ class AnyStop {
   explicit AnyStop(unsigned seed) : random_(seed) {}
 
   void give(LauncherCase& job) {
-    Policy& policy = job.plan.policy;
+    base::Policy& policy = job.plan.policy;
     policy.grace_ms = any({0, 999, 4000, 8000, 31'000, 33'000, 60'000, 31'622'400'000});
     job.request.grace_ms = policy.grace_ms;
     policy.drain_ms = any({0, 0, 500, 3000, 40'000});
@@ -50,7 +50,8 @@ TEST(StopTimes, OfTorchrunAreTheStops) {
     stops.give(job);
     const Plan plan = job.planned(kLaunchPytorch);
     const std::int64_t term_ms = stop_budget(plan).term_phase_ms;
-    const auto warns = Contains(HasSubstr("the grace period leaves it " + seconds(term_ms) + ":"));
+    const auto warns =
+        Contains(HasSubstr("the grace period leaves it " + base::seconds(term_ms) + ":"));
     if (term_ms < 30'000) {
       ASSERT_THAT(plan.warnings, warns) << i;
     } else {
@@ -86,7 +87,7 @@ TEST(StopTimes, OfMpirunAreTheStopsOfTheLaunchersNode) {
       ASSERT_EQ(worker.variable(worker_plan, worker_plan.processes[0], kOpenMpisKillTimeout),
                 timeout);
       ASSERT_EQ(worker_plan.warnings, plan.warnings);
-      const auto warns = Contains(HasSubstr("leaves it " + seconds(term_ms) + ":"));
+      const auto warns = Contains(HasSubstr("leaves it " + base::seconds(term_ms) + ":"));
       if (term_ms < 3000) {
         ASSERT_THAT(plan.warnings, warns) << i;
       } else {
@@ -105,17 +106,17 @@ TEST(StopTimes, InAPlanAreTheStops) {
   for (int i = 0; i < 2000; ++i) {
     stops.give(job);
     for (HookGroup& group : job.plan.hooks) group.timeout_ms = 600'000;
-    const Budget stop = stop_budget(job.plan);
+    const base::Budget stop = stop_budget(job.plan);
     const std::string text = plan_to_text(job.plan, {}).text();
-    ASSERT_THAT(text, HasSubstr("stops within " + seconds(stop.exit_at)));
+    ASSERT_THAT(text, HasSubstr("stops within " + base::seconds(stop.exit_at)));
     if (stop.drained_at > 0) {
-      ASSERT_THAT(text, HasSubstr("after a drain of " + seconds(stop.drained_at)));
+      ASSERT_THAT(text, HasSubstr("after a drain of " + base::seconds(stop.drained_at)));
     }
     if (has_hooks(job.plan, HookEvent::kPreStop)) {
-      ASSERT_THAT(text, HasSubstr("600 s, " + seconds(stop.notify_at) + " within a stop\n"));
+      ASSERT_THAT(text, HasSubstr("600 s, " + base::seconds(stop.notify_at) + " within a stop\n"));
     }
     if (has_hooks(job.plan, HookEvent::kPostStop)) {
-      ASSERT_THAT(text, HasSubstr("600 s, at least " + seconds(stop.post_stop_run_ms) +
+      ASSERT_THAT(text, HasSubstr("600 s, at least " + base::seconds(stop.post_stop_run_ms) +
                                   " within a stop\n"));
     }
   }

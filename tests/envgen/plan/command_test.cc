@@ -19,10 +19,10 @@ Words accepted(const Words& command) {
   return result.value_or(Words());
 }
 
-Error refused(const Words& command) {
+base::Error refused(const Words& command) {
   auto result = without_shell_syntax(command, "vk");
   EXPECT_FALSE(result.has_value()) << command[0];
-  return result ? Error() : result.error();
+  return result ? base::Error() : result.error();
 }
 
 TEST(Command, TheBaseNameIsTheLastPart) {
@@ -32,7 +32,7 @@ TEST(Command, TheBaseNameIsTheLastPart) {
 }
 
 TEST(Command, AVariableBeforeTheProgramNeedsAShell) {
-  Error error = refused({"KEY=VALUE", "python3", "train.py"});
+  base::Error error = refused({"KEY=VALUE", "python3", "train.py"});
   EXPECT_EQ(error.fix, "use: bash -c \"KEY=VALUE python3 train.py\"");
   EXPECT_EQ(error.where, "platform vk");
   EXPECT_THAT(error.found, AllOf(HasSubstr("\"KEY=VALUE\""), HasSubstr("no program")));

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<std::vector<Dataset>> read(std::vector<std::string> specs) {
+base::Result<std::vector<Dataset>> read(std::vector<std::string> specs) {
   DataRequest request;
   request.specs = std::move(specs);
   return datasets_of(request);

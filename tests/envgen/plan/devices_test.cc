@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 Snapshot node(std::vector<std::string> devices, std::vector<std::string> env = {}) {
   Snapshot snapshot;
-  snapshot.env = Environ(std::move(env));
+  snapshot.env = base::Environ(std::move(env));
   PathState dev;
   dev.kind = PathState::Kind::kDirectory;
   dev.listed = true;
@@ -167,7 +167,7 @@ TEST(Devices, AProcessSeesOneMigDevice) {
   EXPECT_EQ(text_of(count(divided)), "? 0 /dev/nvidia0 and 1 more and MIG devices");
   add_file(divided, "/proc/driver/nvidia-caps/mig-minors", "config 1\ngpu0/gi2/access 21\n");
   EXPECT_EQ(count(divided).count, 1);
-  divided.env = Environ({"CUDA_VISIBLE_DEVICES=0,1"});
+  divided.env = base::Environ({"CUDA_VISIBLE_DEVICES=0,1"});
   EXPECT_EQ(count(divided).count, 2);
   Snapshot whole = node(gpus(2));
   add_directory(whole, "/dev/nvidia-caps", {"nvidia-cap1", "nvidia-cap2"});
@@ -212,7 +212,7 @@ TEST(Devices, AmdGpusWithoutTheTopologyAreAQuestionUnlessTheyAreListed) {
   Snapshot hidden = node({"dri", "kfd"});
   add_directory(hidden, "/dev/dri", numbered("renderD", 128, 9));
   EXPECT_EQ(text_of(count(hidden)), "? 0 /dev/kfd without /sys/class/kfd/kfd/topology/nodes");
-  hidden.env = Environ({"HIP_VISIBLE_DEVICES=0,1"});
+  hidden.env = base::Environ({"HIP_VISIBLE_DEVICES=0,1"});
   EXPECT_EQ(text_of(count(hidden)), "2 HIP_VISIBLE_DEVICES");
 }
 
@@ -222,7 +222,7 @@ TEST(Devices, AFileForEachDeviceIsCounted) {
   std::ranges::copy(numbered("accel_controlD", 0, 8), std::back_inserter(files));
   add_directory(gaudi, "/dev/accel", files);
   EXPECT_EQ(text_of(count(gaudi)), "8 /dev/accel/accel0 and 7 more");
-  gaudi.env = Environ({"HABANA_VISIBLE_MODULES=4,5,6,7"});
+  gaudi.env = base::Environ({"HABANA_VISIBLE_MODULES=4,5,6,7"});
   EXPECT_EQ(text_of(count(gaudi)), "4 HABANA_VISIBLE_MODULES");
   EXPECT_EQ(count(node(numbered("hl", 0, 8))).count, 8);
   EXPECT_EQ(count(node(numbered("accel", 0, 16))).count, 16);
@@ -246,9 +246,9 @@ TEST(Devices, ARenderNodeAloneIsADisplaysOrAQuestion) {
   add_file(laptop, "/sys/class/drm/renderD129/device/class", "0x030000\n");
   EXPECT_EQ(text_of(count(laptop)), "? 0 /dev/dri/renderD128");
   EXPECT_FALSE(count(laptop).sure);
-  several.env = Environ({"ZE_AFFINITY_MASK=0,1"});
+  several.env = base::Environ({"ZE_AFFINITY_MASK=0,1"});
   EXPECT_EQ(text_of(count(several)), "2 ZE_AFFINITY_MASK");
-  several.env = Environ({"ZE_AFFINITY_MASK=0.0,0.1"});
+  several.env = base::Environ({"ZE_AFFINITY_MASK=0.0,0.1"});
   EXPECT_FALSE(count(several).known);
 }
 

@@ -7,23 +7,23 @@
 namespace envgen {
 namespace {
 
-Policy example_policy() {
-  Policy policy;
-  policy.success = SuccessPolicy::kFirst;
+base::Policy example_policy() {
+  base::Policy policy;
+  policy.success = base::SuccessPolicy::kFirst;
   policy.grace_ms = 25'000;
   policy.kill_reserve_ms = 900;
   policy.hold_ms = 14'400'000;
   policy.post_stop_ms = 2000;
   policy.post_stop_alone_ms = 5000;
   policy.resolve_timeout_ms = 1'800'000;
-  policy.stop_scope = StopScope::kTree;
+  policy.stop_scope = base::StopScope::kTree;
   policy.escalation = {{2, 1000}, {64, 9000}};
   policy.exit_codes = {{143, 143, 0}, {1, 3, 255}};
-  policy.signals = {{2, SignalRule::Kind::kSignal, 64, ""},
-                    {10, SignalRule::Kind::kCheckpoint, 0, ""},
-                    {12, SignalRule::Kind::kFile, 0, "/run/save"},
-                    {1, SignalRule::Kind::kNothing, 0, ""},
-                    {2, SignalRule::Kind::kForward, 0, ""}};
+  policy.signals = {{2, base::SignalRule::Kind::kSignal, 64, ""},
+                    {10, base::SignalRule::Kind::kCheckpoint, 0, ""},
+                    {12, base::SignalRule::Kind::kFile, 0, "/run/save"},
+                    {1, base::SignalRule::Kind::kNothing, 0, ""},
+                    {2, base::SignalRule::Kind::kForward, 0, ""}};
   policy.second_term_kills = true;
   policy.drain_ms = 3000;
   policy.pre_stop_ms = 4000;
@@ -33,7 +33,7 @@ Policy example_policy() {
   policy.restart_delay_ms = 2000;
   policy.restart_delay_max_ms = 9000;
   policy.no_restart_on = {{1, 2}, {126, 255}};
-  policy.restart_verdict = RestartVerdict::kTell;
+  policy.restart_verdict = base::RestartVerdict::kTell;
   policy.elastic = true;
   policy.max_duration_ms = 1LL << 34;
   return policy;
@@ -70,7 +70,7 @@ Plan example_plan() {
   plan.policy = example_policy();
   plan.observe = example_observation();
   plan.cluster_id = ~0ULL;
-  plan.env = {{EnvEdit::Kind::kSetDefault, "CONDA_DEFAULT_ENV", "train"}};
+  plan.env = {{base::EnvEdit::Kind::kSetDefault, "CONDA_DEFAULT_ENV", "train"}};
   for (int rank = 8; rank < 10; ++rank) {
     Process process;
     process.name = "rank-" + std::to_string(rank);
@@ -78,9 +78,9 @@ Plan example_plan() {
     process.device = rank - 8;
     process.argv = {"python", "train.py", "", std::string("odd\0byte", 8)};
     process.cwd = "/srv/job/device0";
-    process.env = {{EnvEdit::Kind::kSet, "RANK_ID", std::to_string(rank)},
-                   {EnvEdit::Kind::kUnset, "RANK", ""},
-                   {EnvEdit::Kind::kPrependPath, "PATH", "/opt/bin"}};
+    process.env = {{base::EnvEdit::Kind::kSet, "RANK_ID", std::to_string(rank)},
+                   {base::EnvEdit::Kind::kUnset, "RANK", ""},
+                   {base::EnvEdit::Kind::kPrependPath, "PATH", "/opt/bin"}};
     process.log = "/logs/x.log";
     process.tee = true;
     process.echo = rank == 9;
@@ -99,11 +99,11 @@ Plan example_plan() {
   Process end;
   end.name = "peer-end";
   end.argv = {"/trainit", "peer", "end"};
-  end.env = {{EnvEdit::Kind::kUnset, "LD_PRELOAD", ""}};
+  end.env = {{base::EnvEdit::Kind::kUnset, "LD_PRELOAD", ""}};
   plan.post_stop = {end, end};
   plan.hooks = {{HookEvent::kPreStart, {"/etc/trainit/hooks/pre-start.d/10-link"}, "", 1000, true},
                 {HookEvent::kOnFailure, {"/h/a", "/h/script"}, "/h/script", 60'000, false}};
-  plan.hook_env = {{EnvEdit::Kind::kSet, "TRAINIT_PLATFORM", "modelarts"}};
+  plan.hook_env = {{base::EnvEdit::Kind::kSet, "TRAINIT_PLATFORM", "modelarts"}};
   plan.sandbox.identity = Identity{1000, 100, {100, 4'000'000'000U}, "bob", "/home/bob"};
   plan.sandbox.capabilities = 1ULL << 40;
   plan.sandbox.ambient = 1ULL << 13;
@@ -190,13 +190,13 @@ TEST(PlanWire, RefusesMoreGroupsOfHooksThanThereAreEvents) {
 }
 
 TEST(PlanWire, RefusesWhatIsNoSignalAndNoNumberOfRestarts) {
-  for (auto change : {+[](Policy& policy) { policy.signals[0].to = 65; },
-                      +[](Policy& policy) { policy.signals[0].from = 65; },
-                      +[](Policy& policy) { policy.checkpoint_signal = 65; },
-                      +[](Policy& policy) { policy.checkpoint_signal = -1; },
-                      +[](Policy& policy) { policy.max_restarts = -1; },
-                      +[](Policy& policy) { policy.max_restarts = 1'000'001; },
-                      +[](Policy& policy) { policy.no_restart_on[0].last = 256; }}) {
+  for (auto change : {+[](base::Policy& policy) { policy.signals[0].to = 65; },
+                      +[](base::Policy& policy) { policy.signals[0].from = 65; },
+                      +[](base::Policy& policy) { policy.checkpoint_signal = 65; },
+                      +[](base::Policy& policy) { policy.checkpoint_signal = -1; },
+                      +[](base::Policy& policy) { policy.max_restarts = -1; },
+                      +[](base::Policy& policy) { policy.max_restarts = 1'000'001; },
+                      +[](base::Policy& policy) { policy.no_restart_on[0].last = 256; }}) {
     Plan plan = example_plan();
     change(plan.policy);
     EXPECT_FALSE(decode_plan(encode_plan(plan)).has_value());

@@ -46,10 +46,10 @@ std::string part_of(const Plan& plan, const std::string& key) {
 
 TEST(PolicyInPlan, ShowsWhatSignalsBecome) {
   Plan plan;
-  plan.policy.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""},
-                         {SIGUSR1, SignalRule::Kind::kCheckpoint, 0, ""},
-                         {SIGUSR2, SignalRule::Kind::kFile, 0, "/run/save"},
-                         {SIGHUP, SignalRule::Kind::kNothing, 0, ""}};
+  plan.policy.signals = {{SIGTERM, base::SignalRule::Kind::kSignal, SIGINT, ""},
+                         {SIGUSR1, base::SignalRule::Kind::kCheckpoint, 0, ""},
+                         {SIGUSR2, base::SignalRule::Kind::kFile, 0, "/run/save"},
+                         {SIGHUP, base::SignalRule::Kind::kNothing, 0, ""}};
   EXPECT_THAT(part_of(plan, "signals"),
               StartsWith(R"("signals":[{"signal":"SIGTERM","becomes":"signal","to":"SIGINT"},)"
                          R"({"signal":"SIGUSR1","becomes":"checkpoint"},)"
@@ -85,7 +85,7 @@ TEST(PolicyInPlan, ShowsTheDrainThatPasses) {
 
 TEST(PolicyInPlan, ShowsACheckpointThatASignalAsksFor) {
   Plan plan;
-  plan.policy.signals = {{SIGUSR2, SignalRule::Kind::kCheckpoint, 0, ""}};
+  plan.policy.signals = {{SIGUSR2, base::SignalRule::Kind::kCheckpoint, 0, ""}};
   plan.policy.checkpoint_ms = 300'000;
   plan.policy.checkpoint_signal = SIGUSR1;
   EXPECT_THAT(part_of(plan, "checkpoint"),
@@ -102,7 +102,7 @@ TEST(PolicyInPlan, ShowsRestartsAndTheLimit) {
   plan.policy.max_restarts = 3;
   plan.policy.restart_delay_ms = 1000;
   plan.policy.no_restart_on = {{1, 2}, {126, 126}};
-  plan.policy.restart_verdict = RestartVerdict::kEnforce;
+  plan.policy.restart_verdict = base::RestartVerdict::kEnforce;
   plan.policy.elastic = true;
   plan.policy.max_duration_ms = 3'600'000;
   plan.policy.rendezvous_ms = 1'800'000;
@@ -185,7 +185,7 @@ TEST(PolicyInPlan, ShowsWhatAStopLeavesItsHooks) {
 
 TEST(PolicyInPlan, ShowsScopeEscalationAndExitCodes) {
   Plan plan;
-  plan.policy.stop_scope = StopScope::kTree;
+  plan.policy.stop_scope = base::StopScope::kTree;
   plan.policy.escalation = {{2, 1000}, {35, 2500}};
   plan.policy.exit_codes = {{143, 143, 0}, {1, 3, 75}};
   const std::string text = plan_to_text(plan, {}).text();
@@ -201,17 +201,17 @@ TEST(PolicyInPlan, ShowsScopeEscalationAndExitCodes) {
 }
 
 TEST(GivenCode, IsTheFirstRulesThatFits) {
-  const std::vector<ExitCodeRule> rules = {{143, 143, 0}, {1, 3, 75}, {2, 2, 9}};
-  EXPECT_EQ(given_code(rules, 143), 0);
-  EXPECT_EQ(given_code(rules, 1), 75);
-  EXPECT_EQ(given_code(rules, 2), 75);
-  EXPECT_EQ(given_code(rules, 3), 75);
-  EXPECT_EQ(given_code(rules, 4), 4);
-  EXPECT_EQ(given_code(rules, 0), 0);
-  EXPECT_EQ(given_code({}, 137), 137);
+  const std::vector<base::ExitCodeRule> rules = {{143, 143, 0}, {1, 3, 75}, {2, 2, 9}};
+  EXPECT_EQ(base::given_code(rules, 143), 0);
+  EXPECT_EQ(base::given_code(rules, 1), 75);
+  EXPECT_EQ(base::given_code(rules, 2), 75);
+  EXPECT_EQ(base::given_code(rules, 3), 75);
+  EXPECT_EQ(base::given_code(rules, 4), 4);
+  EXPECT_EQ(base::given_code(rules, 0), 0);
+  EXPECT_EQ(base::given_code({}, 137), 137);
 }
 
-TEST(GivenCode, IsNotMappedAgain) { EXPECT_EQ(given_code({{1, 1, 2}, {2, 2, 3}}, 1), 2); }
+TEST(GivenCode, IsNotMappedAgain) { EXPECT_EQ(base::given_code({{1, 1, 2}, {2, 2, 3}}, 1), 2); }
 
 }  // namespace
 }  // namespace envgen

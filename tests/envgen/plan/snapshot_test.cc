@@ -11,7 +11,7 @@ using testing::HasSubstr;
 Snapshot full_snapshot() {
   Snapshot snapshot;
   snapshot.argv = {"--platform", "bare", "--", "python", "a b\n\"c\".py"};
-  snapshot.env = Environ({"PATH=/bin", "MY_TOKEN=s3cret", "ODD=\xff\xfe", "no assignment"});
+  snapshot.env = base::Environ({"PATH=/bin", "MY_TOKEN=s3cret", "ODD=\xff\xfe", "no assignment"});
   snapshot.facts = {
       "/srv/job",        1000, 100, "host-0", {"10.0.0.1", "fe80::1"}, 192, "0-191", "/run/trainit",
       "/opt/bin/trainit"};

@@ -23,8 +23,9 @@ std::vector<Node> two_pods_on_one_host() {
           node("job-1", "10.0.0.1", "10.0.0.1", "172.16.0.2", 2)};
 }
 
-Result<LocalNode> recognise(const std::vector<Node>& nodes, const LocalNodeHints& hints,
-                            std::optional<int> node_rank = {}, std::optional<int> rank_start = {}) {
+base::Result<LocalNode> recognise(const std::vector<Node>& nodes, const LocalNodeHints& hints,
+                                  std::optional<int> node_rank = {},
+                                  std::optional<int> rank_start = {}) {
   Request request;
   request.node_rank = node_rank;
   return recognise_local_node(nodes, request, rank_start, hints);

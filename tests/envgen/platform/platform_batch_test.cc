@@ -33,7 +33,7 @@ std::string nodes_text(const ResolvedCluster& resolved) {
 
 std::string seen(const char* platform, const Words& variables, const Request& request) {
   Snapshot snapshot;
-  snapshot.env = Environ(variables);
+  snapshot.env = base::Environ(variables);
   Inputs inputs(snapshot, request);
   return platform_named(platform).detect(inputs).value_or("");
 }

@@ -37,7 +37,7 @@ inline PathState directory_of(std::vector<std::string> entries) {
 // With `gpus` GPUs, and nothing mounted.
 inline Container container(std::string host_name, std::vector<std::string> env, int gpus = 2) {
   Container result;
-  result.snapshot.env = Environ(std::move(env));
+  result.snapshot.env = base::Environ(std::move(env));
   result.snapshot.facts.cwd = "/srv/job";
   result.snapshot.facts.host_name = std::move(host_name);
   result.snapshot.facts.run_dir = "/run/trainit";
@@ -69,7 +69,7 @@ inline ResolvedCluster resolved_in(Locate locate, const Container& c) {
   Inputs inputs(c.snapshot, c.request);
   Location location = locate(inputs);
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) return *resolved;
-  if (auto* error = std::get_if<Error>(&location)) {
+  if (auto* error = std::get_if<base::Error>(&location)) {
     ADD_FAILURE() << to_line(*error);
   } else if (auto* not_yet = std::get_if<NotYet>(&location)) {
     ADD_FAILURE() << "not yet: " << not_yet->wait.path << ": " << not_yet->wait.why;
@@ -85,7 +85,7 @@ inline ResolvedCluster resolved_in(Locate locate, const Container& c) {
 inline std::string error_in(Locate locate, const Container& c) {
   Inputs inputs(c.snapshot, c.request);
   Location location = locate(inputs);
-  auto* error = std::get_if<Error>(&location);
+  auto* error = std::get_if<base::Error>(&location);
   EXPECT_NE(error, nullptr) << "no error";
   if (error == nullptr) return "";
   EXPECT_FALSE(error->fix.empty()) << to_line(*error);

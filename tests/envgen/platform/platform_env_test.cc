@@ -24,7 +24,7 @@ Request pytorch(Words command = {"python", "train.py"}) {
 
 std::string seen(const Words& variables, const Request& request) {
   Snapshot snapshot;
-  snapshot.env = Environ(variables);
+  snapshot.env = base::Environ(variables);
   Inputs inputs(snapshot, request);
   return platform_named("env").detect(inputs).value_or("");
 }

@@ -48,7 +48,7 @@ inline Request request_of(Words command) {
 
 inline Snapshot snapshot_of(const Container& container) {
   Snapshot snapshot;
-  snapshot.env = Environ(container.variables);
+  snapshot.env = base::Environ(container.variables);
   snapshot.facts.cwd = container.cwd;
   snapshot.facts.host_name = container.host_name;
   snapshot.facts.addresses = container.addresses;
@@ -79,13 +79,13 @@ inline Location location(std::string_view platform, const Container& container,
       snapshot.paths[want.path] = known == container.paths.end() ? PathState() : known->second;
     }
   }
-  return Error{"locating", "", "no answer after many rounds", ""};
+  return base::Error{"locating", "", "no answer after many rounds", ""};
 }
 
 inline ResolvedCluster locate(std::string_view platform, const Container& container,
                               const Request& request) {
   Location result = location(platform, container, request);
-  if (const auto* error = std::get_if<Error>(&result)) ADD_FAILURE() << to_line(*error);
+  if (const auto* error = std::get_if<base::Error>(&result)) ADD_FAILURE() << to_line(*error);
   if (const auto* not_yet = std::get_if<NotYet>(&result)) ADD_FAILURE() << not_yet->wait.why;
   auto* resolved = std::get_if<ResolvedCluster>(&result);
   return resolved == nullptr ? ResolvedCluster() : std::move(*resolved);
@@ -98,7 +98,7 @@ inline ResolvedCluster locate(std::string_view platform, const Container& contai
 inline std::string refusal(std::string_view platform, const Container& container,
                            const Request& request) {
   Location result = location(platform, container, request);
-  const auto* error = std::get_if<Error>(&result);
+  const auto* error = std::get_if<base::Error>(&result);
   EXPECT_NE(error, nullptr) << "no error";
   if (error == nullptr) return "";
   EXPECT_FALSE(error->what.empty() || error->found.empty() || error->fix.empty())
@@ -112,7 +112,7 @@ inline std::string refusal(std::string_view platform, const Container& container
 // Why the platform takes these variables for its own; "" when it does not.
 inline std::string detected(std::string_view platform, Words variables) {
   Snapshot snapshot;
-  snapshot.env = Environ(std::move(variables));
+  snapshot.env = base::Environ(std::move(variables));
   Request request;
   Inputs inputs(snapshot, request);
   return platform_named(platform).detect(inputs).value_or("");
@@ -128,8 +128,8 @@ inline std::string platform_of(const Words& variables) {
 
 // A variable as the platform promises it to every process; "" when it does not.
 inline std::string promised(const PlatformFacts& platform, std::string_view name) {
-  Environ env;
-  for (const EnvEdit& edit : platform.env) env.apply(edit);
+  base::Environ env;
+  for (const base::EnvEdit& edit : platform.env) env.apply(edit);
   return std::string(env.get_or(name, ""));
 }
 

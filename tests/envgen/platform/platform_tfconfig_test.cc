@@ -18,7 +18,7 @@ Request asks(const char* framework) {
 
 std::string seen(const std::string& config, const Request& request) {
   Snapshot snapshot;
-  snapshot.env = Environ({"TF_CONFIG=" + config});
+  snapshot.env = base::Environ({"TF_CONFIG=" + config});
   Inputs inputs(snapshot, request);
   return platform_named("tfconfig").detect(inputs).value_or("");
 }

@@ -58,7 +58,7 @@ TEST(PlatformVariables, HaveEachOneThatAProfileReads) {
     for (const std::string& name : names_in(entry.path())) {
       if (is_part(name)) continue;
       ++count;
-      EXPECT_TRUE(is_platform_variable(name.c_str(), name.size()))
+      EXPECT_TRUE(base::is_platform_variable(name.c_str(), name.size()))
           << entry.path().filename() << " reads " << name << ": add it to " << kTable;
     }
   }
@@ -68,8 +68,8 @@ TEST(PlatformVariables, HaveEachOneThatAProfileReads) {
 TEST(PlatformVariables, BeginWithThePrefixOfTheirRowAndAreThereOnce) {
   std::set<std::string_view> names;
   std::set<std::string> prefixes;
-  for (const PlatformVariables& row : kPlatformVariables) {
-    for (const std::string_view name : words_of(row.names)) {
+  for (const base::PlatformVariables& row : base::kPlatformVariables) {
+    for (const std::string_view name : base::words_of(row.names)) {
       EXPECT_TRUE(name.starts_with(row.prefix)) << name << " in " << kTable;
       EXPECT_TRUE(names.insert(name).second) << name << " is twice in " << kTable;
     }
@@ -77,15 +77,15 @@ TEST(PlatformVariables, BeginWithThePrefixOfTheirRowAndAreThereOnce) {
       EXPECT_TRUE(prefixes.insert(row.prefix).second) << row.prefix << " is twice in " << kTable;
     }
   }
-  EXPECT_EQ(prefixes.size(), std::size(kPlatformPrefixes.text));
+  EXPECT_EQ(prefixes.size(), std::size(base::kPlatformPrefixes.text));
 }
 
 TEST(PlatformVariables, OnlyWholeNamesAreInTheTable) {
   for (const char* name : {"SLURM_NNODES", "RANK", "XDL_IP", "PAI_HOST_IP_"}) {
-    EXPECT_TRUE(is_platform_variable(name, std::string_view(name).size())) << name;
+    EXPECT_TRUE(base::is_platform_variable(name, std::string_view(name).size())) << name;
   }
   for (const char* name : {"SLURM_NNODE", "SLURM_NNODES_", "RAN", "", " ", "NO_SUCH_PLATFORM"}) {
-    EXPECT_FALSE(is_platform_variable(name, std::string_view(name).size())) << name;
+    EXPECT_FALSE(base::is_platform_variable(name, std::string_view(name).size())) << name;
   }
 }
 

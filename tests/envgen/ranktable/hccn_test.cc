@@ -19,10 +19,10 @@ Addresses conf(std::string_view text) {
   return addresses.value_or(Addresses());
 }
 
-Error conf_error(std::string_view text) {
+base::Error conf_error(std::string_view text) {
   auto addresses = parse_hccn_conf(text, "hccn.conf");
   EXPECT_FALSE(addresses) << text;
-  return addresses ? Error{} : addresses.error();
+  return addresses ? base::Error{} : addresses.error();
 }
 
 TEST(HccnConf, OnlyAddressLinesMatterInAnyOrder) {
@@ -51,7 +51,7 @@ TEST(HccnConf, WhatIsNoDeviceIsIgnored) {
 }
 
 TEST(HccnConf, RefusesWhatIsNoAddressAndNamesTheLine) {
-  Error error = conf_error("netmask_0=xx\naddress_3=xx.xx.xx.xx\n");
+  base::Error error = conf_error("netmask_0=xx\naddress_3=xx.xx.xx.xx\n");
   EXPECT_EQ(to_line(error),
             "reading the device addresses: hccn.conf: line 2: found \"xx.xx.xx.xx\" as the address "
             "of device 3; write the address that hccn_tool -i 3 -ip -g prints on the host");

@@ -112,9 +112,9 @@ TEST_F(RankTableSamples, ConversionIsModelArts) {
   ASSERT_TRUE(converted) << to_line(converted.error());
   // Both as the writer writes them, which keeps the order of keys.
   auto expected =
-      json::Document::parse(read("ranktable/modelarts-generated_jobstart_hccl.json"), "");
+      base::json::Document::parse(read("ranktable/modelarts-generated_jobstart_hccl.json"), "");
   ASSERT_TRUE(expected);
-  json::Writer writer;
+  base::json::Writer writer;
   writer.copy(expected->root());
   EXPECT_EQ(converted->text, std::move(writer).take());
   EXPECT_EQ(converted->nodes[0].pod_name, "fake-job-pod-0");

@@ -202,7 +202,7 @@ TEST(RankTableText, OutlivesWhatItWasReadFrom) {
     auto table = RankTable::parse(*text, "t");
     ASSERT_TRUE(table) << original;
     const std::string converted = table->convert(RankOrder::kServerId)->text;
-    const LazyText lazy =
+    const base::LazyText lazy =
         text_of(std::make_shared<RankTable>(std::move(*table)), RankOrder::kServerId);
     text->assign(text->size(), 'x');
     text.reset();

@@ -95,8 +95,8 @@ std::vector<std::string> findings(std::string_view text) {
   return lines;
 }
 
-json::Value member(const json::Value& object, std::string_view key) {
-  std::optional<json::Value> found = object.find(key);
+base::json::Value member(const base::json::Value& object, std::string_view key) {
+  std::optional<base::json::Value> found = object.find(key);
   EXPECT_TRUE(found) << key;
   return found.value_or(object);
 }
@@ -107,10 +107,10 @@ ConvertedTable converted(std::string_view text, RankOrder order = RankOrder::kPo
   return result.value_or(ConvertedTable());
 }
 
-Error refused(std::string_view text, RankOrder order = RankOrder::kPodIndex) {
+base::Error refused(std::string_view text, RankOrder order = RankOrder::kPodIndex) {
   auto result = table(text).convert(order);
   EXPECT_FALSE(result) << text;
-  return result ? Error{} : result.error();
+  return result ? base::Error{} : result.error();
 }
 
 std::vector<std::string> rules(const std::vector<Finding>& list) {
@@ -287,7 +287,7 @@ TEST(RankTableConvert, PodsWithoutIndexNeedTheOtherOrder) {
   std::string text = with(kTemplate2, "job-1", "ascend8p");
   EXPECT_THAT(findings(text),
               ElementsAre("warning pod-name-index group_list[0].instance_list[0].pod_name"));
-  Error error = refused(text);
+  base::Error error = refused(text);
   EXPECT_EQ(error.where, "t.json: group_list[0].instance_list[0].pod_name");
   EXPECT_EQ(error.found, "pod \"ascend8p\", which does not end in -<index>");
   EXPECT_EQ(converted(text, RankOrder::kServerId).nodes.size(), 2U);
@@ -461,16 +461,16 @@ TEST(RankTableConvert, UnknownKeysSurviveAtTheTopOnServersAndOnDevices) {
   text = with(text, R"("device_id": "0")", R"("numa_id": "3", "rank_id": "9", "device_id": "0")");
   text = with(text, R"("group_name")", R"("queue": "q", "group_name")");
   ConvertedTable result = converted(text);
-  auto document = json::Document::parse(result.text, "");
+  auto document = base::json::Document::parse(result.text, "");
   ASSERT_TRUE(document);
-  json::Value root = document->root();
+  base::json::Value root = document->root();
   EXPECT_EQ(member(member(root, "job_id"), "x").size(), 2U);
-  json::Value server = *++member(root, "server_list").begin();
+  base::json::Value server = *++member(root, "server_list").begin();
   EXPECT_EQ(member(server, "server_id").text(), "10.0.0.1");
   EXPECT_EQ(member(server, "zone").text(), "1");
   EXPECT_EQ(member(server, "host_ip").text(), "10.1.0.1");
   EXPECT_FALSE(server.find("pod_name"));
-  json::Value device = *member(server, "device").begin();
+  base::json::Value device = *member(server, "device").begin();
   EXPECT_EQ(member(device, "numa_id").text(), "3");
   EXPECT_EQ(member(device, "rank_id").text(), "2");
   EXPECT_EQ(device.size(), 4U);

@@ -45,7 +45,7 @@ struct Machine {
     process.name = "rank-" + std::to_string(process.rank);
     process.device = device;
     process.argv = request.command;
-    process.env = {{EnvEdit::Kind::kSetDefault, "OMP_NUM_THREADS", "1"}};
+    process.env = {{base::EnvEdit::Kind::kSetDefault, "OMP_NUM_THREADS", "1"}};
     plan.processes.push_back(process);
   }
 
@@ -75,7 +75,7 @@ struct Machine {
   }
 
   Machine& with_environment(std::vector<std::string> entries) {
-    snapshot.env = Environ(std::move(entries));
+    snapshot.env = base::Environ(std::move(entries));
     return *this;
   }
 
@@ -104,8 +104,8 @@ std::vector<std::string> cpus_of(const Plan& plan) {
 std::vector<std::string> threads_of(const Machine& machine, const Plan& plan) {
   std::vector<std::string> list;
   for (const Process& process : plan.processes) {
-    Environ env = machine.snapshot.env;
-    for (const EnvEdit& edit : process.env) env.apply(edit);
+    base::Environ env = machine.snapshot.env;
+    for (const base::EnvEdit& edit : process.env) env.apply(edit);
     list.emplace_back(env.get_or("OMP_NUM_THREADS", "unset"));
   }
   return list;

@@ -15,14 +15,14 @@ Plan two_ranks() {
     process.rank = rank;
     process.argv = {"python", "train.py"};
     process.cwd = "/srv/job";
-    process.env = {{EnvEdit::Kind::kSet, "MASTER_PORT", "29500"}};
+    process.env = {{base::EnvEdit::Kind::kSet, "MASTER_PORT", "29500"}};
     plan.processes.push_back(process);
   }
   return plan;
 }
 
 std::uint64_t claim(const Plan& plan, const std::vector<std::string>& env = {"A=1", "B=2"}) {
-  return claim_of(plan, Environ(env), "/run/trainit");
+  return claim_of(plan, base::Environ(env), "/run/trainit");
 }
 
 TEST(Claim, IsOfWhatANodeRuns) {

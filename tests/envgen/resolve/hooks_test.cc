@@ -30,7 +30,7 @@ struct Job {
   }
   [[nodiscard]] Answer answer(int* rounds = nullptr) const {
     Snapshot snapshot;
-    snapshot.env = Environ({"PATH=/usr/bin"});
+    snapshot.env = base::Environ({"PATH=/usr/bin"});
     snapshot.facts.cwd = "/srv/job";
     snapshot.facts.run_dir = "/run/trainit";
     return resolve_in(tree, snapshot, request, rounds);
@@ -38,13 +38,13 @@ struct Job {
   [[nodiscard]] Plan plan() const {
     const Answer answered = answer();
     if (const auto* planned = std::get_if<Planned>(&answered.outcome)) return planned->plan;
-    const auto* error = std::get_if<Error>(&answered.outcome);
+    const auto* error = std::get_if<base::Error>(&answered.outcome);
     ADD_FAILURE() << (error == nullptr ? "pending" : to_line(*error));
     return {};
   }
   [[nodiscard]] std::string error() const {
     const Answer answered = answer();
-    const auto* error = std::get_if<Error>(&answered.outcome);
+    const auto* error = std::get_if<base::Error>(&answered.outcome);
     EXPECT_NE(error, nullptr) << "no error";
     return error == nullptr ? "" : to_line(*error);
   }
@@ -62,15 +62,15 @@ Words groups_of(const Plan& plan) {
 }
 
 std::string variable(const Plan& plan, std::string_view name) {
-  Environ env;
-  for (const EnvEdit& edit : plan.hook_env) env.apply(edit);
+  base::Environ env;
+  for (const base::EnvEdit& edit : plan.hook_env) env.apply(edit);
   return std::string(env.get_or(name, "(unset)"));
 }
 
 TEST(Hooks, CostOneLookWhereThereAreNone) {
   Job job;
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/usr/bin"});
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
   EXPECT_THAT(resolve(snapshot, job.request).wants, ElementsAre(Want{kImage, true}));
   int rounds = 0;
   const Answer answer = job.answer(&rounds);

@@ -32,7 +32,7 @@ Outcome outcome(const Container& container, const Request& request) {
 
 std::string error_of(const Container& container, const Request& request) {
   Outcome result = outcome(container, request);
-  const auto* error = std::get_if<Error>(&result);
+  const auto* error = std::get_if<base::Error>(&result);
   return error == nullptr ? "a plan" : to_line(*error);
 }
 
@@ -444,14 +444,14 @@ TEST(CondaPrefix, IsNotTheDirectoryThatHoldsThemAll) {
 // --- errors
 
 TEST(ErrorLine, IsOneLine) {
-  EXPECT_EQ(to_line({"a", "b", "x\ny\x1b[2Jz\x7f", "d\tü"}),
+  EXPECT_EQ(base::to_line({"a", "b", "x\ny\x1b[2Jz\x7f", "d\tü"}),
             "a: b: found x\\ny\\x1b[2Jz\\x7f; d\\tü");
 }
 
 TEST(ErrorLine, IsCutBetweenCharactersWhereItWouldBeHuge) {
   std::string umlauts = "x";
   while (umlauts.size() < 20'000) umlauts += "ü";
-  const std::string line = to_line({"a", "b", umlauts, "c"});
+  const std::string line = base::to_line({"a", "b", umlauts, "c"});
   EXPECT_LT(line.size(), 8300U);
   EXPECT_THAT(line, testing::EndsWith("ü...; c"));
 }

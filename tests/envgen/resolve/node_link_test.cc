@@ -30,14 +30,14 @@ struct Job {
   }
   [[nodiscard]] Plan plan() const {
     Snapshot snapshot;
-    snapshot.env = Environ(variables);
+    snapshot.env = base::Environ(variables);
     snapshot.facts.cwd = "/srv/job";
     snapshot.facts.run_dir = "/run/trainit";
     snapshot.facts.program = "/trainit";
     snapshot.facts.addresses = {"10.0.0.1"};
     Outcome result = resolve_in(tree, snapshot, request).outcome;
     if (auto* planned = std::get_if<Planned>(&result)) return std::move(planned->plan);
-    const auto* error = std::get_if<Error>(&result);
+    const auto* error = std::get_if<base::Error>(&result);
     ADD_FAILURE() << (error == nullptr ? "pending" : to_line(*error));
     return {};
   }
@@ -95,7 +95,7 @@ TEST(Identity, AListThatHasThisMachineElsewhereIsAnError) {
   snapshot.facts.addresses = {"10.0.0.1"};
   Request request = pytorch(0, "10.0.0.2:2,10.0.0.1:2").request;
   const Outcome outcome = resolve(snapshot, request).outcome;
-  const auto* error = std::get_if<Error>(&outcome);
+  const auto* error = std::get_if<base::Error>(&outcome);
   ASSERT_NE(error, nullptr);
   EXPECT_THAT(to_line(*error), testing::HasSubstr("has the address 10.0.0.1, which is node 1"));
 }

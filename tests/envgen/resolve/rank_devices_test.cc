@@ -39,14 +39,15 @@ Outcome outcome(const Container& container, const Request& request) {
 
 std::string ranks_of(const Container& container, const Request& request) {
   Outcome result = outcome(container, request);
-  if (const auto* error = std::get_if<Error>(&result)) return to_line(*error);
+  if (const auto* error = std::get_if<base::Error>(&result)) return to_line(*error);
   return std::to_string(std::get<Planned>(result).plan.processes.size());
 }
 
 Words warnings_of(const Container& container, const Request& request) {
   Outcome result = outcome(container, request);
   const auto* planned = std::get_if<Planned>(&result);
-  return planned == nullptr ? Words{to_line(std::get<Error>(result))} : planned->plan.warnings;
+  return planned == nullptr ? Words{to_line(std::get<base::Error>(result))}
+                            : planned->plan.warnings;
 }
 
 Request fan_out(std::optional<int> slots = {}) {

@@ -24,14 +24,16 @@ Request train() {
   return request;
 }
 
-Policy policy_of(const Request& request) { return policy_of(Environ({"PATH=/bin"}), request); }
+base::Policy policy_of(const Request& request) {
+  return policy_of(base::Environ({"PATH=/bin"}), request);
+}
 
 Plan plan_of(const std::vector<std::string>& hooks, const Request& request) {
   Tree tree;
   tree.directory("/etc");
   for (const std::string& hook : hooks) tree.program(kHooksDirectory + hook);
   Snapshot snapshot;
-  snapshot.env = Environ({"PATH=/bin"});
+  snapshot.env = base::Environ({"PATH=/bin"});
   Answer answer = resolve_in(tree, snapshot, request);
   const auto* planned = std::get_if<Planned>(&answer.outcome);
   if (planned == nullptr) {
@@ -42,7 +44,7 @@ Plan plan_of(const std::vector<std::string>& hooks, const Request& request) {
 }
 
 TEST(Policy, OfAJobWithoutOptions) {
-  const Policy policy = policy_of(train());
+  const base::Policy policy = policy_of(train());
   EXPECT_EQ(policy.grace_ms, 8000);
   EXPECT_EQ(policy.hold_ms, 0);
   EXPECT_EQ(policy.drain_ms, 0);
@@ -56,7 +58,7 @@ TEST(Policy, OfAJobWithoutOptions) {
 
 TEST(Policy, IsWhatTheOptionsSay) {
   Request request = train();
-  request.policy.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""}};
+  request.policy.signals = {{SIGTERM, base::SignalRule::Kind::kSignal, SIGINT, ""}};
   request.policy.second_term_kills = true;
   request.policy.drain_ms = 2000;
   request.checkpoint_signal = SIGUSR2;
@@ -66,7 +68,7 @@ TEST(Policy, IsWhatTheOptionsSay) {
   request.policy.no_restart_on = {{1, 2}};
   request.policy.elastic = true;
   request.policy.max_duration_ms = kHourMs;
-  const Policy policy = policy_of(request);
+  const base::Policy policy = policy_of(request);
   EXPECT_EQ(policy.signals, request.policy.signals);
   EXPECT_TRUE(policy.second_term_kills);
   EXPECT_EQ(policy.drain_ms, 2000);
@@ -74,7 +76,7 @@ TEST(Policy, IsWhatTheOptionsSay) {
   EXPECT_EQ(policy.checkpoint_ms, 60'000);
   EXPECT_EQ(policy.max_restarts, 3);
   EXPECT_EQ(policy.restart_delay_ms, 5000);
-  EXPECT_THAT(policy.no_restart_on, ElementsAre(CodeRange{1, 2}));
+  EXPECT_THAT(policy.no_restart_on, ElementsAre(base::CodeRange{1, 2}));
   EXPECT_TRUE(policy.elastic);
   EXPECT_EQ(policy.max_duration_ms, kHourMs);
 }
@@ -108,7 +110,7 @@ TEST(Policy, RestartsAfterATenthOfASecondAtTheEarliest) {
 }
 
 TEST(Policy, EndsBeforeKubernetesKills) {
-  const Environ kubernetes({"KUBERNETES_SERVICE_HOST=10.0.0.1"});
+  const base::Environ kubernetes({"KUBERNETES_SERVICE_HOST=10.0.0.1"});
   Request request = train();
   EXPECT_EQ(policy_of(kubernetes, request).grace_ms, 25'000);
   request.grace_ms = 0;
@@ -137,9 +139,9 @@ TEST(FailureGrace, IsShortForRanksWithPeersOnly) {
 
 TEST(FailureGrace, IsTheGraceWhereTheJobHasChosenItsTimes) {
   const std::vector<std::string> command = {"python3", "serve.py"};
-  EXPECT_EQ(
-      failure_grace_of(command, 2, [](Request& r) { r.policy.success = SuccessPolicy::kServe; }),
-      0);
+  EXPECT_EQ(failure_grace_of(command, 2,
+                             [](Request& r) { r.policy.success = base::SuccessPolicy::kServe; }),
+            0);
   EXPECT_EQ(
       failure_grace_of(command, 2, [](Request& r) { r.policy.escalation = {{SIGINT, 1000}}; }), 0);
   EXPECT_EQ(failure_grace_of(command, 2, [](Request& r) { r.failure_grace_ms = 500; }), 500);
@@ -203,7 +205,7 @@ struct Shares {
 };
 
 Shares shares_of(const std::vector<std::string>& hooks, const Request& request) {
-  const Policy policy = plan_of(hooks, request).policy;
+  const base::Policy policy = plan_of(hooks, request).policy;
   return {policy.pre_stop_ms, policy.post_stop_ms};
 }
 
@@ -266,13 +268,13 @@ TEST(Shares, WarnOnlyOfATimeoutThatWasAskedForAndIsCut) {
 bool passes_through(void (*change)(Request& request)) {
   Request request = train();
   change(request);
-  return is_pass_through(Environ({"PATH=/bin"}), request);
+  return is_pass_through(base::Environ({"PATH=/bin"}), request);
 }
 
 TEST(PassThrough, StaysWithOptionsOfTheJobsPhases) {
   EXPECT_TRUE(passes_through([](Request& r) {
-    r.policy.signals = {{SIGTERM, SignalRule::Kind::kSignal, SIGINT, ""},
-                        {SIGUSR1, SignalRule::Kind::kCheckpoint, 0, ""}};
+    r.policy.signals = {{SIGTERM, base::SignalRule::Kind::kSignal, SIGINT, ""},
+                        {SIGUSR1, base::SignalRule::Kind::kCheckpoint, 0, ""}};
   }));
   EXPECT_TRUE(passes_through([](Request& r) { r.policy.drain_ms = 1000; }));
   EXPECT_TRUE(passes_through([](Request& r) { r.policy.second_term_kills = true; }));

@@ -25,14 +25,14 @@ Plan plan_of(const Snapshot& snapshot, const Request& request) {
   if (auto* pending = std::get_if<Pending>(&answer.outcome)) {
     ADD_FAILURE() << "pending: " << pending->path << ": " << pending->why;
   } else {
-    ADD_FAILURE() << to_line(std::get<Error>(answer.outcome));
+    ADD_FAILURE() << to_line(std::get<base::Error>(answer.outcome));
   }
   return {};
 }
 
 std::string error_of(const Snapshot& snapshot, const Request& request) {
   Answer answer = resolve(snapshot, request);
-  auto* error = std::get_if<Error>(&answer.outcome);
+  auto* error = std::get_if<base::Error>(&answer.outcome);
   EXPECT_NE(error, nullptr) << "no error";
   return error == nullptr ? "" : to_line(*error);
 }
@@ -46,8 +46,8 @@ std::string pending_of(const Snapshot& snapshot, const Request& request) {
 
 // A process's variable after its edits on the snapshot's environment.
 std::string variable(const Snapshot& snapshot, const Process& process, std::string_view name) {
-  Environ env = snapshot.env;
-  for (const EnvEdit& edit : process.env) env.apply(edit);
+  base::Environ env = snapshot.env;
+  for (const base::EnvEdit& edit : process.env) env.apply(edit);
   return std::string(env.get_or(name, "(unset)"));
 }
 
@@ -80,7 +80,7 @@ TEST(Resolve, AFileLookedAtOnlyForItsKindIsWantedAgainForItsContent) {
 }
 
 TEST(Resolve, NothingSpecialIsLocalAndSingleWithoutAResolver) {
-  Environ env({"PATH=/bin"});
+  base::Environ env({"PATH=/bin"});
   EXPECT_TRUE(is_pass_through(env, train()));
   Snapshot snapshot;
   snapshot.env = env;
@@ -93,14 +93,14 @@ TEST(Resolve, NothingSpecialIsLocalAndSingleWithoutAResolver) {
 }
 
 TEST(Resolve, APlatformsVariablesNeedAResolver) {
-  EXPECT_FALSE(is_pass_through(Environ({"RANK_TABLE_FILE=/x"}), train()));
+  EXPECT_FALSE(is_pass_through(base::Environ({"RANK_TABLE_FILE=/x"}), train()));
   Request copies = train();
   copies.data.specs = {"/data/imagenet"};
-  EXPECT_FALSE(is_pass_through(Environ(), copies)) << "a dataset is copied first";
-  EXPECT_FALSE(is_pass_through(Environ({"MA_VJ_NAME=x"}), train()));
+  EXPECT_FALSE(is_pass_through(base::Environ(), copies)) << "a dataset is copied first";
+  EXPECT_FALSE(is_pass_through(base::Environ({"MA_VJ_NAME=x"}), train()));
   Request ascend = train();
   ascend.framework = "ascend";
-  EXPECT_FALSE(is_pass_through(Environ(), ascend));
+  EXPECT_FALSE(is_pass_through(base::Environ(), ascend));
 }
 
 TEST(Resolve, ModelArtsGivesEachRankItsEnvironment) {
@@ -146,7 +146,7 @@ TEST(Resolve, AUsersOwnTimeoutAndLogPathAreKept) {
 
 TEST(Resolve, BareNumbersNodesByServerIdAndDevicesPhysically) {
   Snapshot snapshot = modelarts_snapshot({2, 4, 2}, 1);
-  snapshot.env = Environ({"PATH=/bin", std::string("RANK_TABLE_FILE=") + kTablePath});
+  snapshot.env = base::Environ({"PATH=/bin", std::string("RANK_TABLE_FILE=") + kTablePath});
   Plan plan = plan_of(snapshot, train());
   EXPECT_EQ(plan.platform, "bare");
   ASSERT_THAT(plan.processes, SizeIs(4));
@@ -403,9 +403,10 @@ TEST(Hccn, ABareHostWithoutATableUsesItsOwnDevices) {
   ASSERT_THAT(plan.processes, SizeIs(2));
   EXPECT_THAT(plan.files[0].content.text(), HasSubstr("192.168.2.1"));
 
-  snapshot.env = Environ({"ASCEND_VISIBLE_DEVICES=7", "ASCEND_VISIBLE_DEVICES=Ascend910-0,npu-1"});
+  snapshot.env =
+      base::Environ({"ASCEND_VISIBLE_DEVICES=7", "ASCEND_VISIBLE_DEVICES=Ascend910-0,npu-1"});
   EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(2));
-  snapshot.env = Environ({"ASCEND_VISIBLE_DEVICES=void"});
+  snapshot.env = base::Environ({"ASCEND_VISIBLE_DEVICES=void"});
   EXPECT_THAT(error_of(snapshot, request), HasSubstr("ASCEND_VISIBLE_DEVICES"));
 
   request.devices = "0,1,2";
@@ -486,8 +487,8 @@ TEST(ResolveTensorFlow, ParameterServersAndEvaluatorsTrainNothing) {
 
 TEST(CountRanks, UnderJaxAParameterServerIsIdle) {
   Snapshot snapshot;
-  snapshot.env = Environ({R"(TF_CONFIG={"cluster":{"worker":["a:1","b:1"],"ps":["c:1"]},)"
-                          R"("task":{"type":"worker","index":1}})"});
+  snapshot.env = base::Environ({R"(TF_CONFIG={"cluster":{"worker":["a:1","b:1"],"ps":["c:1"]},)"
+                                R"("task":{"type":"worker","index":1}})"});
   snapshot.facts.run_dir = "/run/trainit";
   snapshot.paths["/dev"].kind = PathState::Kind::kDirectory;
   snapshot.paths["/dev"].listed = true;
@@ -495,7 +496,7 @@ TEST(CountRanks, UnderJaxAParameterServerIsIdle) {
   request.command = {"python", "train.py"};
   request.framework = "jax";
   const Answer answer = resolve(snapshot, request);
-  const auto* error = std::get_if<Error>(&answer.outcome);
+  const auto* error = std::get_if<base::Error>(&answer.outcome);
   ASSERT_NE(error, nullptr);
   EXPECT_NE(to_line(*error).find("node 2: found no ranks on it"), std::string::npos)
       << to_line(*error);

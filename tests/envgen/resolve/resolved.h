@@ -19,7 +19,7 @@ inline Outcome outcome_in(Snapshot snapshot, const Container& container, const R
       snapshot.paths[want.path] = known == container.paths.end() ? PathState() : known->second;
     }
   }
-  return Error{"planning", "", "no answer after many rounds", ""};
+  return base::Error{"planning", "", "no answer after many rounds", ""};
 }
 
 }  // namespace envgen::jobs

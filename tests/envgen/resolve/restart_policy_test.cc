@@ -38,7 +38,7 @@ struct Job {
   }
   [[nodiscard]] Outcome outcome() const {
     Snapshot snapshot;
-    snapshot.env = Environ(variables);
+    snapshot.env = base::Environ(variables);
     snapshot.facts.cwd = "/srv/job";
     snapshot.facts.run_dir = "/run/trainit";
     snapshot.facts.program = "/trainit";
@@ -48,7 +48,7 @@ struct Job {
   [[nodiscard]] Plan plan() const {
     Outcome result = outcome();
     if (auto* planned = std::get_if<Planned>(&result)) return std::move(planned->plan);
-    const auto* error = std::get_if<Error>(&result);
+    const auto* error = std::get_if<base::Error>(&result);
     ADD_FAILURE() << (error == nullptr ? "pending" : to_line(*error));
     return {};
   }
@@ -96,13 +96,13 @@ TEST(CheckpointSignal, IsNotSentWhereRanksStandBehindSsh) {
   Job job("deepspeed", "a:2,b:2", 0, {"deepspeed", "train.py"});
   EXPECT_EQ(job.plan().policy.checkpoint_signal, 0);
   EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("checkpoint"))));
-  job.request.policy.signals = {{.from = SIGUSR1, .kind = SignalRule::Kind::kCheckpoint}};
+  job.request.policy.signals = {{.from = SIGUSR1, .kind = base::SignalRule::Kind::kCheckpoint}};
   EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("no checkpoint signal")));
 }
 
 TEST(CheckpointSignal, ThatIsNoneWithoutAHookIsWarnedOf) {
   Job job = pytorch();
-  job.request.policy.signals = {{.from = SIGUSR1, .kind = SignalRule::Kind::kCheckpoint}};
+  job.request.policy.signals = {{.from = SIGUSR1, .kind = base::SignalRule::Kind::kCheckpoint}};
   EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("saves nothing"))));
   job.request.checkpoint_signal = 0;
   EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("a checkpoint saves nothing")));
@@ -112,14 +112,15 @@ TEST(CheckpointSignal, ThatIsNoneWithoutAHookIsWarnedOf) {
 
 TEST(StopSignal, ThatNoLongerStopsTheJobIsWarnedOf) {
   Job job = pytorch();
-  job.request.policy.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kSignal, .to = SIGINT},
-                                {.from = SIGUSR1, .kind = SignalRule::Kind::kNothing}};
+  job.request.policy.signals = {
+      {.from = SIGTERM, .kind = base::SignalRule::Kind::kSignal, .to = SIGINT},
+      {.from = SIGUSR1, .kind = base::SignalRule::Kind::kNothing}};
   EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("stops the job no more"))));
-  job.request.policy.signals = {{.from = SIGINT, .kind = SignalRule::Kind::kForward}};
+  job.request.policy.signals = {{.from = SIGINT, .kind = base::SignalRule::Kind::kForward}};
   EXPECT_THAT(job.plan().warnings, Not(Contains(HasSubstr("stops the job no more"))));
-  job.request.policy.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kForward}};
+  job.request.policy.signals = {{.from = SIGTERM, .kind = base::SignalRule::Kind::kForward}};
   EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("no more, but is forwarded")));
-  job.request.policy.signals = {{.from = SIGTERM, .kind = SignalRule::Kind::kNothing}};
+  job.request.policy.signals = {{.from = SIGTERM, .kind = base::SignalRule::Kind::kNothing}};
   EXPECT_THAT(job.plan().warnings, Contains(HasSubstr("SIGTERM stops the job no more")));
 }
 
@@ -340,7 +341,7 @@ TEST(Elastic, WithoutRestartsWarnsThatALostNodeIsAFailure) {
 // Restarts and checkpoints exclude each other: the platform starts such a job again.
 TEST(Elastic, WithCheckpointsRecommendsNoRestarts) {
   Request request = elastic_request();
-  request.policy.signals = {{.from = SIGUSR1, .kind = SignalRule::Kind::kCheckpoint}};
+  request.policy.signals = {{.from = SIGUSR1, .kind = base::SignalRule::Kind::kCheckpoint}};
   EXPECT_THAT(elastic_plan(request).warnings, kNoWordOfRestarts);
 }
 
@@ -414,7 +415,7 @@ TEST(Terminal, IsThereForAJobOfOneProcessToo) {
   job.request.node_rank.reset();
   job.request.terminal = "ttyd bash";
   EXPECT_THAT(service_names(job.plan()), ElementsAre("terminal"));
-  EXPECT_FALSE(is_pass_through(Environ({"PATH=/usr/bin"}), job.request));
+  EXPECT_FALSE(is_pass_through(base::Environ({"PATH=/usr/bin"}), job.request));
 }
 
 }  // namespace

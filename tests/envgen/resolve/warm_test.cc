@@ -99,13 +99,13 @@ TEST_F(Warm, TheProgramIsExecutedOnlyWhereTheFileThatWarmsItWasLoaded) {
 TEST_F(Warm, TheFileStandsInFrontAndTheRanksOwnPathIsKnown) {
   WarmPlan warm;
   warm.directory = "/run/warm";
-  const Environ without = warm_environment(Environ({"A=1"}), warm, 7);
+  const base::Environ without = warm_environment(base::Environ({"A=1"}), warm, 7);
   EXPECT_EQ(without.get("PYTHONPATH"), "/run/warm");
   EXPECT_EQ(without.get(kWarmVariable), "probe 7 -");
-  const Environ empty = warm_environment(Environ({"PYTHONPATH="}), warm, 7);
+  const base::Environ empty = warm_environment(base::Environ({"PYTHONPATH="}), warm, 7);
   EXPECT_EQ(empty.get("PYTHONPATH"), "/run/warm");
   EXPECT_EQ(empty.get(kWarmVariable), "probe 7 =");
-  const Environ some = warm_environment(Environ({"PYTHONPATH=:/a b:"}), warm, 7);
+  const base::Environ some = warm_environment(base::Environ({"PYTHONPATH=:/a b:"}), warm, 7);
   EXPECT_EQ(some.get("PYTHONPATH"), "/run/warm::/a b:");
   EXPECT_EQ(some.get(kWarmVariable), "probe 7 =:/a b:");
 }
@@ -115,7 +115,7 @@ class WarmDifference : public testing::Test {
   [[nodiscard]] std::string difference() const { return warm_difference(kept_, now_, free_); }
 
   WarmStart kept_{.argv = {"python", "train.py"},
-                  .env = Environ({"RANK=0", "CUDA_VISIBLE_DEVICES=0", "MASTER_PORT=1"}),
+                  .env = base::Environ({"RANK=0", "CUDA_VISIBLE_DEVICES=0", "MASTER_PORT=1"}),
                   .cwd = "/job",
                   .cpus = "0-3"};
   WarmStart now_ = kept_;
@@ -167,8 +167,8 @@ TEST_F(WarmDifference, NotWhatEachStartHasOfItsOwnAndWhatTheUserLetsBe) {
 }
 
 TEST_F(WarmDifference, TheEditsMakeTheOneTheOther) {
-  const Environ kept({"A=1", "B=2", "GONE=3", "C=x=y"});
-  const Environ now({"A=1", "B=4", "C=x=z", "NEW="});
+  const base::Environ kept({"A=1", "B=2", "GONE=3", "C=x=y"});
+  const base::Environ now({"A=1", "B=4", "C=x=z", "NEW="});
   EXPECT_THAT(warm_edits(kept, now), ElementsAre("B=4", "C=x=z", "NEW=", "GONE"));
 }
 

@@ -37,8 +37,9 @@ TEST_F(Watches, RanksCanBeAskedForTheirStacksWhereThereAreSeveral) {
   EXPECT_THAT(plan_.processes[0].env, IsEmpty()) << "a single command";
   plan_.world_size = 2;  // a launcher's
   EXPECT_TRUE(plan().observe.stacks);
-  EXPECT_THAT(plan_.processes[0].env, ElementsAre(EnvEdit{EnvEdit::Kind::kPutInFront, "PYTHONPATH",
-                                                          "/run/trainit/stacks/python"}));
+  EXPECT_THAT(plan_.processes[0].env,
+              ElementsAre(base::EnvEdit{base::EnvEdit::Kind::kPutInFront, "PYTHONPATH",
+                                        "/run/trainit/stacks/python"}));
 }
 
 TEST_F(Watches, AStallWantsStacksAndNoneAreTakenWithoutARunDirectory) {
@@ -137,7 +138,7 @@ TEST_F(Watches, OutputThatNobodyWouldSeeGoesThroughTheTee) {
 
 TEST_F(Watches, WhatServesDoesNotStall) {
   request_.observe.stall_ms = 60'000;
-  plan_.policy.success = SuccessPolicy::kServe;
+  plan_.policy.success = base::SuccessPolicy::kServe;
   EXPECT_FALSE(has_watches(plan().observe));
 }
 

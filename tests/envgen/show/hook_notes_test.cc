@@ -31,7 +31,7 @@ class Notes : public testing::Test {
 };
 
 TEST_F(Notes, FollowTheConditionAndTheHooksVariables) {
-  plan_.hook_env = {{EnvEdit::Kind::kSet, "TRAINIT_NODE_COUNT", "2"}};
+  plan_.hook_env = {{base::EnvEdit::Kind::kSet, "TRAINIT_NODE_COUNT", "2"}};
   devices({"null"});
   hook("/a", "devices ranks");
   hook("/b", "nodes devices");

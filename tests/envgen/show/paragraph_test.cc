@@ -15,7 +15,7 @@ using testing::Not;
 
 std::string paragraph(const std::string& head, const std::string& text,
                       LongWord long_word = LongWord::kShorten) {
-  ShownLines lines;
+  base::ShownLines lines;
   add_paragraph(lines, head, text, long_word);
   return lines.text();
 }

@@ -22,16 +22,16 @@ constexpr std::size_t kMaxBytes = 1024;
 
 TRAINIT_FUZZER(secrets) {
   const std::string text(reinterpret_cast<const char*>(data), std::min(size, kMaxBytes));
-  (void)envgen::mask_secrets(text);
-  (void)envgen::mask_printed(text);
-  (void)envgen::masked_entry(text);
+  (void)base::mask_secrets(text);
+  (void)base::mask_printed(text);
+  (void)base::masked_entry(text);
   const std::string canary(kCanary);
   // On a line of its own, whatever stands before it: one form for each input.
   const std::vector<std::string> secrets = {"HF_TOKEN=" + canary, "sshpass -p " + canary,
                                             "http://bob:" + canary + "@h"};
   const std::string& secret = secrets[size % secrets.size()];
-  require(!envgen::masked_value("X", text + "\n" + secret).contains(kCanary));
-  require(!envgen::masked_arguments({text, "sh", "-c", secret})[3].contains(kCanary));
-  require(envgen::masked_arguments({text, "--token", canary})[2] == "***");
+  require(!base::masked_value("X", text + "\n" + secret).contains(kCanary));
+  require(!base::masked_arguments({text, "sh", "-c", secret})[3].contains(kCanary));
+  require(base::masked_arguments({text, "--token", canary})[2] == "***");
   return 0;
 }

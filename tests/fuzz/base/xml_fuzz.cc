@@ -11,8 +11,8 @@
 
 namespace {
 
-void check_depth(const envgen::xml::Element& element, std::size_t depth) {
-  require(depth <= envgen::xml::kMaxDepth && !element.name.empty());
+void check_depth(const base::xml::Element& element, std::size_t depth) {
+  require(depth <= base::xml::kMaxDepth && !element.name.empty());
   for (const auto& child : element.children) check_depth(child, depth + 1);
 }
 
@@ -20,13 +20,13 @@ void check_depth(const envgen::xml::Element& element, std::size_t depth) {
 
 TRAINIT_FUZZER(xml) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto root = envgen::xml::parse(text, "fuzz");
+  const auto root = base::xml::parse(text, "fuzz");
   if (!root) {
     require(!root.error().found.empty());
     return 0;
   }
   check_depth(*root, 1);
-  const auto again = envgen::xml::parse(envgen::xml::write(*root), "fuzz");
+  const auto again = base::xml::parse(base::xml::write(*root), "fuzz");
   if (again) require(again->name == root->name && again->children.size() == root->children.size());
   return 0;
 }

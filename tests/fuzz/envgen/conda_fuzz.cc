@@ -37,12 +37,12 @@ void check_condarc(std::string_view text) {
 }
 
 void check_variables(std::string_view text) {
-  using Add = envgen::Status (*)(std::string_view, std::string_view, envgen::conda::Variables&);
+  using Add = base::Status (*)(std::string_view, std::string_view, envgen::conda::Variables&);
   for (const Add add :
        {Add(envgen::conda::add_package_variables), Add(envgen::conda::add_state_variables)}) {
     envgen::conda::Variables variables;
     if (auto status = add(text, "file", variables); !status) {
-      const envgen::Error& error = status.error();
+      const base::Error& error = status.error();
       require(error.where.starts_with("file") && !error.found.empty() && !error.fix.empty());
       continue;
     }
@@ -104,7 +104,7 @@ TRAINIT_FUZZER(conda) {
   check_variables(text);
   check_environment(text);
   check_path(text);
-  const auto lines = envgen::split(text, '\n');
+  const auto lines = base::split(text, '\n');
   const Words words(lines.begin(), lines.end());
   check_run(words);
   Words command = {"/opt/conda/bin/conda", "run"};

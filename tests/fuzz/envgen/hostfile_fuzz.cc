@@ -16,7 +16,7 @@ void check(std::string_view text, envgen::HostfileDialect dialect) {
   envgen::Hostfile hostfile = envgen::parse_hostfile(text, dialect);
   bool fatal = false;
   for (const envgen::Finding& finding : hostfile.findings) {
-    require(!finding.found.empty() && !envgen::to_line(finding).empty());
+    require(!finding.found.empty() && !to_line(finding).empty());
     fatal = fatal || is_refused(finding);
   }
   for (const envgen::HostfileEntry& entry : hostfile.entries) require(!entry.host.empty());

@@ -70,7 +70,7 @@ TRAINIT_FUZZER(platforms) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   envgen::Snapshot snapshot;
-  snapshot.env = envgen::Environ(std::move(entries));
+  snapshot.env = base::Environ(std::move(entries));
   snapshot.facts.cwd = "/srv/job";
   snapshot.facts.host_name = "a";
   snapshot.facts.run_dir = "/run/trainit";

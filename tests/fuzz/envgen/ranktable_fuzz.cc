@@ -58,12 +58,12 @@ TRAINIT_FUZZER(ranktable) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   auto table = envgen::RankTable::parse(text, "fuzz");
   if (!table) {
-    require(!envgen::to_line(table.error().error).empty());
+    require(!to_line(table.error().error).empty());
     return 0;
   }
   check_tree(*table, text);
   for (const envgen::Finding& finding : table->check()) {
-    require(!finding.rule.empty() && !envgen::to_line(finding).empty());
+    require(!finding.rule.empty() && !to_line(finding).empty());
   }
   for (envgen::RankOrder order : {envgen::RankOrder::kPodIndex, envgen::RankOrder::kServerId}) {
     auto converted = table->convert(order);

@@ -18,11 +18,11 @@ TRAINIT_FUZZER(recorder) {
     const std::string_view part = rest.substr(0, rest.find("\n\n"));
     rest.remove_prefix(std::min(part.size() + 2, rest.size()));
     const auto rank = static_cast<int>(dumps.size());
-    auto dump = envgen::from_wire<envgen::RecorderDump>(part);
+    auto dump = base::from_wire<envgen::RecorderDump>(part);
     if (auto read = envgen::read_recorder_dump(part, rank, "dump", rank)) dump = std::move(*read);
     if (!dump) break;
-    const std::string wire = envgen::to_wire(*dump);
-    require(envgen::from_wire<envgen::RecorderDump>(wire) == *dump);
+    const std::string wire = base::to_wire(*dump);
+    require(base::from_wire<envgen::RecorderDump>(wire) == *dump);
     dumps.push_back(std::move(*dump));
   }
   const auto verdict = envgen::judge_recorder(dumps, 8);

@@ -12,7 +12,7 @@ TRAINIT_FUZZER(tfconfig) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   auto config = envgen::parse_tf_config(text, "fuzz");
   if (!config) {
-    if (envgen::to_line(config.error()).empty()) std::abort();
+    if (to_line(config.error()).empty()) std::abort();
     return 0;
   }
   auto again = envgen::parse_tf_config(envgen::render_tf_config(*config), "again");

@@ -10,9 +10,9 @@
 
 TRAINIT_FUZZER(copy_record) {
   const auto record =
-      envgen::parse_record({reinterpret_cast<const char*>(data), size}, "record.json");
+      copy::parse_record({reinterpret_cast<const char*>(data), size}, "record.json");
   if (!record) return 0;
-  const auto again = envgen::parse_record(envgen::record_to_json(*record), "record.json");
+  const auto again = copy::parse_record(copy::record_to_json(*record), "record.json");
   if (!again || *again != *record) std::abort();
   return 0;
 }

@@ -22,7 +22,7 @@ TRAINIT_FUZZER(early_options) {
   for (const char* name : kNames) {
     const std::string entry = "TRAINIT_" + std::string(name) + "=" + value;
     if (early::option_of(entry.c_str()) == early::Option::kNone) continue;
-    const envgen::Environ env({entry});
+    const base::Environ env({entry});
     auto options = cli::parse_options(std::vector<std::string>{"--", "/bin/true"}, env);
     require(options && cli::check_options(*options, env));
     require(envgen::is_pass_through(env, options->request));

@@ -14,24 +14,24 @@
 
 namespace {
 
-void check_error(const envgen::Error& error, std::string_view text) {
+void check_error(const base::Error& error, std::string_view text) {
   require(!error.found.empty() && !error.fix.empty());
   constexpr std::string_view kLine = "$TRAINIT_ENV: line ";
-  if (text.size() > envgen::kMaxExportBytes) return;
+  if (text.size() > engine::kMaxExportBytes) return;
   require(error.where.starts_with(kLine));
   const long line = std::strtol(error.where.c_str() + kLine.size(), nullptr, 10);
   require(line >= 1 && line <= 1 + std::ranges::count(text, '\n'));
 }
 
-void check_edit(const envgen::EnvEdit& edit) {
-  require(edit.kind == envgen::EnvEdit::Kind::kSet && !edit.name.empty());
+void check_edit(const base::EnvEdit& edit) {
+  require(edit.kind == base::EnvEdit::Kind::kSet && !edit.name.empty());
   require(edit.name.find_first_of(std::string_view("=\0\n", 3)) == std::string::npos);
   require(edit.value.find('\0') == std::string::npos);
 }
 
-std::string written(const std::vector<envgen::EnvEdit>& edits) {
+std::string written(const std::vector<base::EnvEdit>& edits) {
   std::string text;
-  for (const envgen::EnvEdit& edit : edits) {
+  for (const base::EnvEdit& edit : edits) {
     if (edit.value.find('\n') == std::string::npos) {
       text += edit.name + "=" + edit.value + "\n";
       continue;
@@ -49,15 +49,15 @@ std::string written(const std::vector<envgen::EnvEdit>& edits) {
 
 TRAINIT_FUZZER(hook_exports) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto edits = envgen::parse_hook_exports(text);
+  const auto edits = engine::parse_hook_exports(text);
   if (!edits) {
     check_error(edits.error(), text);
     return 0;
   }
-  for (const envgen::EnvEdit& edit : *edits) check_edit(edit);
+  for (const base::EnvEdit& edit : *edits) check_edit(edit);
   const std::string again = written(*edits);
-  if (again.size() > envgen::kMaxExportBytes) return 0;
-  const auto same = envgen::parse_hook_exports(again);
+  if (again.size() > engine::kMaxExportBytes) return 0;
+  const auto same = engine::parse_hook_exports(again);
   require(same && *same == *edits);
   return 0;
 }

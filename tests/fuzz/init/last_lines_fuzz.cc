@@ -15,8 +15,8 @@ namespace {
 
 bool is_plain(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = sys::utf8_length(text);
-    if (length == 0 || sys::is_control(text)) return false;
+    const std::size_t length = base::utf8_length(text);
+    if (length == 0 || base::is_control(text)) return false;
     text.remove_prefix(length);
   }
   return true;

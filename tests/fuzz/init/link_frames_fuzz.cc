@@ -26,9 +26,9 @@ using engine::LinkFrame;
 
 template <class T>
 void read_as(std::string_view bytes) {
-  const auto value = envgen::from_wire<T>(bytes);
+  const auto value = base::from_wire<T>(bytes);
   // One form for one value: what was read is what is written.
-  if (value) require(envgen::to_wire(*value) == bytes);
+  if (value) require(base::to_wire(*value) == bytes);
 }
 
 void take_all(std::string_view bytes, std::uint32_t most) {
@@ -72,19 +72,19 @@ void over_a_connection(std::string_view bytes, bool session) {
 }
 
 std::string hello() {
-  return envgen::to_wire(engine::LinkHello{.node = 1, .nonce = std::string(32, 'n')});
+  return base::to_wire(engine::LinkHello{.node = 1, .nonce = std::string(32, 'n')});
 }
 std::string report() {
   lifecycle::NodeReport report;
   report.failure = lifecycle::NodeFailure{.message = "rank 3 failed", .detail = "lines"};
   report.phase = "running";
-  return envgen::to_wire(report);
+  return base::to_wire(report);
 }
 std::string verdict() {
   lifecycle::NodeVerdict verdict;
   verdict.failure = lifecycle::NodeFailure{.message = "rank 3 failed", .detail = "lines"};
   verdict.waits_for = "node 1";
-  return envgen::to_wire(verdict);
+  return base::to_wire(verdict);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 
 TRAINIT_FUZZER(manifest) {
   const auto line =
-      envgen::parse_manifest_line(std::string_view(reinterpret_cast<const char*>(data), size));
+      copy::parse_manifest_line(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!line) return 0;
   std::string text;
-  envgen::append_line(text, *line);
+  copy::append_line(text, *line);
   if (text.find('\n') != text.size() - 1) std::abort();
   text.pop_back();
-  if (envgen::parse_manifest_line(text) != line) std::abort();
+  if (copy::parse_manifest_line(text) != line) std::abort();
   return 0;
 }

@@ -14,13 +14,13 @@
 namespace {
 
 void check(std::string_view text) {
-  const auto report = envgen::parse_npu_smi(text, "fuzz");
+  const auto report = doctor::parse_npu_smi(text, "fuzz");
   if (!report) {
     require(!report.error().found.empty() && !report.error().fix.empty());
     return;
   }
   require(!report->chips.empty());
-  for (const envgen::NpuChip& chip : report->chips) {
+  for (const doctor::NpuChip& chip : report->chips) {
     require(chip.npu >= 0 && chip.chip >= 0 && chip.device >= 0);
     require(!chip.name.empty() && !chip.health.empty());
   }
@@ -32,11 +32,11 @@ TRAINIT_FUZZER(npu_smi) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   check(text);
   check("| NPU Name | Health | x |\n| Chip Phy-ID | Bus-Id | x |\n" + text);
-  const auto results = envgen::decode_results(text);
+  const auto results = doctor::decode_results(text);
   if (results) {
-    const auto again = envgen::decode_results(envgen::encode_results(*results));
+    const auto again = doctor::decode_results(doctor::encode_results(*results));
     require(again.has_value() && again->size() == results->size());
-    require(!envgen::results_to_text(*results, true, 60).empty());
+    require(!doctor::results_to_text(*results, true, 60).empty());
   }
   return 0;
 }

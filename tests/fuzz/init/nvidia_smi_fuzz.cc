@@ -12,22 +12,22 @@
 namespace {
 
 void check(std::string_view text) {
-  const auto report = envgen::parse_nvidia_smi(text, "fuzz");
+  const auto report = doctor::parse_nvidia_smi(text, "fuzz");
   if (!report) {
     require(!report.error().found.empty() && !report.error().fix.empty());
     return;
   }
   require(report->attached >= 0 && report->notes.size() <= 8);
-  for (const envgen::Gpu& gpu : report->gpus) {
+  for (const doctor::Gpu& gpu : report->gpus) {
     require(gpu.minor >= -1 && gpu.mig_devices >= 0 && gpu.broken.size() <= 4);
     for (const int pid : gpu.pids) require(pid > 0);
   }
 }
 
 void check_rows(std::string_view text) {
-  const auto processes = envgen::parse_compute_apps(text, "fuzz");
+  const auto processes = doctor::parse_compute_apps(text, "fuzz");
   if (!processes) return require(!processes.error().found.empty());
-  for (const envgen::GpuProcess& one : *processes) require(one.pid >= 0 && !one.bus_id.empty());
+  for (const doctor::GpuProcess& one : *processes) require(one.pid >= 0 && !one.bus_id.empty());
 }
 
 }  // namespace

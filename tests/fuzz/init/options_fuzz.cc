@@ -19,7 +19,7 @@ TRAINIT_FUZZER(options) {
   }
   std::vector<std::string> entries;
   for (const std::string& argument : arguments) entries.push_back("TRAINIT_GRACE=" + argument);
-  const envgen::Environ env(entries);
+  const base::Environ env(entries);
   auto options = cli::parse_options(arguments, env);
   // What is found to agree agrees still without the variables that were dropped.
   if (options && cli::check_options(*options, env) && !cli::check_options(*options, env)) {

@@ -20,7 +20,7 @@ void check_name(const std::string& name) {
 }
 
 void check_identity(const envgen::Identity& identity) {
-  require(identity.uid <= envgen::kMaxId && identity.gid <= envgen::kMaxId);
+  require(identity.uid <= sandbox::kMaxId && identity.gid <= sandbox::kMaxId);
   require(!identity.home.empty() && !identity.groups.empty());
   require(identity.groups.front() == identity.gid);
   const std::set<std::uint32_t> groups(identity.groups.begin(), identity.groups.end());
@@ -33,23 +33,23 @@ TRAINIT_FUZZER(passwd) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t line = std::min(text.find('\n'), text.size());
   const std::string_view rest = text.substr(std::min(line + 1, text.size()));
-  const auto found = envgen::find_identity(text.substr(0, line), rest, rest, "--user");
+  const auto found = sandbox::find_identity(text.substr(0, line), rest, rest, "--user");
   if (found) {
     check_identity(*found);
   } else {
     require(!found.error().found.empty() && !found.error().fix.empty());
   }
   std::set<std::string> seen;
-  for (const envgen::PasswdEntry& entry : envgen::parse_passwd(rest)) {
+  for (const sandbox::PasswdEntry& entry : sandbox::parse_passwd(rest)) {
     check_name(entry.name);
     const bool first = seen.insert(entry.name).second;
     const bool is_number = entry.name.find_first_not_of("0123456789") == std::string::npos;
     constexpr std::size_t kMaxNames = 8;  // each reads the text again
     if (!first || is_number || seen.size() > kMaxNames) continue;
-    const auto again = envgen::find_identity(entry.name, rest, "", "--user");
+    const auto again = sandbox::find_identity(entry.name, rest, "", "--user");
     require(again && again->uid == entry.uid && again->gid == entry.gid);
   }
-  for (const envgen::GroupEntry& entry : envgen::parse_group(rest)) {
+  for (const sandbox::GroupEntry& entry : sandbox::parse_group(rest)) {
     check_name(entry.name);
     for (const std::string& member : entry.members) require(!member.empty());
   }

@@ -39,12 +39,12 @@ TRAINIT_FUZZER(path_filter) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string_view pattern = text.substr(0, text.find('\n'));
   const std::string_view path = text.substr(std::min(pattern.size() + 1, text.size()));
-  const auto filter = envgen::PathFilter::make({}, {std::string(pattern)});
+  const auto filter = copy::PathFilter::make({}, {std::string(pattern)});
   if (!filter) return 0;
   const bool excluded = !filter->takes_file(path);
   require(!filter->text().empty());
   require(!excluded || !filter->enters(path));
-  const auto included = envgen::PathFilter::make({std::string(pattern)}, {});
+  const auto included = copy::PathFilter::make({std::string(pattern)}, {});
   require(included && (!excluded || included->takes_file(path)));
   const bool plain = !pattern.contains('[') && !pattern.ends_with('/') &&
                      !pattern.starts_with('/') && pattern.contains('/');

@@ -14,7 +14,7 @@ TRAINIT_FUZZER(posix_acl) {
   if (size < kModeBytes) return 0;
   const std::uint32_t mode = data[0] | (std::uint32_t{data[1]} << 8U);
   const std::string_view acl(reinterpret_cast<const char*>(data) + kModeBytes, size - kModeBytes);
-  const std::uint32_t left = envgen::without_acl(mode, acl);
+  const std::uint32_t left = copy::without_acl(mode, acl);
   if ((left & ~mode) != 0 || (mode & ~left & ~kGroupAndOthers) != 0) std::abort();
   return 0;
 }

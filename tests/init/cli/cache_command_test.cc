@@ -20,7 +20,7 @@ class CacheCommand : public cached::Cached {
       arguments.push_back("--data-root=" + path("cache"));
       arguments.emplace_back("--data-headroom=0%");
       arguments.insert(arguments.begin(), "cache");
-      return run_tool(arguments, envgen::Environ());
+      return run_tool(arguments, base::Environ());
     });
   }
 };
@@ -75,7 +75,7 @@ TEST_F(CacheCommand, SaysWhatCannotBeRemoved) {
     if (!child::become_nobody()) return 1;
     const std::vector<std::string> arguments = {"cache", "gc", "--cache-ttl=0", "--data-root",
                                                 path("cache")};
-    return run_tool(arguments, envgen::Environ());
+    return run_tool(arguments, base::Environ());
   });
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.out + other.err, HasSubstr("Permission denied (EACCES)"));

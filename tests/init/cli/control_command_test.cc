@@ -31,7 +31,7 @@ constexpr ControlAnswer kAnswers[] = {
 
 // --- The command line ---
 
-envgen::Result<ControlRequest> parse(cli::Commands command, const Words& words) {
+base::Result<ControlRequest> parse(cli::Commands command, const Words& words) {
   const auto options = cli::parse_options(words, {}, command);
   if (!options) return std::unexpected(options.error());
   return cli::request_of(*options);
@@ -163,7 +163,7 @@ class ControlCommand : public child::Scratch {
 
   child::Outcome tool(const Words& words) {
     return child::run(
-        [&] { return cli::run_tool(words, envgen::Environ({"TRAINIT_RUN_DIR=" + path("")})); });
+        [&] { return cli::run_tool(words, base::Environ({"TRAINIT_RUN_DIR=" + path("")})); });
   }
 
  private:

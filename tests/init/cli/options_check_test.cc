@@ -9,14 +9,14 @@
 
 namespace {
 
-using envgen::Environ;
+using base::Environ;
 using envgen::Request;
 using testing::AllOf;
 using testing::HasSubstr;
 
 using Words = std::vector<std::string>;
 
-envgen::Result<Request> checked(const Words& arguments, Words variables = {}) {
+base::Result<Request> checked(const Words& arguments, Words variables = {}) {
   const Environ env(std::move(variables));
   auto options = cli::parse_options(arguments, env);
   if (!options) return std::unexpected(options.error());
@@ -103,7 +103,7 @@ TEST(CheckOptions, AFlagThatAsksForRestartsBeatsAnImagesCheckpointTimeAndSignal)
       request_of({"--max-restarts=3", "train"},
                  {"TRAINIT_CHECKPOINT_TIMEOUT=1m", "TRAINIT_CHECKPOINT_SIGNAL=USR2"});
   EXPECT_EQ(request.max_restarts, 3);
-  EXPECT_EQ(request.policy.checkpoint_ms, envgen::Policy{}.checkpoint_ms);
+  EXPECT_EQ(request.policy.checkpoint_ms, base::Policy{}.checkpoint_ms);
   EXPECT_FALSE(request.checkpoint_signal);
 }
 

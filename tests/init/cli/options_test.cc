@@ -13,10 +13,10 @@
 
 namespace {
 
+using base::Environ;
 using cli::Option;
 using cli::Options;
 using envgen::DataRequest;
-using envgen::Environ;
 using envgen::Observation;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -25,8 +25,8 @@ using testing::Not;
 
 using Words = std::vector<std::string>;
 
-envgen::Result<Options> parse(const Words& arguments, Words variables = {},
-                              cli::Commands command = cli::kRun) {
+base::Result<Options> parse(const Words& arguments, Words variables = {},
+                            cli::Commands command = cli::kRun) {
   return cli::parse_options(arguments, Environ(std::move(variables)), command);
 }
 

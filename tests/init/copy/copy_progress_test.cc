@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 
-envgen::CopyProgress half_way() {
+copy::CopyProgress half_way() {
   return {.phase = "copying",
           .entries = 500,
           .bytes = 100 * kMiB,
@@ -22,18 +22,18 @@ TEST(CopyProgress, LineTellsAmountsRateAndTimeLeft) {
 }
 
 TEST(CopyProgress, LineWithoutATotalTellsWhatIsKnown) {
-  EXPECT_EQ(envgen::progress_line({.phase = "scanning", .entries = 12}, {}),
+  EXPECT_EQ(copy::progress_line({.phase = "scanning", .entries = 12}, {}),
             "scanning: 12 entries so far, 0 B");
 }
 
 TEST(CopyProgress, LineOfAWaitingJobSaysSo) {
-  envgen::CopyProgress progress = half_way();
+  copy::CopyProgress progress = half_way();
   progress.waiting = true;
   EXPECT_TRUE(progress_line(progress, {}).starts_with("waiting for another copy, copying: 50%"));
 }
 
 TEST(CopyProgress, BarFitsEveryWidth) {
-  const envgen::Rate rate{.bytes = 10 * kMiB, .entries = 100};
+  const copy::Rate rate{.bytes = 10 * kMiB, .entries = 100};
   for (int columns = 0; columns < 200; ++columns) {
     const std::string bar = progress_bar(half_way(), rate, columns);
     EXPECT_LE(bar.size(), static_cast<std::size_t>(std::max(columns - 1, 0))) << columns;
@@ -42,7 +42,7 @@ TEST(CopyProgress, BarFitsEveryWidth) {
 }
 
 TEST(CopyProgress, BarShowsTheTimeLeftBeforeAmounts) {
-  const envgen::Rate rate{.bytes = 10 * kMiB, .entries = 100};
+  const copy::Rate rate{.bytes = 10 * kMiB, .entries = 100};
   EXPECT_EQ(progress_bar(half_way(), rate, 24), "copying  50% 10s left");
   EXPECT_EQ(progress_bar(half_way(), rate, 60),
             "copying  50% [=========>        ] 10.0 MiB/s, 10s left");
@@ -52,19 +52,19 @@ TEST(CopyProgress, BarShowsTheTimeLeftBeforeAmounts) {
 }
 
 TEST(CopyProgress, BarIsThereOnAUsualTerminal) {
-  const envgen::Rate rate{.bytes = 250 * kMiB, .entries = 1500};
-  const envgen::CopyProgress large{.phase = "copying",
-                                   .entries = 635'000,
-                                   .bytes = 1000 * 1024 * kMiB + 300 * kMiB,
-                                   .total_entries = 1'280'000,
-                                   .total_bytes = 2000 * 1024 * kMiB};
+  const copy::Rate rate{.bytes = 250 * kMiB, .entries = 1500};
+  const copy::CopyProgress large{.phase = "copying",
+                                 .entries = 635'000,
+                                 .bytes = 1000 * 1024 * kMiB + 300 * kMiB,
+                                 .total_entries = 1'280'000,
+                                 .total_bytes = 2000 * 1024 * kMiB};
   const std::string bar = progress_bar(large, rate, 80);
   EXPECT_NE(bar.find("% [==="), std::string::npos) << bar;
   EXPECT_NE(bar.find("1000.2 GiB of 1.9 TiB, 250.0 MiB/s, 1h08m left"), std::string::npos) << bar;
 }
 
 TEST(CopyProgress, BarStaysWhereItIsWhenNumbersGrow) {
-  envgen::CopyProgress progress = half_way();
+  copy::CopyProgress progress = half_way();
   const auto ends_at = [&progress](std::uint64_t bytes, std::uint64_t rate) {
     progress.bytes = bytes;
     return progress_bar(progress, {.bytes = rate, .entries = rate}, 80).find(']');
@@ -83,7 +83,7 @@ TEST(CopyProgress, TimeLeftIsInWholeSeconds) {
 }
 
 TEST(CopyProgress, CheckingAfterACopyCountsEntries) {
-  envgen::CopyProgress progress = half_way();
+  copy::CopyProgress progress = half_way();
   progress.bytes = progress.total_bytes;
   progress.phase = "checking";
   EXPECT_EQ(percent_done(progress), 50);
@@ -96,17 +96,17 @@ TEST(CopyProgress, TimeLeftIsTheLongerOfBytesAndEntries) {
 }
 
 TEST(CopyProgress, HundredPercentIsForAllOfIt) {
-  envgen::CopyProgress progress = half_way();
+  copy::CopyProgress progress = half_way();
   progress.bytes = progress.total_bytes;
   EXPECT_EQ(percent_done(progress), 99);
   progress.entries = progress.total_entries;
   EXPECT_EQ(percent_done(progress), 100);
-  EXPECT_EQ(envgen::percent_done({.phase = "scanning"}), 0);
-  EXPECT_EQ(envgen::percent_done({.phase = "copying", .entries = 1, .total_entries = 4}), 25);
+  EXPECT_EQ(copy::percent_done({.phase = "scanning"}), 0);
+  EXPECT_EQ(copy::percent_done({.phase = "copying", .entries = 1, .total_entries = 4}), 25);
 }
 
 TEST(CopyProgress, RateIsThatOfTheLastTenSeconds) {
-  envgen::RateWindow window;
+  copy::RateWindow window;
   EXPECT_EQ(window.rate().bytes, 0U);
   std::uint64_t bytes = 0;
   std::int64_t now = 1000;
@@ -117,7 +117,7 @@ TEST(CopyProgress, RateIsThatOfTheLastTenSeconds) {
 }
 
 TEST(CopyProgress, NoTimeLeftIsToldFromBeforeAStall) {
-  envgen::RateWindow window;
+  copy::RateWindow window;
   std::uint64_t bytes = 0;
   std::int64_t now = 0;
   for (; now < 20'000; now += 100) window.add(now, bytes += 100'000, 0);
@@ -130,7 +130,7 @@ TEST(CopyProgress, NoTimeLeftIsToldFromBeforeAStall) {
 }
 
 TEST(CopyProgress, StallTakesThePlaceOfTheTimeLeft) {
-  envgen::CopyProgress progress = half_way();
+  copy::CopyProgress progress = half_way();
   progress.stalled = "nothing from /mnt/x for 40s";
   EXPECT_TRUE(progress_line(progress, {}).ends_with(", nothing from /mnt/x for 40s"));
   EXPECT_NE(progress_bar(progress, {}, 100).find("nothing from /mnt/x for 40s"), std::string::npos);
@@ -141,7 +141,7 @@ TEST(CopyProgress, StallTakesThePlaceOfTheTimeLeft) {
 }
 
 TEST(CopyProgress, RateIsKnownFromTheSecondLookOn) {
-  envgen::RateWindow window;
+  copy::RateWindow window;
   window.add(0, 0, 0);
   window.add(100, 100, 10);
   EXPECT_EQ(window.rate().bytes, 1000U);
@@ -149,7 +149,7 @@ TEST(CopyProgress, RateIsKnownFromTheSecondLookOn) {
 }
 
 TEST(CopyProgress, RateOfACopyThatBeganAnewForgetsTheOldOne) {
-  envgen::RateWindow window;
+  copy::RateWindow window;
   window.add(0, 0, 0);
   window.add(1000, 5000, 5);
   window.add(2000, 10, 1);
@@ -159,20 +159,20 @@ TEST(CopyProgress, RateOfACopyThatBeganAnewForgetsTheOldOne) {
 }
 
 TEST(CopyProgress, SizesAreInPowersOf1024) {
-  EXPECT_EQ(envgen::size_text(0), "0 B");
-  EXPECT_EQ(envgen::size_text(1023), "1023 B");
-  EXPECT_EQ(envgen::size_text(1536), "1.5 KiB");
-  EXPECT_EQ(envgen::size_text(4ULL << 30), "4.0 GiB");
-  EXPECT_EQ(envgen::size_text(UINT64_MAX), "15.9 EiB");
+  EXPECT_EQ(copy::size_text(0), "0 B");
+  EXPECT_EQ(copy::size_text(1023), "1023 B");
+  EXPECT_EQ(copy::size_text(1536), "1.5 KiB");
+  EXPECT_EQ(copy::size_text(4ULL << 30), "4.0 GiB");
+  EXPECT_EQ(copy::size_text(UINT64_MAX), "15.9 EiB");
 }
 
 TEST(CopyProgress, TimesAreShort) {
-  EXPECT_EQ(envgen::time_text(450), "450ms");
-  EXPECT_EQ(envgen::time_text(1450), "1.4s");
-  EXPECT_EQ(envgen::time_text(12'900), "12s");
-  EXPECT_EQ(envgen::time_text(185'000), "3m05s");
-  EXPECT_EQ(envgen::time_text(7'800'000), "2h10m");
-  EXPECT_EQ(envgen::time_text(273'600'000), "3d04h");
+  EXPECT_EQ(copy::time_text(450), "450ms");
+  EXPECT_EQ(copy::time_text(1450), "1.4s");
+  EXPECT_EQ(copy::time_text(12'900), "12s");
+  EXPECT_EQ(copy::time_text(185'000), "3m05s");
+  EXPECT_EQ(copy::time_text(7'800'000), "2h10m");
+  EXPECT_EQ(copy::time_text(273'600'000), "3d04h");
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ TEST(CopyProgressView, StallAndItsEndAreLinesAboveTheBar) {
     copy::ProgressView view("set", {.source = "/mnt/x", .copy = "/y"});
     view.show(counters.get());
     counters.get().stalled_ms = 15'000;
-    counters.get().stalled_side = envgen::CopySide::kSource;
+    counters.get().stalled_side = copy::CopySide::kSource;
     for (int i = 0; i < 3; ++i) view.show(counters.get());
-    counters.get().stalled_side = envgen::CopySide::kNone;
+    counters.get().stalled_side = copy::CopySide::kNone;
     view.show(counters.get());
   });
   const std::string line = "\r\x1b[Ktrainit: set: nothing from /mnt/x for 15s: ";
@@ -122,12 +122,12 @@ TEST(CopyProgressView, NumbersOfAnotherCopyAreMarked) {
 TEST(CopyProgressView, StallThatAnotherUserMadeUpIsNone) {
   const copy::SharedCounters counters = half_done();
   counters.get().stalled_ms = 15'000;
-  counters.get().stalled_side = static_cast<envgen::CopySide>(99);
-  EXPECT_EQ(copy::stall_of(counters.get()), envgen::Stall());
-  counters.get().stalled_side = envgen::CopySide::kBoth;
+  counters.get().stalled_side = static_cast<copy::CopySide>(99);
+  EXPECT_EQ(copy::stall_of(counters.get()), copy::Stall());
+  counters.get().stalled_side = copy::CopySide::kBoth;
   EXPECT_EQ(copy::stall_of(counters.get()).for_ms, 15'000);
   counters.get().stalled_ms = -1;
-  EXPECT_EQ(copy::stall_of(counters.get()), envgen::Stall());
+  EXPECT_EQ(copy::stall_of(counters.get()), copy::Stall());
 }
 
 class CopyCounters : public child::Scratch {};

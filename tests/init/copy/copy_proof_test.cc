@@ -6,9 +6,9 @@
 
 namespace {
 
-using envgen::FileState;
-using envgen::is_proven;
-using envgen::ProofRules;
+using copy::FileState;
+using copy::is_proven;
+using copy::ProofRules;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBegun = 1'000'000 * kSecond;
@@ -49,16 +49,16 @@ TEST(CopyProof, WantsEachAttribute) {
 
 TEST(CopyProof, TakesARoundedTimeForTheOneThatWasSet) {
   constexpr std::int64_t kTime = (1001 * kSecond) + 123'456'789;
-  EXPECT_EQ(envgen::time_step_of(kTime, kTime), 1);
-  EXPECT_EQ(envgen::time_step_of(kTime, kTime - 89), 100);
-  EXPECT_EQ(envgen::time_step_of(kTime, kTime - 789), 1000);
-  EXPECT_EQ(envgen::time_step_of(kTime, kTime + 211), 1000);  // rounded up
-  EXPECT_EQ(envgen::time_step_of(kTime, 1001 * kSecond), kSecond);
-  EXPECT_EQ(envgen::time_step_of(kTime, 1000 * kSecond), 2 * kSecond);
-  EXPECT_EQ(envgen::time_step_of(-kSecond - 1, -2 * kSecond), kSecond);
-  EXPECT_FALSE(envgen::is_rounding_of(kTime, kTime - 1));
-  EXPECT_FALSE(envgen::is_rounding_of(kTime, 999 * kSecond));
-  EXPECT_FALSE(envgen::is_rounding_of(kTime, 1004 * kSecond));
+  EXPECT_EQ(copy::time_step_of(kTime, kTime), 1);
+  EXPECT_EQ(copy::time_step_of(kTime, kTime - 89), 100);
+  EXPECT_EQ(copy::time_step_of(kTime, kTime - 789), 1000);
+  EXPECT_EQ(copy::time_step_of(kTime, kTime + 211), 1000);  // rounded up
+  EXPECT_EQ(copy::time_step_of(kTime, 1001 * kSecond), kSecond);
+  EXPECT_EQ(copy::time_step_of(kTime, 1000 * kSecond), 2 * kSecond);
+  EXPECT_EQ(copy::time_step_of(-kSecond - 1, -2 * kSecond), kSecond);
+  EXPECT_FALSE(copy::is_rounding_of(kTime, kTime - 1));
+  EXPECT_FALSE(copy::is_rounding_of(kTime, 999 * kSecond));
+  EXPECT_FALSE(copy::is_rounding_of(kTime, 1004 * kSecond));
   FileState copy = kCopy;
   FileState source = kSource;
   source.mtime_ns += 5;
@@ -73,12 +73,12 @@ TEST(CopyProof, TakesARoundedTimeForTheOneThatWasSet) {
 TEST(CopyProof, TakesAnyTimeForOneThatIsNotKeptAndForNoOther) {
   constexpr std::int64_t kNow = 1'700'000'000 * kSecond;
   for (const std::int64_t date :
-       {envgen::kNoMtime, -kSecond, std::int64_t{0}, 2'200'000'000 * kSecond}) {
-    EXPECT_TRUE(envgen::is_wide_date(date)) << date;
-    EXPECT_EQ(envgen::may_be_mtime(date, kNow), date == envgen::kNoMtime) << date;
+       {copy::kNoMtime, -kSecond, std::int64_t{0}, 2'200'000'000 * kSecond}) {
+    EXPECT_TRUE(copy::is_wide_date(date)) << date;
+    EXPECT_EQ(copy::may_be_mtime(date, kNow), date == copy::kNoMtime) << date;
   }
-  EXPECT_FALSE(envgen::is_wide_date(kNow));
-  EXPECT_FALSE(envgen::may_be_mtime(kNow - (5 * kSecond), kNow));
+  EXPECT_FALSE(copy::is_wide_date(kNow));
+  EXPECT_FALSE(copy::may_be_mtime(kNow - (5 * kSecond), kNow));
 }
 
 TEST(CopyProof, WantsPermissionsWhereTheyAreKept) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 constexpr const char* kWhere = "/cache/x/record.json";
@@ -81,4 +81,4 @@ TEST(CopyRecord, IsTrustedWhereACrashCannotHaveHarmedIt) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace copy

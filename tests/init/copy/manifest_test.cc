@@ -6,13 +6,13 @@
 
 namespace {
 
-using envgen::ManifestLine;
-using envgen::ManifestType;
-using envgen::parse_manifest_line;
+using copy::ManifestLine;
+using copy::ManifestType;
+using copy::parse_manifest_line;
 
 std::string text_of(const ManifestLine& line) {
   std::string text;
-  envgen::append_line(text, line);
+  copy::append_line(text, line);
   return text;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 using Patterns = std::vector<std::string>;
@@ -127,4 +127,4 @@ TEST(PathFilter, HasTheSameTextForTheSameChoiceOnly) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace copy

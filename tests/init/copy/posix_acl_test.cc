@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 struct Entry {
@@ -59,4 +59,4 @@ TEST(PosixAcl, ListThatIsNotUnderstoodLeavesTheOwnerAlone) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace copy

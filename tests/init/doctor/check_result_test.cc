@@ -8,7 +8,7 @@
 
 #include "base/xml.h"
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 using testing::HasSubstr;
@@ -85,10 +85,10 @@ TEST(CheckResults, MakeJson) {
 
 TEST(CheckResults, MakeAJUnitReportThatParses) {
   const std::string report = results_to_junit(kResults, "node-<1>");
-  const auto root = xml::parse(report, "report");
+  const auto root = base::xml::parse(report, "report");
   ASSERT_TRUE(root.has_value()) << report;
   EXPECT_EQ(root->name, "testsuites");
-  const xml::Element& suite = *root->child("testsuite");
+  const base::xml::Element& suite = *root->child("testsuite");
   EXPECT_EQ(suite.attribute("tests"), "4");
   EXPECT_EQ(suite.attribute("failures"), "1");
   EXPECT_EQ(suite.attribute("skipped"), "1");
@@ -97,7 +97,7 @@ TEST(CheckResults, MakeAJUnitReportThatParses) {
   EXPECT_EQ(suite.children[1].child("skipped")->attribute("message"), "nvidia-smi is not in PATH");
   EXPECT_EQ(suite.children[2].text_at("system-out"),
             "warning: 64 MiB, 63 MiB free; give it --shm-size 16g");
-  const xml::Element& failed = suite.children[3];
+  const base::xml::Element& failed = suite.children[3];
   EXPECT_EQ(failed.attribute("classname"), "trainit.doctor");
   EXPECT_EQ(failed.attribute("name"), "npu NPU 3 chip 0");
   EXPECT_EQ(failed.child("failure")->attribute("message"), "its health is <Alarm>");
@@ -123,4 +123,4 @@ TEST(CheckResults, AreOneLineForALog) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace doctor

@@ -22,9 +22,9 @@
 
 namespace {
 
+using doctor::CheckResult;
+using doctor::CheckStatus;
 using doctor::Context;
-using envgen::CheckResult;
-using envgen::CheckStatus;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
@@ -48,14 +48,14 @@ class Doctor : public child::Scratch {
     context_.start.set("PATH", path("bin") + ":/usr/bin:/bin");
   }
   void set(const std::string& name, const std::string& value) {
-    context_.env.apply({envgen::EnvEdit::Kind::kSet, name, value});
+    context_.env.apply({base::EnvEdit::Kind::kSet, name, value});
   }
   [[nodiscard]] std::vector<CheckResult> run(const std::string& check) const {
     return doctor::run_checks({check}, context_);
   }
   [[nodiscard]] CheckResult one(const std::string& check) const {
     const auto results = run(check);
-    EXPECT_EQ(results.size(), 1U) << envgen::results_to_text(results, false, 0);
+    EXPECT_EQ(results.size(), 1U) << doctor::results_to_text(results, false, 0);
     return results.empty() ? CheckResult{} : results[0];
   }
   [[nodiscard]] std::string line(const std::string& check) const {
@@ -279,13 +279,13 @@ TEST_F(Doctor, WarnsOfAGpuThatIsSlowOrTaken) {
        "<ecc_mode><current_ecc>Disabled</current_ecc></ecc_mode>"
        "<fabric><state>In Progress</state></fabric></gpu></nvidia_smi_log>");
   program("nvidia-smi", "cat " + path("gpus.xml"));
-  const std::string text = envgen::results_to_text(run("gpu"), false, 0);
+  const std::string text = doctor::results_to_text(run("gpu"), false, 0);
   EXPECT_THAT(text, AllOf(HasSubstr("8 of 16 lanes"), HasSubstr("hw_slowdown"),
                           HasSubstr("70000 of 81920 MiB"), HasSubstr("ECC is off"),
                           HasSubstr("NVLink fabric is not up: In Progress")));
   // The job's own, while it runs.
   context_.occasion = doctor::Occasion::kMonitor;
-  EXPECT_EQ(envgen::results_to_text(run("gpu"), false, 0).find("70000"), std::string::npos);
+  EXPECT_EQ(doctor::results_to_text(run("gpu"), false, 0).find("70000"), std::string::npos);
 }
 
 TEST_F(Doctor, ReadsTheKernelsLogForBrokenGpus) {
@@ -524,9 +524,9 @@ TEST(DoctorContext, KnowsTheOtherNodesFromAClusterOrFromWhatHooksAreTold) {
   plan.processes[0].device = 4;
   plan.processes[0].cwd = "/work";
   plan.processes[1].log = "/logs/rank-1.log";
-  plan.hook_env = {{envgen::EnvEdit::Kind::kSet, "TRAINIT_NODE_RANK", "1"},
-                   {envgen::EnvEdit::Kind::kSet, "TRAINIT_MASTER_PORT", "2222"},
-                   {envgen::EnvEdit::Kind::kSet, "TRAINIT_HOSTS", "a,b,c"}};
+  plan.hook_env = {{base::EnvEdit::Kind::kSet, "TRAINIT_NODE_RANK", "1"},
+                   {base::EnvEdit::Kind::kSet, "TRAINIT_MASTER_PORT", "2222"},
+                   {base::EnvEdit::Kind::kSet, "TRAINIT_HOSTS", "a,b,c"}};
   Context context = doctor::context_of(plan, {});
   EXPECT_EQ(context.ranks, 2);
   EXPECT_EQ(context.work_dir, "/work");

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST_F(NpuSmiSamples, ATableWithoutItsHeaderIsRefused) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace doctor

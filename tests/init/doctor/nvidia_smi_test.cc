@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 using testing::ElementsAre;
@@ -222,4 +222,4 @@ TEST_F(NvidiaSmiSamples, NewestAndSmallestCardsAreWell) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace doctor

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace envgen {
+namespace doctor {
 namespace {
 
 using testing::ElementsAre;
@@ -29,4 +29,4 @@ TEST(Xids, OfProgramsAreNoneOfTheHardware) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace doctor

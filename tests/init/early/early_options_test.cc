@@ -27,7 +27,7 @@ bool is_taken(const std::string& entry) { return early::option_of(entry.c_str())
 
 // What main() would have done before it had started the command.
 void expect_plain_start(const std::string& entry) {
-  const envgen::Environ env({"PATH=/usr/bin", entry});
+  const base::Environ env({"PATH=/usr/bin", entry});
   const Words arguments = {"--", "/bin/true"};
   auto options = cli::parse_options(arguments, env);
   ASSERT_TRUE(options) << entry << ": " << to_line(options.error());

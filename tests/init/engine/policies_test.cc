@@ -65,17 +65,17 @@ TEST(PolicyWarnings, HaveTheTimesOfTheStop) {
       if (random() % 2 != 0) plan.hooks.push_back({event, {"/h/a"}, "", 10'000, false});
     }
     plan.policy.escalation = {{SIGINT, any({1, 3000, 7000, 24'000})}};
-    const envgen::Budget stop = stop_budget(plan);
+    const base::Budget stop = stop_budget(plan);
     const std::vector<std::string> warnings = policy_warnings(plan);
     if (plan.policy.escalation[0].after_ms < stop.term_phase_ms) {
       ASSERT_THAT(warnings, Not(Contains(HasSubstr("--escalate"))));
     } else {
-      ASSERT_THAT(warnings, Contains(HasSubstr("comes " + envgen::seconds(stop.term_phase_ms) +
+      ASSERT_THAT(warnings, Contains(HasSubstr("comes " + base::seconds(stop.term_phase_ms) +
                                                " after the stop")));
     }
     if (plan.policy.drain_ms > stop.drained_at) {
       ASSERT_THAT(warnings, Contains(AllOf(HasSubstr("--drain"),
-                                           HasSubstr("to " + envgen::seconds(stop.drained_at)))));
+                                           HasSubstr("to " + base::seconds(stop.drained_at)))));
     } else {
       ASSERT_THAT(warnings, Not(Contains(HasSubstr("--drain"))));
     }
@@ -93,7 +93,7 @@ TEST(FallbackJobOf, StopsByTheJobsPolicy) {
                                             .waiting = {},
                                             .job_control = {},
                                             .signals = job.plan.policy.signals});
-  EXPECT_EQ(left.stop, envgen::make_budget(job.plan.policy, {}, 0));
+  EXPECT_EQ(left.stop, base::make_budget(job.plan.policy, {}, 0));
   EXPECT_EQ(left.stop.kill_at, 24'000);
 }
 

@@ -151,7 +151,7 @@ TEST_P(Planned, TheStateHasServicesAndPostStopProcessesByNameAndKind) {
 // --- The environment ---
 
 TEST_P(Planned, ThePlansEnvironmentIsEveryProcesssAndItsOwnComesAfter) {
-  using Kind = envgen::EnvEdit::Kind;
+  using Kind = base::EnvEdit::Kind;
   plan_.env = {{Kind::kSet, "FROM_PLAN", "plan"},
                {Kind::kSet, "BOTH", "plan"},
                {Kind::kSetDefault, "OUT", "not this"}};

@@ -43,8 +43,8 @@ class Supervise : public child::Scratch {
   // One command, with nothing to resolve.
   [[nodiscard]] engine::Setup single(const std::string& script) const {
     engine::Setup setup;
-    setup.base.env = envgen::Environ({"PATH=/usr/bin:/bin", "TRAINIT_RUN_DIR=" + path("run"),
-                                      "OUT=" + path("out"), "DONE=" + path("done")});
+    setup.base.env = base::Environ({"PATH=/usr/bin:/bin", "TRAINIT_RUN_DIR=" + path("run"),
+                                    "OUT=" + path("out"), "DONE=" + path("done")});
     setup.request.command = {"/bin/sh", "-c", script};
     setup.request.grace_ms = 20'000;
     setup.termination_log = termination_log_.c_str();

@@ -24,7 +24,7 @@ using proc::Captured;
 using proc::ChildRun;
 using proc::StartFailure;
 
-const envgen::Environ kEnv({"PATH=/usr/bin:/bin"});
+const base::Environ kEnv({"PATH=/usr/bin:/bin"});
 
 std::expected<Captured, StartFailure> capture(const std::string& script,
                                               const proc::RunLimits& limits = {.time_ms = 60'000}) {

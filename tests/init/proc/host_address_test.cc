@@ -60,7 +60,7 @@ TEST(Getent, NamesEachAddressOnceThoughItListsItByKindOfSocket) {
 class FindAddresses : public child::Scratch {
  protected:
   auto find(const std::string& host, std::int64_t limit_ms = 180'000) const {
-    const envgen::Environ env({"PATH=" + path("") + ":/usr/bin:/bin"});
+    const base::Environ env({"PATH=" + path("") + ":/usr/bin:/bin"});
     return find_addresses(host, env, limit_ms, path("hosts"));
   }
 };

@@ -37,7 +37,7 @@ proc::SpawnSpec command(std::vector<std::string> argv,
                         std::vector<std::string> env = {"PATH=/usr/bin:/bin"}) {
   proc::SpawnSpec spec;
   spec.argv = std::move(argv);
-  spec.env = envgen::Environ(std::move(env));
+  spec.env = base::Environ(std::move(env));
   return spec;
 }
 
@@ -69,11 +69,11 @@ Ran run_task(const proc::SpawnSpec& spec, const std::function<void()>& before = 
       const StartState state = await_start(spawned->start_pipe, &failure);
       code = child::wait_for(spawned->pid);
       if (state != StartState::kRunning) {
-        trouble = std::to_string(failure.exit_code) + " " + envgen::to_line(failure.error);
+        trouble = std::to_string(failure.exit_code) + " " + to_line(failure.error);
       }
     } else {
       code = 125;
-      trouble = "fork " + envgen::to_line(spawned.error());
+      trouble = "fork " + to_line(spawned.error());
     }
     child::say(STDOUT_FILENO, kMark + trouble);
     return code;
@@ -442,7 +442,7 @@ TEST_F(Spawn, ADescriptorLimitIsNamed) {
     ::setrlimit(RLIMIT_NOFILE, &few);
     const auto spawned = proc::spawn(spec, saved);
     ::setrlimit(RLIMIT_NOFILE, &before);
-    if (!spawned) std::fputs(envgen::to_line(spawned.error()).c_str(), stdout);
+    if (!spawned) std::fputs(to_line(spawned.error()).c_str(), stdout);
     return 0;
   });
   EXPECT_EQ(outcome.out,

@@ -166,7 +166,7 @@ TEST(StateText, OfAZombieOrNothingIsEmpty) {
 
 // A shell that runs init and job in one group: the init must not stop itself.
 TEST(Stopper, NeverSignalsItsOwnGroup) {
-  for (const auto scope : {envgen::StopScope::kGroup, envgen::StopScope::kTree}) {
+  for (const auto scope : {base::StopScope::kGroup, base::StopScope::kTree}) {
     const auto outcome = child::run([scope] {
       ::setpgid(0, 0);
       const Process task([] {});
@@ -185,7 +185,7 @@ TEST(Stopper, NeverSignalsItsOwnGroup) {
 // What the terminal sent to the whole group has reached all in it.
 TEST(Stopper, DoesNotRepeatWhatTheTerminalSent) {
   for (const auto scope :
-       {envgen::StopScope::kMain, envgen::StopScope::kGroup, envgen::StopScope::kTree}) {
+       {base::StopScope::kMain, base::StopScope::kGroup, base::StopScope::kTree}) {
     const auto outcome = child::run([scope] {
       ::setpgid(0, 0);
       const Process task([] {});
@@ -209,7 +209,7 @@ TEST(Stopper, RemembersWhoHasHadTheTerm) {
     engine::Stopper stopper;
     if (stopper.has_had_term(task.pid())) return 1;
     stopper.send(
-        {.main = task.pid(), .signal = SIGTERM, .scope = envgen::StopScope::kGroup, .spared = {}});
+        {.main = task.pid(), .signal = SIGTERM, .scope = base::StopScope::kGroup, .spared = {}});
     if (!stopper.has_had_term(task.pid())) return 2;
     stopper.forget();
     return stopper.has_had_term(task.pid()) ? 3 : 0;

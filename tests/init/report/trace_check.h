@@ -25,17 +25,17 @@ struct Item {
   std::map<std::string, std::string> args;
 };
 
-inline std::string text_of(const envgen::json::Value& object, const char* key) {
+inline std::string text_of(const base::json::Value& object, const char* key) {
   const auto value = object.find(key);
   return value ? std::string(value->text()) : "";
 }
 
-inline std::int64_t number_of(const envgen::json::Value& object, const char* key) {
+inline std::int64_t number_of(const base::json::Value& object, const char* key) {
   const auto value = object.find(key);
   return value ? value->integer().value_or(INT64_MIN) : INT64_MIN;
 }
 
-inline Item item_of(const envgen::json::Value& event) {
+inline Item item_of(const base::json::Value& event) {
   Item item{.phase = text_of(event, "ph"),
             .name = text_of(event, "name"),
             .category = text_of(event, "cat"),
@@ -45,8 +45,8 @@ inline Item item_of(const envgen::json::Value& event) {
             .tid = number_of(event, "tid"),
             .args = {}};
   if (const auto args = event.find("args")) {
-    EXPECT_TRUE(args->is(envgen::json::Type::kObject));
-    for (const envgen::json::Value arg : *args) {
+    EXPECT_TRUE(args->is(base::json::Type::kObject));
+    for (const base::json::Value arg : *args) {
       item.args[std::string(arg.key())] = std::string(arg.text());
     }
   }
@@ -72,20 +72,20 @@ inline void check(const Item& item) {
 // The items of a trace file, each of which keeps the rules.
 inline std::vector<Item> items_of(const std::string& text) {
   std::vector<Item> items;
-  const auto document = envgen::json::Document::parse(text, "trace.json");
+  const auto document = base::json::Document::parse(text, "trace.json");
   if (!document) {
     ADD_FAILURE() << to_line(document.error().error) << "\n" << text;
     return items;
   }
   EXPECT_EQ(text_of(document->root(), "displayTimeUnit"), "ms");
   const auto list = document->root().find("traceEvents");
-  if (!list || !list->is(envgen::json::Type::kArray)) {
+  if (!list || !list->is(base::json::Type::kArray)) {
     ADD_FAILURE() << "no list of traceEvents";
     return items;
   }
   using Span = std::pair<std::int64_t, std::int64_t>;
   std::map<Span, std::vector<Span>> spans;  // by process and thread
-  for (const envgen::json::Value event : *list) {
+  for (const base::json::Value event : *list) {
     items.push_back(item_of(event));
     const Item& item = items.back();
     check(item);

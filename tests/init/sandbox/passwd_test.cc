@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace envgen {
+namespace sandbox {
 namespace {
 
 using testing::AllOf;
@@ -38,11 +38,11 @@ constexpr std::string_view kGroup =
     "broken:x:\n"
     "+:::\n";
 
-Identity identity(std::string_view spec, std::string_view passwd = kPasswd,
-                  std::string_view group = kGroup) {
+envgen::Identity identity(std::string_view spec, std::string_view passwd = kPasswd,
+                          std::string_view group = kGroup) {
   auto found = find_identity(spec, passwd, group, "--user");
   if (!found) ADD_FAILURE() << to_line(found.error());
-  return found.value_or(Identity());
+  return found.value_or(envgen::Identity());
 }
 
 std::string refusal(std::string_view spec) {
@@ -86,7 +86,7 @@ TEST(Group, EachLineIsAnEntryWithItsMembers) {
 }
 
 TEST(Identity, AUserHasItsEntrysIdsHomeAndGroups) {
-  const Identity found = identity("ma-user");
+  const envgen::Identity found = identity("ma-user");
   EXPECT_EQ(found.uid, 1000U);
   EXPECT_EQ(found.gid, 100U);
   EXPECT_EQ(found.name, "ma-user");
@@ -108,7 +108,7 @@ TEST(Identity, ANumberIsAnIdEvenWhenANameLooksLikeIt) {
 
 TEST(Identity, AUidWithoutAnEntryIsAllowed) {
   EXPECT_EQ(identity("54321"),
-            (Identity{.uid = 54321, .gid = 0, .groups = {0}, .name = "", .home = "/"}));
+            (envgen::Identity{.uid = 54321, .gid = 0, .groups = {0}, .name = "", .home = "/"}));
   EXPECT_EQ(identity("4294967294", "", "").uid, 4294967294U);
 }
 
@@ -122,7 +122,7 @@ TEST(Identity, WithAGroupThereAreNoOthers) {
 
 // As Docker does for its own --user and --group-add, and Kubernetes for fsGroup.
 TEST(Identity, KeepsTheGroupsThatThePlatformGave) {
-  Identity job = identity("ma-user:video");
+  envgen::Identity job = identity("ma-user:video");
   keep_platform_groups(job, {0, 6, 44, 2000, 2001}, {.gid = 0, .groups = {0, 6}});
   EXPECT_THAT(job.groups, ElementsAre(44, 2000, 2001)) << "without those of root's in the image";
 }
@@ -156,4 +156,4 @@ TEST(Identity, MoreGroupsThanTheKernelTakesAreRefused) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace sandbox

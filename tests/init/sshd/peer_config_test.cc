@@ -9,7 +9,7 @@
 
 namespace {
 
-using envgen::Environ;
+using base::Environ;
 using sshd::Paths;
 using testing::Contains;
 using testing::ElementsAre;

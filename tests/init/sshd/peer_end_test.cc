@@ -26,7 +26,7 @@ class PeerEnd : public child::Scratch {
                                    .key = "",
                                    .exit_code = 3,
                                    .ask_link = std::move(ask_link)};
-    const envgen::Environ env({"PATH=" + path("") + ":/usr/bin:/bin"});
+    const base::Environ env({"PATH=" + path("") + ":/usr/bin:/bin"});
     return child::run([&] {
       const auto told = sshd::end(options, env);
       if (!told) std::fputs(to_line(told.error()).c_str(), stderr);

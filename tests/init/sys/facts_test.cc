@@ -20,8 +20,8 @@ namespace {
 
 class RunDirectory : public child::Scratch {
  protected:
-  [[nodiscard]] envgen::Environ given(const std::string& name) const {
-    return envgen::Environ({"TRAINIT_RUN_DIR=" + path(name)});
+  [[nodiscard]] base::Environ given(const std::string& name) const {
+    return base::Environ({"TRAINIT_RUN_DIR=" + path(name)});
   }
 };
 
@@ -236,8 +236,8 @@ class OwnUser : public testing::Test {
   static std::string opened() {
     return child::run([] {
              if (::setgid(kUid) != 0 || ::setuid(kUid) != 0) return 1;
-             const sys::RunDir run_dir = sys::open_run_dir(envgen::Environ());
-             const std::string found = sys::find_run_dir(envgen::Environ());
+             const sys::RunDir run_dir = sys::open_run_dir(base::Environ());
+             const std::string found = sys::find_run_dir(base::Environ());
              std::printf("%s%s\n%s", run_dir.path.c_str(), found == run_dir.path ? "" : " (!)",
                          run_dir.note.c_str());
              return 0;
@@ -281,7 +281,7 @@ TEST_F(OwnUser, ReadersFindTheOneInUse) {
     if (::mkdir(in_memory.c_str(), 0700) != 0) return 2;
     const sys::Fd lock(::open((in_memory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return 3;
-    return sys::find_run_dir(envgen::Environ()) == in_memory ? 0 : 4;
+    return sys::find_run_dir(base::Environ()) == in_memory ? 0 : 4;
   });
   EXPECT_EQ(outcome.code, 0);
 }

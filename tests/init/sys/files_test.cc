@@ -243,8 +243,8 @@ TEST_F(WriteFileAtomic, LeavesNoDebrisWhenTheTargetIsADirectory) {
 // Of a file that goes with the machine, which changes places with the old one.
 class ReplaceOfTheMachine : public WriteFileAtomic {
  protected:
-  envgen::Status replace(const std::string& name, std::string_view content,
-                         sys::Lifetime lifetime = sys::Lifetime::kMachine) const {
+  base::Status replace(const std::string& name, std::string_view content,
+                       sys::Lifetime lifetime = sys::Lifetime::kMachine) const {
     auto place = sys::resolve_safely(path(name));
     return place ? sys::write_file_atomic(*place, path(name), 0644, content, lifetime)
                  : std::unexpected(place.error());
@@ -518,7 +518,7 @@ TEST_F(RemoveTree, NamesTheEntryThatStays) {
   const auto outcome = child::run([this] {
     if (child::is_root() && !child::become_nobody()) return 9;
     const auto status = sys::remove_tree(path("tree"));
-    if (!status) std::fputs(envgen::to_line(status.error()).c_str(), stdout);
+    if (!status) std::fputs(to_line(status.error()).c_str(), stdout);
     return 0;
   });
   ::chmod(path("tree/locked").c_str(), 0755);

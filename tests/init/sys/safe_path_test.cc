@@ -42,7 +42,7 @@ class Reach : public child::Scratch {
     ASSERT_EQ(::lchown(path(name).c_str(), owner, owner), 0);
   }
   // The name of the file that is reached, from the directory that is held.
-  static bool leads_to(const envgen::Result<sys::SafePath>& reached, const std::string& file) {
+  static bool leads_to(const base::Result<sys::SafePath>& reached, const std::string& file) {
     struct stat left{};
     struct stat right{};
     return reached && ::fstatat(reached->directory.get(), reached->name.c_str(), &left, 0) == 0 &&

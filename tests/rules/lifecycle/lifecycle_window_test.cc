@@ -131,7 +131,7 @@ class TimeLimit : public rules::LifecycleTest {
  protected:
   [[nodiscard]] std::int64_t end_ms() const {
     const std::string text = read(path("run/state.json"));
-    auto json = envgen::json::Document::parse(text, "state");
+    auto json = base::json::Document::parse(text, "state");
     auto value = json ? json->root().find("expires_ms") : std::nullopt;
     return value ? value->integer().value_or(0) : 0;
   }

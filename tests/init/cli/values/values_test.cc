@@ -12,12 +12,12 @@
 
 namespace {
 
+using base::CodeRange;
+using base::SignalRule;
 using cli::parse_fatal_hooks;
 using cli::parse_hook_times;
 using cli::parse_signal_map;
-using envgen::CodeRange;
 using envgen::HookEvent;
-using envgen::SignalRule;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace envgen {
+namespace copy {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(CachePolicy, TakesAUseInTheFutureForOneNow) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace copy

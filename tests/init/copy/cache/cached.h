@@ -62,17 +62,17 @@ class Cached : public child::Scratch {
     return entry + "/.trainit-copy.data/record.json";
   }
   static void change_record(const std::string& entry,
-                            const std::function<void(envgen::CopyRecord&)>& change) {
+                            const std::function<void(copy::CopyRecord&)>& change) {
     const std::string file = record_of(entry);
-    auto record = envgen::parse_record(read(file), file);
+    auto record = copy::parse_record(read(file), file);
     ASSERT_TRUE(record) << to_line(record.error());
     change(*record);
     ASSERT_TRUE(sys::write_file_atomic(file, 0644, record_to_json(*record)));
   }
-  [[nodiscard]] std::vector<envgen::CachedDataset> list() const {
+  [[nodiscard]] std::vector<copy::CachedDataset> list() const {
     const auto entries = copy::list_cache(path("cache"));
     EXPECT_TRUE(entries);
-    return entries ? *entries : std::vector<envgen::CachedDataset>();
+    return entries ? *entries : std::vector<copy::CachedDataset>();
   }
 
   copy::Preparation order;

@@ -171,7 +171,7 @@ TEST_F(CopyCacheJobs, NothingInUseIsCollected) {
     if (pid == 0) ::_exit(use_often(order, path("stop")));
     users.push_back(pid);
   }
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = std::int64_t{1} << 60;
   std::size_t collected = 0;
   const std::int64_t limit = sys::monotonic_ms() + kLimitMs;
@@ -232,7 +232,7 @@ std::string on_small_disk(const std::string& root, const char* size,
   return child::run(mounted).out;
 }
 
-void say(const envgen::Result<Prepared>& prepared) {
+void say(const base::Result<Prepared>& prepared) {
   std::printf("%s\n", prepared ? prepared->how.c_str() : to_line(prepared.error()).c_str());
 }
 

@@ -115,7 +115,7 @@ TEST_F(CopyCache, FollowsALinkToItsOwnCopyAlsoWhereThatIsGone) {
   Prepared first = prepare();
   ASSERT_EQ(::symlink(first.path.c_str(), path("link").c_str()), 0);
   first.lease.reset();
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = sys::wall_ms() + 10;
   ASSERT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   order.dataset.source = path("link");
@@ -128,7 +128,7 @@ TEST_F(CopyCache, IsUsedAsLongAsAJobHasIt) {
   const std::string lock = entry_of(prepared) + ".lock";
   const std::array<timespec, 2> long_ago{};
   ASSERT_EQ(::utimensat(AT_FDCWD, lock.c_str(), long_ago.data(), 0), 0);
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = sys::wall_ms();
   EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty());
   EXPECT_GT(list()[0].used_ms, all.now_ms - 60'000);
@@ -311,11 +311,11 @@ TEST_F(CopyCache, ProvesWhatACrashOfTheMachineMayHaveHarmedByItsHashes) {
   Prepared first = prepare();
   const std::string entry = entry_of(first);
   first.lease.reset();
-  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  change_record(entry, [](CopyRecord& record) { record.boot_id = "the one before"; });
   const Prepared again = prepare();
   EXPECT_EQ(again.how, "found");
   EXPECT_THAT(again.warnings, IsEmpty());
-  change_record(entry, [](envgen::CopyRecord& record) {
+  change_record(entry, [](CopyRecord& record) {
     EXPECT_TRUE(record.synced) << "not to be proven again";
     EXPECT_EQ(record.boot_id, sys::boot_id());
   });
@@ -337,7 +337,7 @@ TEST_F(CopyCache, RepairsWhatACrashOfTheMachineHasHarmed) {
   const std::string entry = entry_of(first);
   first.lease.reset();
   harm(entry + "/data/d/b");
-  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  change_record(entry, [](CopyRecord& record) { record.boot_id = "the one before"; });
   const Prepared again = prepare();
   EXPECT_EQ(again.how, "copied");
   EXPECT_THAT(again.warnings, ElementsAre(AllOf(HasSubstr("d/b"), HasSubstr("copied again"))));
@@ -349,10 +349,10 @@ TEST_F(CopyCache, ComparesWithTheSourceWhereThereAreNoHashes) {
   const std::string entry = entry_of(first);
   first.lease.reset();
   harm(entry + "/data/a");
-  change_record(entry, [](envgen::CopyRecord& record) { record.boot_id = "the one before"; });
+  change_record(entry, [](CopyRecord& record) { record.boot_id = "the one before"; });
   const Prepared again = prepare();
   EXPECT_EQ(read(again.path + "/a"), "one");
-  change_record(entry, [](envgen::CopyRecord& record) { EXPECT_TRUE(record.synced); });
+  change_record(entry, [](CopyRecord& record) { EXPECT_TRUE(record.synced); });
 }
 
 // Jobs can write to what they are given; the next one gets what was copied.
@@ -407,7 +407,7 @@ TEST_F(CopyCache, VerifiesWhatWasCopiedWithoutWhenThatIsAsked) {
   second.lease.reset();
   const Prepared third = prepare();
   EXPECT_EQ(third.how, "copied");
-  change_record(entry_of(third), [](envgen::CopyRecord& record) { EXPECT_TRUE(record.hashed); });
+  change_record(entry_of(third), [](CopyRecord& record) { EXPECT_TRUE(record.hashed); });
 }
 
 TEST_F(CopyCache, ReplacesABrokenRecordWithAWarning) {
@@ -419,7 +419,7 @@ TEST_F(CopyCache, ReplacesABrokenRecordWithAWarning) {
     EXPECT_THAT(again.warnings,
                 ElementsAre(AllOf(HasSubstr(record_of(entry)), HasSubstr(", copying it again"))));
   }
-  change_record(entry, [](envgen::CopyRecord& record) { record.source = "/another"; });
+  change_record(entry, [](CopyRecord& record) { record.source = "/another"; });
   EXPECT_THAT(prepare().warnings,
               ElementsAre(record_of(entry) + " is of another source, copying it again"));
 }
@@ -573,7 +573,7 @@ TEST_F(CopyCache, KnowsCopiesOfAnotherLayout) {
   const Prepared again = prepare();
   EXPECT_EQ(again.how, "copied");
   EXPECT_EQ(read(again.path + "/a"), "one");
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = std::int64_t{1} << 60;
   EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   EXPECT_FALSE(exists(old));
@@ -626,14 +626,14 @@ TEST_F(CopyCache, IsListedAndCollected) {
   EXPECT_THAT(list(), IsEmpty());
   Prepared prepared = prepare();
   ASSERT_THAT(list(), SizeIs(1));
-  const envgen::CachedDataset entry = list()[0];
+  const CachedDataset entry = list()[0];
   EXPECT_EQ(entry.key, entry_of(prepared).substr(entry_of(prepared).rfind('/') + 1));
   EXPECT_EQ(entry.source, path("source"));
   EXPECT_EQ(entry.entries, 4);
   EXPECT_GE(entry.bytes, 100'000);
   EXPECT_TRUE(entry.in_use);
   EXPECT_FALSE(entry.partial);
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = entry.used_ms + 10;
   EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, IsEmpty()) << "it is in use";
   prepared.lease.reset();
@@ -662,7 +662,7 @@ TEST_F(CopyCache, LeavesWhatItDoesNotKnow) {
   prepare();
   write("cache/trainit-datasets/README", "");
   ASSERT_EQ(::mkdir(path("cache/trainit-datasets/mine").c_str(), 0755), 0);
-  envgen::CacheLimits all;
+  CacheLimits all;
   all.now_ms = std::int64_t{1} << 60;
   EXPECT_THAT(collect_garbage(path("cache"), all, false)->removed, SizeIs(1));
   EXPECT_TRUE(exists(path("cache/trainit-datasets/mine")));

@@ -20,8 +20,8 @@ constexpr copy::ClaimTimeouts kEndless{.stale_ms = 1'000'000'000, .beat_ms = 0, 
 
 class CopyClaim : public child::Scratch {
  protected:
-  [[nodiscard]] envgen::Result<Claim> take(const std::string& boot,
-                                           const copy::ClaimTimeouts& timeouts) const {
+  [[nodiscard]] base::Result<Claim> take(const std::string& boot,
+                                         const copy::ClaimTimeouts& timeouts) const {
     return Claim::take(path(""), options, boot, timeouts);
   }
   [[nodiscard]] bool exists() const { return ::access(path("claim").c_str(), F_OK) == 0; }
@@ -94,7 +94,7 @@ TEST_F(CopyClaim, OfAMachineThatHasGoneIsTakenAndWhoeverComesBackEnds) {
   const auto lost = asleep->keep();
   ASSERT_FALSE(lost);
   EXPECT_THAT(to_line(lost.error()), HasSubstr("another machine has taken over the place"));
-  asleep = envgen::fail("", "", "", "");
+  asleep = base::fail("", "", "", "");
   EXPECT_TRUE(claim->check()) << "it is not the other's to remove";
 }
 

@@ -28,8 +28,8 @@
 
 namespace {
 
-envgen::CopyRecord some_record(const copy::Destination& destination) {
-  envgen::CopyRecord record;
+copy::CopyRecord some_record(const copy::Destination& destination) {
+  copy::CopyRecord record;
   record.source = "/source";
   record.path = destination.data();
   record.boot_id = "this one";
@@ -70,7 +70,7 @@ class CopyPublish : public child::Scratch {
     auto filled = copy::run_copy_job(copy::root_of(source, !source.ends_with("one")),
                                      copy::tree_of(destination), copy::filling_of(destination),
                                      options, *counters);
-    EXPECT_TRUE(filled) << envgen::to_line(filled.error());
+    EXPECT_TRUE(filled) << to_line(filled.error());
   }
 
   // "" = as it was published.
@@ -91,7 +91,7 @@ class CopyPublish : public child::Scratch {
 
   static copy::Publication publish(const copy::Destination& destination) {
     auto published = copy::publish(destination, some_record(destination));
-    EXPECT_TRUE(published) << envgen::to_line(published.error());
+    EXPECT_TRUE(published) << to_line(published.error());
     return published.value_or(copy::Publication{});
   }
 
@@ -398,7 +398,7 @@ TEST_F(CopyPublish, ClaimThatIsLostMeanwhileEndsItAndPublishesNothing) {
 TEST_F(CopyPublish, AnotherTreeThanTheOneItBeganWithIsNotPublished) {
   const copy::Destination destination = prepare("place", "new");
   const auto published =
-      copy::publish(destination, some_record(destination), [&destination]() -> envgen::Status {
+      copy::publish(destination, some_record(destination), [&destination]() -> base::Status {
         ::rename(copy::tree_of(destination).c_str(), (destination.state + "/away").c_str());
         return sys::make_directories(copy::tree_of(destination), 0755);
       });
@@ -408,7 +408,7 @@ TEST_F(CopyPublish, AnotherTreeThanTheOneItBeganWithIsNotPublished) {
 
 TEST_F(CopyPublish, ClaimIsTouchedWhileATreeIsRemoved) {
   ASSERT_TRUE(sys::make_directories(path("tree/sub"), 0755));
-  EXPECT_TRUE(copy::remove_tree(path("tree"), [] { return envgen::Status(); }));
+  EXPECT_TRUE(copy::remove_tree(path("tree"), [] { return base::Status(); }));
   EXPECT_FALSE(exists(path("tree")));
 }
 
@@ -562,7 +562,7 @@ class CopyPlace : public child::Scratch {
     auto from = copy::find_source(path(source), {});
     auto destination = copy::find_destination(path(destination_path));
     EXPECT_TRUE(from && destination);
-    const envgen::Status apart = copy::check_apart(*from, *destination);
+    const base::Status apart = copy::check_apart(*from, *destination);
     return apart ? "" : to_line(apart.error());
   }
 };

@@ -79,7 +79,7 @@ TEST_F(CopyLease, OneThatIsNotGotIsToldOf) {
 }
 
 TEST_F(CopyLease, KeepEndsTheLookBelow) {
-  EXPECT_FALSE(copy::lock_unused(destination(), [] { return envgen::fail("", "", "lost", ""); }));
+  EXPECT_FALSE(copy::lock_unused(destination(), [] { return base::fail("", "", "lost", ""); }));
 }
 
 }  // namespace

@@ -68,18 +68,18 @@ class Fill : public child::Scratch {
     ::nanosleep(&kTicks, nullptr);
   }
 
-  envgen::Result<copy::Scan> fill() {
+  base::Result<copy::Scan> fill() {
     return copy::run_copy_job({source(), only_}, tree(), state(), options_, *counters_);
   }
   std::string error_of_fill() {
     const auto filled = fill();
-    return filled ? "" : envgen::to_line(filled.error());
+    return filled ? "" : to_line(filled.error());
   }
   void copy_well() {
     const auto filled = fill();
-    ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+    ASSERT_TRUE(filled) << to_line(filled.error());
     const auto scanned = copy::scan_tree({source(), only_}, options_, *counters_);
-    ASSERT_TRUE(scanned) << envgen::to_line(scanned.error());
+    ASSERT_TRUE(scanned) << to_line(scanned.error());
     EXPECT_EQ(filled->digest, scanned->digest);
     EXPECT_EQ(filled->size.entries, scanned->size.entries);
     EXPECT_EQ(filled->size.bytes, scanned->size.bytes);
@@ -91,7 +91,7 @@ class Fill : public child::Scratch {
   [[nodiscard]] const copy::Counters& counters() const { return counters_->get(); }
 
   copy::Options options_;
-  envgen::Result<copy::SharedCounters> counters_ = copy::SharedCounters::anonymous();
+  base::Result<copy::SharedCounters> counters_ = copy::SharedCounters::anonymous();
 };
 
 }  // namespace copy_job

@@ -107,7 +107,7 @@ TEST_F(CopyJobTest, KeepsHoles) {
           truncate -s 1M small; echo z >>small; truncate -s 2M small)");
   options_.workers = 3;
   const auto filled = fill();
-  ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+  ASSERT_TRUE(filled) << to_line(filled.error());
   EXPECT_EQ(copy_job::listing(tree()), copy_job::listing(source()));
   EXPECT_EQ(shell("cd '" + source() + "'; cmp some '" + tree() + "/some'; cmp small '" + tree() +
                   "/small'"),
@@ -136,10 +136,10 @@ TEST_F(CopyJobTest, ReadsAFileToItsEndWhateverSizeItClaims) {
       if (::access(file.c_str(), R_OK) != 0) continue;
       const auto filled =
           copy::run_copy_job({directory, name}, tree(), state(), options_, *counters_);
-      ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+      ASSERT_TRUE(filled) << to_line(filled.error());
       EXPECT_EQ(shell("cat '" + tree() + "'"), shell("cat '" + file + "'"));
       const auto verified = copy::verify_tree(tree(), state() + "/manifest", options_, *counters_);
-      EXPECT_TRUE(verified) << envgen::to_line(verified.error());
+      EXPECT_TRUE(verified) << to_line(verified.error());
       shell("rm -r '" + tree() + "' '" + state() + "'");
     }
   }
@@ -158,7 +158,7 @@ TEST_F(CopyJobTest, CopiesASingleFile) {
     const std::string path = source() + name;
     const copy::Root from = copy::root_of(path, false);
     const auto filled = copy::run_copy_job(from, tree(), state(), options_, *counters_);
-    ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+    ASSERT_TRUE(filled) << to_line(filled.error());
     const auto scanned = copy::scan_tree(from, options_, *counters_);
     ASSERT_TRUE(scanned);
     EXPECT_EQ(scanned->digest, filled->digest);
@@ -175,7 +175,7 @@ TEST_F(CopyJobTest, DividesASingleLargeFile) {
       "conv=notrunc status=none; done; touch other");
   options_.workers = 8;
   const auto filled = copy::run_copy_job({source(), "file"}, tree(), state(), options_, *counters_);
-  ASSERT_TRUE(filled) << envgen::to_line(filled.error());
+  ASSERT_TRUE(filled) << to_line(filled.error());
   EXPECT_EQ(shell("cmp '" + source() + "/file' '" + tree() + "'"), "");
 }
 
@@ -189,7 +189,7 @@ TEST_F(CopyJobTest, CopiesASingleFileOfADirectoryThatMayNotBeListed) {
     if (!child::become_nobody()) return 2;
     const auto filled = copy::run_copy_job({source(), "file"}, path("own/tree"), path("own/state"),
                                            options_, *counters_);
-    if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
+    if (!filled) std::puts(to_line(filled.error()).c_str());
     return 0;
   });
   EXPECT_EQ(outcome.out, "");
@@ -200,12 +200,12 @@ TEST_F(CopyJobTest, TakesOnlyWhatTheFilterTakes) {
   make(
       "mkdir -p a/keep b; echo 1 >a/keep/x.bin; echo 2 >a/y.txt; echo 3 >b/z.bin; mkfifo "
       "a/pipe.txt");
-  const auto filter = envgen::PathFilter::make({"*.bin"}, {"b/"});
+  const auto filter = copy::PathFilter::make({"*.bin"}, {"b/"});
   ASSERT_TRUE(filter);
   options_.filter = *filter;
   copy_well();
   EXPECT_EQ(shell("cd '" + tree() + "'; find . -type f"), "./a/keep/x.bin\n");
-  options_.filter = *envgen::PathFilter::make({}, {"*.bin", "*.txt"});
+  options_.filter = *copy::PathFilter::make({}, {"*.bin", "*.txt"});
   copy_well();
   EXPECT_EQ(shell("cd '" + tree() + "'; find . -type f; ls"), "a\nb\n");
 }
@@ -228,7 +228,7 @@ TEST_F(CopyJobTest, NamesWhatItMayNotRead) {
     if (!child::become_nobody()) return 2;
     const auto filled =
         copy::run_copy_job({source()}, path("own/tree"), path("own/state"), options_, *counters_);
-    if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
+    if (!filled) std::puts(to_line(filled.error()).c_str());
     return 0;
   });
   EXPECT_EQ(outcome.out, "reading what is to be copied: " + source() +
@@ -249,7 +249,7 @@ TEST_F(CopyJobTest, CopiesDirectoriesThatMayNotBeWrittenAsAUser) {
     for (int run = 0; run < 2; ++run) {
       const auto filled =
           copy::run_copy_job({source()}, path("own/tree"), path("own/state"), options_, *counters_);
-      if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
+      if (!filled) std::puts(to_line(filled.error()).c_str());
     }
     return 0;
   });
@@ -261,7 +261,7 @@ TEST_F(CopyJobTest, CopiesDirectoriesThatMayNotBeWrittenAsAUser) {
 TEST_F(CopyJobTest, SaysThatThereIsNoSource) {
   const auto filled = copy::run_copy_job({path("nothing")}, tree(), state(), options_, *counters_);
   ASSERT_FALSE(filled);
-  EXPECT_EQ(envgen::to_line(filled.error()),
+  EXPECT_EQ(to_line(filled.error()),
             "reading what is to be copied: " + path("nothing") +
                 ": found No such file or directory (ENOENT); name what is there");
 }
@@ -271,7 +271,7 @@ TEST_F(CopyJobTest, RefusesACopyInsideItsSource) {
   const auto filled =
       copy::run_copy_job({source()}, source() + "/a/tree", path("state"), options_, *counters_);
   ASSERT_FALSE(filled);
-  EXPECT_THAT(envgen::to_line(filled.error()), HasSubstr("the copy itself inside its source"));
+  EXPECT_THAT(to_line(filled.error()), HasSubstr("the copy itself inside its source"));
 }
 
 TEST_F(CopyJobTest, StopsBeforeTheDiskIsFull) {
@@ -292,7 +292,7 @@ TEST_F(CopyJobTest, SaysThatTheDiskIsFull) {
     }
     const auto filled =
         copy::run_copy_job({source()}, path("disk/tree"), path("disk/state"), options_, *counters_);
-    if (!filled) std::puts(envgen::to_line(filled.error()).c_str());
+    if (!filled) std::puts(to_line(filled.error()).c_str());
     return ::rmdir(path("disk/tree").c_str()) == 0 || ::rmdir(path("disk/state").c_str()) == 0 ? 1
                                                                                                : 0;
   });
@@ -309,7 +309,7 @@ TEST_F(CopyJobTest, FindsAByteThatWasChanged) {
   copy_well();
   const auto verify = [this] {
     const auto checked = copy::verify_tree(tree(), state() + "/manifest", options_, *counters_);
-    return checked ? "" : envgen::to_line(checked.error());
+    return checked ? "" : to_line(checked.error());
   };
   EXPECT_EQ(verify(), "");
   shell("cd '" + tree() +

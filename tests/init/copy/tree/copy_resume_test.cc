@@ -165,7 +165,7 @@ TEST_F(CopyResume, SaysThatAKilledProcessEndedIt) {
     filled = fill();
   }
   ASSERT_FALSE(filled);
-  EXPECT_EQ(envgen::to_line(filled.error()),
+  EXPECT_EQ(to_line(filled.error()),
             "copying: found a copying process that was killed by SIGKILL; look for want of memory; "
             "run it again: it goes on where it was");
   options_.report = {};

@@ -47,12 +47,11 @@ class Pools : public testing::Test {
   static constexpr std::int64_t kLongestMs = 180'000;
 
   // Instead of a test that hangs.
-  envgen::Status tick() const {
+  base::Status tick() const {
     if (sys::monotonic_ms() < until_ms_) return {};
-    return envgen::fail("waiting for the workers", "", "too few of them", "");
+    return base::fail("waiting for the workers", "", "too few of them", "");
   }
-  envgen::Status run(int size, int first, bool useful,
-                     const std::function<envgen::Status(int)>& body) {
+  base::Status run(int size, int first, bool useful, const std::function<base::Status(int)>& body) {
     const auto look = [this, useful] {
       ++looks();
       return useful;
@@ -69,7 +68,7 @@ class Pools : public testing::Test {
 };
 
 TEST_F(Pools, AllThatWereAskedForBegin) {
-  const auto body = [this](int) -> envgen::Status {
+  const auto body = [this](int) -> base::Status {
     ++begun();
     return {};
   };
@@ -79,7 +78,7 @@ TEST_F(Pools, AllThatWereAskedForBegin) {
 
 TEST_F(Pools, OthersComeWhileThoseThatAreThereWait) {
   constexpr std::uint32_t kAll = 8;
-  const auto body = [this](int number) -> envgen::Status {
+  const auto body = [this](int number) -> base::Status {
     limit().wait_turn(static_cast<std::uint32_t>(number));
     ++begun();
     while (begun() < kAll) ::poll(nullptr, 0, 1);
@@ -95,7 +94,7 @@ TEST_F(Pools, OthersComeWhileThoseThatAreThereWait) {
 TEST_F(Pools, NotAllComeToThoseThatCompute) {
   const auto cpus = static_cast<std::uint32_t>(available_cpus());
   constexpr std::uint32_t kLooks = 5;
-  const auto body = [this](int) -> envgen::Status {
+  const auto body = [this](int) -> base::Status {
     ++begun();
     while (looks() < kLooks) {
     }
@@ -109,7 +108,7 @@ TEST_F(Pools, NotAllComeToThoseThatCompute) {
 
 TEST_F(Pools, NobodyComesWhereThereIsNothingToDo) {
   constexpr std::uint32_t kLooks = 2;
-  const auto body = [this](int) -> envgen::Status {
+  const auto body = [this](int) -> base::Status {
     ++begun();
     while (looks() < kLooks) ::poll(nullptr, 0, 1);
     return {};
@@ -122,7 +121,7 @@ TEST_F(Pools, NobodyComesWhereThereIsNothingToDo) {
 // They are many because they waited, and are held once they only compete.
 TEST_F(Pools, ThoseThatOnlyWaitForCpusAreHeld) {
   const auto all = static_cast<std::uint32_t>(4 * available_cpus());
-  const auto body = [this, all](int number) -> envgen::Status {
+  const auto body = [this, all](int number) -> base::Status {
     limit().wait_turn(static_cast<std::uint32_t>(number));
     ++begun();
     while (begun() < all) ::poll(nullptr, 0, 1);

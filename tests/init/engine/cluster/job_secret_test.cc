@@ -21,8 +21,8 @@ const std::string kSecret = "0123456789abcdef";
 
 class JobSecretFile : public child::Scratch {
  protected:
-  static envgen::Result<JobSecret> secret_of(const std::string& file,
-                                             const std::string& ssh_key = "") {
+  static base::Result<JobSecret> secret_of(const std::string& file,
+                                           const std::string& ssh_key = "") {
     envgen::Request request;
     request.job_secret = file;
     request.ssh_key = ssh_key;
@@ -31,11 +31,11 @@ class JobSecretFile : public child::Scratch {
   }
   static std::string bytes_of(const std::string& file) {
     const auto secret = secret_of(file);
-    return secret ? secret->bytes : envgen::to_line(secret.error());
+    return secret ? secret->bytes : to_line(secret.error());
   }
   static std::string error_of(const std::string& file) {
     const auto secret = secret_of(file);
-    return secret ? "" : envgen::to_line(secret.error());
+    return secret ? "" : to_line(secret.error());
   }
   // As its node of Kubernetes mounts a Secret.
   void make_secret_volume(mode_t mode) const {
@@ -69,7 +69,7 @@ TEST_F(JobSecretFile, IsElseThatOfTheSshKeyElseNone) {
 TEST_F(JobSecretFile, OfAKubernetesSecretIsFollowed) {
   make_secret_volume(0400);
   const auto secret = secret_of(path("volume/job"));
-  ASSERT_TRUE(secret) << envgen::to_line(secret.error());
+  ASSERT_TRUE(secret) << to_line(secret.error());
   EXPECT_EQ(secret->bytes, kSecret);
   EXPECT_THAT(secret->warning, IsEmpty());
 }
@@ -77,7 +77,7 @@ TEST_F(JobSecretFile, OfAKubernetesSecretIsFollowed) {
 TEST_F(JobSecretFile, ThatOthersMayReadIsAWarning) {
   for (const mode_t mode : {0604, 0640, 0644}) {
     const auto secret = secret_of(write("secret", kSecret, mode));
-    ASSERT_TRUE(secret) << envgen::to_line(secret.error());
+    ASSERT_TRUE(secret) << to_line(secret.error());
     EXPECT_EQ(secret->bytes, kSecret);
     EXPECT_THAT(secret->warning, AllOf(HasSubstr(path("secret") + " (owner"), HasSubstr("chmod")));
   }

@@ -85,7 +85,7 @@ inline engine::LinkSettings settings_of(int port, std::uint32_t node, std::uint3
 
 class Node {
  public:
-  explicit Node(const engine::LinkSettings& settings, const envgen::Environ& env = {})
+  explicit Node(const engine::LinkSettings& settings, const base::Environ& env = {})
       : up_(sys::Fd(), 0, 0) {
     child::Pipe down = child::make_pipe();
     child::Pipe up = child::make_pipe();
@@ -108,7 +108,7 @@ class Node {
   [[nodiscard]] pid_t pid() const { return pid_; }
 
   void report(const NodeReport& report) {
-    EXPECT_TRUE(engine::send_message(down_.get(), engine::kLinkReport, envgen::to_wire(report)));
+    EXPECT_TRUE(engine::send_message(down_.get(), engine::kLinkReport, base::to_wire(report)));
   }
   // As most tests say it.
   void report(Stage stage, std::uint32_t restarts = 0) {
@@ -241,11 +241,11 @@ class Node {
   void read() {
     up_.read([this](std::uint32_t kind, std::string_view bytes) {
       if (kind == engine::kLinkVerdict) {
-        auto verdict = envgen::from_wire<NodeVerdict>(bytes);
+        auto verdict = base::from_wire<NodeVerdict>(bytes);
         EXPECT_TRUE(verdict);
         if (verdict) verdicts_.push_back(std::move(*verdict));
       } else if (kind == engine::kLinkState) {
-        auto state = envgen::from_wire<engine::LinkState>(bytes);
+        auto state = base::from_wire<engine::LinkState>(bytes);
         EXPECT_TRUE(state);
         if (state) states_.push_back(std::move(*state));
       } else {

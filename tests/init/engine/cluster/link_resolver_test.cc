@@ -19,7 +19,7 @@ class LinkResolver : public child::Scratch {};
 // A worker that cannot be reaped, as in D state: a tracer learns of a death before the parent does.
 TEST_F(LinkResolver, DoesNotHoldTheLinkForAWorkerThatCannotBeReaped) {
   write("getent", "#!/bin/sh\nexec sleep 1000\n", 0755);
-  const envgen::Environ env({"PATH=" + path("")});
+  const base::Environ env({"PATH=" + path("")});
   engine::LinkResolver resolver("node-0.invalid", env);
   ASSERT_GE(resolver.fd(), 0);
   pid_t worker = 0;

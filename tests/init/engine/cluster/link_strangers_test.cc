@@ -59,7 +59,7 @@ class Stranger {
     ASSERT_EQ(greeting->first, Kind::kGreeting);
     hello.nonce = engine::new_link_nonce();
     if (hello.clock_ms == 0) hello.clock_ms = sys::wall_ms();
-    const std::string bytes = envgen::to_wire(hello);
+    const std::string bytes = base::to_wire(hello);
     connection_.send_tagged(Kind::kHello, bytes, key.hello_tag(greeting->second, bytes));
     connection_.begin_session(key.session(greeting->second, bytes, false));
   }
@@ -230,7 +230,7 @@ TEST_F(LinkStrangers, HaveNoWordInTheNumberOfRestarts) {
   report.restarts = 1'000'000;
   report.arrival = 1;
   report.cluster = 0xfeedULL;
-  stranger.connection().send(Kind::kReport, envgen::to_wire(report));
+  stranger.connection().send(Kind::kReport, base::to_wire(report));
   stranger.connection().send(Kind::kHeartbeat);
   while (stranger.next()->first != Kind::kHeartbeat) {
   }
@@ -322,8 +322,8 @@ TEST_F(LinkStrangers, ThatListenThereAreNoNode0) {
   {
     LinkConnection client(sys::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), 1000);
     client.send(Kind::kGreeting, engine::new_link_nonce());
-    client.send(Kind::kWelcome, envgen::to_wire(engine::LinkWelcome{.heartbeat_ms = 1}));
-    client.send(Kind::kVerdict, envgen::to_wire(lifecycle::NodeVerdict{.go = 1}));
+    client.send(Kind::kWelcome, base::to_wire(engine::LinkWelcome{.heartbeat_ms = 1}));
+    client.send(Kind::kVerdict, base::to_wire(lifecycle::NodeVerdict{.go = 1}));
     b.await_text("it does not know this job");
   }
   EXPECT_THAT(b.verdicts(), IsEmpty());

@@ -529,7 +529,7 @@ TEST_F(Link, FindsNode0ByItsName) {
 TEST_F(Link, SaysThatANameIsNotKnown) {
   engine::LinkSettings of_1 = settings(1, 2);
   of_1.address = "no-such-node.invalid";
-  Node& b = nodes_.emplace_back(of_1, envgen::Environ({"PATH=/nowhere"}));
+  Node& b = nodes_.emplace_back(of_1, base::Environ({"PATH=/nowhere"}));
   EXPECT_THAT(b.await_text("no-such-node"), HasSubstr("getent"));
 }
 

@@ -38,7 +38,7 @@ class Peers : public child::Scratch {
 
   // Its code is 0 for an answer of all; stdout has what was said, stderr the error.
   child::Outcome run(std::int64_t attempt_ms = kLimitMs) {
-    const envgen::Environ env({"PATH=" + path("") + ":/usr/bin:/bin", "MARK=as given"});
+    const base::Environ env({"PATH=" + path("") + ":/usr/bin:/bin", "MARK=as given"});
     const std::int64_t start_ms = sys::monotonic_ms();
     auto outcome = child::run([&] {
       const proc::SavedSignals saved = proc::take_over_signals();

@@ -204,7 +204,7 @@ TEST(Decide, NoNumberOfExtensionsOverflows) {
 // --- What a machine says of itself ---
 
 TEST(ViewOf, HasWhatTheMachineAndThePolicySay) {
-  envgen::Policy policy;
+  base::Policy policy;
   policy.checkpoint_ms = 300'000;
   policy.max_duration_ms = 60'000;
   lifecycle::Machine machine(policy, {});
@@ -229,7 +229,7 @@ TEST(ViewOf, HasWhatTheMachineAndThePolicySay) {
 
 // What was said to be done is what the machine then does.
 TEST(ViewOf, AndTheMachineAgree) {
-  envgen::Policy policy;
+  base::Policy policy;
   policy.max_duration_ms = 60'000;
   policy.checkpoint_signal = 10;
   policy.checkpoint_ms = 300'000;

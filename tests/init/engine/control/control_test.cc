@@ -57,8 +57,8 @@ class Control : public child::Scratch {
   sys::Fd client(const Record& record) { return client(&record, sizeof record); }
 
   // What a client makes of an instance that answers with these bytes.
-  [[nodiscard]] envgen::Result<engine::ControlReply> reply_to_client(const void* bytes,
-                                                                     std::size_t size) const {
+  [[nodiscard]] base::Result<engine::ControlReply> reply_to_client(const void* bytes,
+                                                                   std::size_t size) const {
     sys::Fd listener(::fcntl(server_.listener().get(), F_DUPFD_CLOEXEC, 0));
     const pid_t pid = ::fork();
     if (pid == 0) {

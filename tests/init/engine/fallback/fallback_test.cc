@@ -52,10 +52,10 @@ child::Outcome outcome_of(const std::function<FallbackJob()>& begin) {
 }
 int code_of(const std::function<FallbackJob()>& begin) { return outcome_of(begin).code; }
 
-envgen::Budget stop_within(std::int64_t grace_ms) {
-  envgen::Policy policy;
+base::Budget stop_within(std::int64_t grace_ms) {
+  base::Policy policy;
   policy.grace_ms = grace_ms;
-  return envgen::make_budget(policy, {}, 0);
+  return base::make_budget(policy, {}, 0);
 }
 
 FallbackJob of(std::initializer_list<pid_t> mains) {
@@ -112,7 +112,7 @@ TEST(Fallback, SendsAStopOnceWhicheverRequestItStandsFor) {
                 ::kill(::getppid(), SIGRTMIN + 5);  // passed on behind it
                 return await({SIGTERM, SIGRTMIN + 5}) == SIGTERM ? 5 : 0;
               })});
-              job.signals = {{SIGINT, envgen::SignalRule::Kind::kSignal, SIGTERM}};
+              job.signals = {{SIGINT, base::SignalRule::Kind::kSignal, SIGTERM}};
               return job;
             }),
             0);
@@ -121,9 +121,9 @@ TEST(Fallback, SendsAStopOnceWhicheverRequestItStandsFor) {
 // The child ends with 0 for what it was sent, if it is `told`; one that is sent nothing is ended by
 // the TERM behind it, with 5.
 TEST(Fallback, FollowsTheRulesForSignals) {
-  using Kind = envgen::SignalRule::Kind;
+  using Kind = base::SignalRule::Kind;
   struct Case {
-    envgen::SignalRule rule;
+    base::SignalRule rule;
     int sent;
     int told;
     int code;
@@ -177,7 +177,7 @@ TEST(Fallback, KillsWhatOutlivesTheGrace) {
 
 // As any stop: the KILL comes before the end of the grace, which the runtime would not wait for.
 TEST(Fallback, KillsWhenAnyStopKills) {
-  const envgen::Budget stop = stop_within(2000);
+  const base::Budget stop = stop_within(2000);
   constexpr int kTries = 5;
   std::int64_t took_ms = 0;
   // A process that stands still for the rest of the grace proves nothing.

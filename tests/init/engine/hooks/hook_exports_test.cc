@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace envgen {
+namespace engine {
 namespace {
 
 using testing::ElementsAre;
@@ -19,8 +19,8 @@ Words exports(std::string_view text) {
   const auto edits = parse_hook_exports(text);
   if (!edits) return {"error: " + to_line(edits.error())};
   Words words;
-  for (const EnvEdit& edit : *edits) {
-    EXPECT_EQ(edit.kind, EnvEdit::Kind::kSet);
+  for (const base::EnvEdit& edit : *edits) {
+    EXPECT_EQ(edit.kind, base::EnvEdit::Kind::kSet);
     words.push_back(edit.name + "=" + edit.value);
   }
   return words;
@@ -116,4 +116,4 @@ TEST(HookExports, RefuseAFileOfMoreThanAMegabyte) {
 }
 
 }  // namespace
-}  // namespace envgen
+}  // namespace engine

@@ -29,7 +29,7 @@ inline std::string text_of(const engine::HookMessage& message) {
     return "failed " + std::to_string(failed->exit_code) + ": " + failed->message + "\n";
   }
   std::string text;
-  for (const envgen::EnvEdit& edit : std::get<engine::HookExports>(message).edits) {
+  for (const base::EnvEdit& edit : std::get<engine::HookExports>(message).edits) {
     text += "export " + edit.name + "=" + edit.value + "\n";
   }
   return text;
@@ -56,7 +56,7 @@ class Hooks : public child::Scratch {
     std::filesystem::create_directory(path("run"));
     std::filesystem::create_directory(path("hooks"));
     group_.timeout_ms = kLimitMs;
-    env_ = envgen::Environ({"PATH=/usr/bin:/bin", "TRAINIT_HOOK=pre-start"});
+    env_ = base::Environ({"PATH=/usr/bin:/bin", "TRAINIT_HOOK=pre-start"});
     run_dir_ = path("run");
   }
 
@@ -101,7 +101,7 @@ class Hooks : public child::Scratch {
   }
 
   envgen::HookGroup group_;
-  envgen::Environ env_;
+  base::Environ env_;
   std::string run_dir_;
   std::vector<std::string> forced_;
 };

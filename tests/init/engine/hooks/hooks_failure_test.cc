@@ -378,8 +378,8 @@ std::string message(char kind, const std::string& bytes) {
   return std::string{kind, 0, 0, 0, static_cast<char>(bytes.size()), 0, 0, 0} + bytes;
 }
 
-std::string exported(const envgen::EnvEdit& edit) {
-  return message(2, envgen::to_wire(engine::HookExports{{edit}}));
+std::string exported(const base::EnvEdit& edit) {
+  return message(2, base::to_wire(engine::HookExports{{edit}}));
 }
 
 std::vector<HookMessage> messages_after(const std::string& bytes) {
@@ -397,7 +397,7 @@ std::vector<HookMessage> messages_after(const std::string& bytes) {
 
 TEST(HookMessage, OfAWorkerThatEndedWithoutAWordIsNone) {
   EXPECT_THAT(messages_after(""), IsEmpty());
-  const std::string whole = message(1, envgen::to_wire(HookFailed{3, "why"}));
+  const std::string whole = message(1, base::to_wire(HookFailed{3, "why"}));
   EXPECT_THAT(messages_after(whole.substr(0, whole.size() - 1)), IsEmpty());
 }
 
@@ -405,11 +405,10 @@ TEST(HookMessage, OfADamagedMessageIsAFailure) {
   const std::string long_one = std::string("\2\0\0\0\377\377\377\377", 8);
   for (const std::string& bytes :
        {message(0, ""), message(3, ""), long_one, message(1, ""),
-        message(1, envgen::to_wire(HookFailed{3, ""})),
-        message(1, envgen::to_wire(HookFailed{0, "why"})), message(2, "A=1"),
-        exported({.name = ""}), exported({.name = "A=B"}),
-        exported({.name = "A", .value = std::string(1, '\0')}),
-        exported({.kind = envgen::EnvEdit::Kind::kUnset, .name = "A"})}) {
+        message(1, base::to_wire(HookFailed{3, ""})),
+        message(1, base::to_wire(HookFailed{0, "why"})), message(2, "A=1"), exported({.name = ""}),
+        exported({.name = "A=B"}), exported({.name = "A", .value = std::string(1, '\0')}),
+        exported({.kind = base::EnvEdit::Kind::kUnset, .name = "A"})}) {
     EXPECT_THAT(messages_after(bytes), ElementsAre(VariantWith<HookFailed>(HookFailed{
                                            125, "the worker for hooks sent a damaged message"})));
   }
@@ -418,8 +417,8 @@ TEST(HookMessage, OfADamagedMessageIsAFailure) {
 TEST(HookMessage, AreReadUpToAFailure) {
   const engine::HookExports some{{{.name = "A", .value = "1"}, {.name = "B", .value = "="}}};
   const HookFailed failed{3, "why"};
-  const std::string exports = message(2, envgen::to_wire(some));
-  EXPECT_THAT(messages_after(exports + message(1, envgen::to_wire(failed)) + exports),
+  const std::string exports = message(2, base::to_wire(some));
+  EXPECT_THAT(messages_after(exports + message(1, base::to_wire(failed)) + exports),
               ElementsAre(some, failed));
 }
 

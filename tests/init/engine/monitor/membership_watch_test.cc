@@ -64,11 +64,11 @@ class MembershipWatch : public child::Scratch {
   static envgen::Answer answer_of(const envgen::PathState& state) {
     const std::string& content = state.content;
     if (state.kind != envgen::PathState::Kind::kFile || content.find('?') != std::string::npos) {
-      return {envgen::Error{"reading", "hosts", "nonsense", ""}, {}};
+      return {base::Error{"reading", "hosts", "nonsense", ""}, {}};
     }
     if (content.find("...") != std::string::npos) return {envgen::Pending{}, {}};
     if (content.find("others") != std::string::npos) {
-      return {envgen::Error{.what = "finding", .not_listed = true}, {}};
+      return {base::Error{.what = "finding", .not_listed = true}, {}};
     }
     std::vector<std::string> hosts;
     std::string host;
@@ -350,8 +350,8 @@ std::string table_of(const std::vector<std::string>& pods) {
 
 TEST_F(MembershipWatch, OfARankTable) {
   envgen::Snapshot snapshot;
-  snapshot.env = envgen::Environ({"PATH=/bin", "RANK_TABLE_FILE=" + path("config"),
-                                  "MA_CURRENT_INSTANCE_NAME=job-0", "MA_VJ_NAME=ma-job-1"});
+  snapshot.env = base::Environ({"PATH=/bin", "RANK_TABLE_FILE=" + path("config"),
+                                "MA_CURRENT_INSTANCE_NAME=job-0", "MA_VJ_NAME=ma-job-1"});
   snapshot.facts.cwd = path("");
   snapshot.facts.host_name = "job-0";
   snapshot.facts.run_dir = path("run");

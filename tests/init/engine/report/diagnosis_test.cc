@@ -146,7 +146,7 @@ TEST_F(Diagnosis, NamesTheRankWhoseFailureTheOthersOnlySufferFrom) {
 envgen::Plan with_restarts(envgen::Plan plan) {
   plan.policy.max_restarts = 3;
   plan.policy.restart_delay_ms = 100;
-  plan.policy.restart_verdict = envgen::RestartVerdict::kEnforce;
+  plan.policy.restart_verdict = base::RestartVerdict::kEnforce;
   return plan;
 }
 
@@ -163,7 +163,7 @@ TEST_F(Diagnosis, EndsTheRestartsOfAMissingScriptAtTheFirst) {
 TEST_F(Diagnosis, TellsOnlyWhereItShallOnlyTell) {
   envgen::Plan plan = with_restarts(counted(kMissing));
   plan.policy.max_restarts = 1;
-  plan.policy.restart_verdict = envgen::RestartVerdict::kTell;
+  plan.policy.restart_verdict = base::RestartVerdict::kTell;
   const auto outcome = run(planned(plan), "a restart will not help");
   EXPECT_EQ(read(path("starts")), "start\nstart\n");
   EXPECT_THAT(outcome.err, HasSubstr("a restart will not help: such a failure"));
@@ -309,7 +309,7 @@ TEST_F(Diagnosis, OfAPlainCommandSaysOnceHowToGetACause) {
 TEST_F(Diagnosis, OfAStartHasNoLinesOfTheOneBefore) {
   envgen::Plan plan = one_rank("[ $TRAINIT_RESTART_COUNT = 1 ] || echo before; exit 3");
   // The next start waits for what is to be said of this one.
-  plan.policy.restart_verdict = envgen::RestartVerdict::kTell;
+  plan.policy.restart_verdict = base::RestartVerdict::kTell;
   plan.policy.max_restarts = 1;
   plan.policy.restart_delay_ms = 0;
   const auto outcome = run(planned(plan), "its last lines: before");

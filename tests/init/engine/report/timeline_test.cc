@@ -176,7 +176,7 @@ TEST_F(TimelineOf, AJobIsALineAnEvent) {
   std::int64_t before = 0;
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const auto document = envgen::json::Document::parse(line, "events.jsonl");
+    const auto document = base::json::Document::parse(line, "events.jsonl");
     ASSERT_TRUE(document) << line;
     const std::int64_t at = trace::number_of(document->root(), "ts_ms");
     EXPECT_GE(at, before) << line;

@@ -57,8 +57,8 @@ class Resolve : public child::Scratch {
     fs::create_directory(path("config"));
     fs::create_directory(path("run"));
     fs::create_directory(path("home"));
-    snapshot_.env = envgen::Environ({"PATH=/bin", "RANK_TABLE_FILE=" + path("config"),
-                                     "MA_CURRENT_INSTANCE_NAME=job-0", "MA_VJ_NAME=ma-job-1"});
+    snapshot_.env = base::Environ({"PATH=/bin", "RANK_TABLE_FILE=" + path("config"),
+                                   "MA_CURRENT_INSTANCE_NAME=job-0", "MA_VJ_NAME=ma-job-1"});
     snapshot_.facts.cwd = path("home");
     snapshot_.facts.host_name = "job-0";
     snapshot_.facts.run_dir = path("run");
@@ -180,11 +180,11 @@ TEST_F(Resolve, MakesADirectoryAgainThatSomebodyRemovedMeanwhile) {
     envgen::Plan plan;
     plan.observe.stacks = true;
     plan.directories = {{path("run/stacks/other")}};
-    const auto remove = [this](const envgen::LazyText::Sink& sink) {
+    const auto remove = [this](const base::LazyText::Sink& sink) {
       fs::remove_all(path("run/stacks"));
       sink("content");
     };
-    plan.files = {{.path = path("home/file"), .mode = 0600, .content = envgen::LazyText(remove)}};
+    plan.files = {{.path = path("home/file"), .mode = 0600, .content = base::LazyText(remove)}};
     return envgen::Answer{envgen::Planned{std::move(plan)}, {}};
   };
   EXPECT_EQ(run({}, planner), 0);
@@ -266,7 +266,7 @@ TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
   const std::string script = write("activate.sh", "export ADDED=\"$BASE $FROM_PLAN\"\n");
   auto planner = [&](envgen::Snapshot&, const envgen::Request&) {
     envgen::Plan plan;
-    plan.env = {{envgen::EnvEdit::Kind::kSet, "FROM_PLAN", "plan"}};
+    plan.env = {{base::EnvEdit::Kind::kSet, "FROM_PLAN", "plan"}};
     plan.scripts = {script};
     plan.shell = "/bin/sh";
     return envgen::Answer{envgen::Planned{plan}, {}};
@@ -275,7 +275,7 @@ TEST_F(Resolve, SourcesThePlansScriptsAndAddsWhatTheyChange) {
   ASSERT_TRUE(plan_);
   ASSERT_EQ(plan_->env.size(), 2U);
   EXPECT_EQ(plan_->env[0].name, "FROM_PLAN") << "the scripts' come after";
-  EXPECT_EQ(plan_->env[1], (envgen::EnvEdit{envgen::EnvEdit::Kind::kSet, "ADDED", "base plan"}));
+  EXPECT_EQ(plan_->env[1], (base::EnvEdit{base::EnvEdit::Kind::kSet, "ADDED", "base plan"}));
 }
 
 TEST_F(Resolve, TellsTheLinkByWhatItsNodesKnowOneAnother) {
@@ -589,7 +589,7 @@ class ResolverMessages : public testing::Test {
     return number(kind) + number(static_cast<std::uint32_t>(payload.size())) + payload;
   }
   static std::string waits(const std::string& reason) {
-    return message(1, envgen::to_wire(ResolverWaits{reason}));
+    return message(1, base::to_wire(ResolverWaits{reason}));
   }
   std::vector<ResolverMessage> after(const std::string& bytes) {
     child::say(pipe_.in.get(), bytes);
@@ -620,7 +620,7 @@ TEST_F(ResolverMessages, ComeWhenTheyAreWhole) {
 
 TEST_F(ResolverMessages, ComeInOrderAndSeveralAtATime) {
   auto messages =
-      after(waits("a") + waits("") + message(2, envgen::to_wire(ResolverFailed{69, "late"})));
+      after(waits("a") + waits("") + message(2, base::to_wire(ResolverFailed{69, "late"})));
   ASSERT_EQ(messages.size(), 3U);
   EXPECT_EQ(std::get<ResolverWaits>(messages[1]).reason, "");
   EXPECT_EQ(std::get<ResolverFailed>(messages[2]).exit_code, 69);

@@ -18,8 +18,8 @@
 namespace engine {
 namespace {
 
-using envgen::EnvEdit;
-using envgen::Environ;
+using base::EnvEdit;
+using base::Environ;
 using envgen::Plan;
 using testing::AllOf;
 using testing::ElementsAre;

@@ -9,7 +9,7 @@
 
 namespace {
 
-using envgen::EnvEdit;
+using base::EnvEdit;
 
 envgen::Plan plan_of_two() {
   envgen::Plan plan;
@@ -51,10 +51,10 @@ class Scheduler : public child::Scratch {
     process.argv = {"msrun", "--master_addr=n0", "x.py", "n0"};
     process.env = {{EnvEdit::Kind::kSet, "MS_SCHED_HOST", "n0"}};
     plan_.processes.push_back(process);
-    base_.env = envgen::Environ({"PATH=/no/getent"});
+    base_.env = base::Environ({"PATH=/no/getent"});
     base_.facts.addresses = {"fd00::7", "10.0.0.7"};
   }
-  envgen::Status fill(const std::string& hosts) {
+  base::Status fill(const std::string& hosts) {
     return engine::fill_scheduler(
         plan_, base_, 0, [](const std::string&) {}, write("hosts", hosts));
   }
@@ -101,7 +101,7 @@ TEST_F(Scheduler, WhoseNameLeadsElsewhereListensAtAnInterfaceWithAWarning) {
 }
 
 TEST_F(Scheduler, WithoutAnAddressIsAnErrorThatNamesIt) {
-  const envgen::Status status = fill("10.0.0.5 other\n");
+  const base::Status status = fill("10.0.0.5 other\n");
   ASSERT_FALSE(status);
   EXPECT_THAT(to_line(status.error()), testing::HasSubstr("n0"));
   EXPECT_THAT(to_line(fill("fd00::5 n0\n").error()),

@@ -45,7 +45,7 @@ class StateWriter : public child::Scratch {
     skipped_ = !mounts.add_tmpfs(path("run"), 0, ("size=" + bytes).c_str());
     if (skipped_) return {};
     engine::StateWriter writer;
-    writer.open(envgen::Environ({"TRAINIT_RUN_DIR=" + path("run")}));
+    writer.open(base::Environ({"TRAINIT_RUN_DIR=" + path("run")}));
     body(writer);
     auto report = engine::state_from_json(read(path("run/state.json")), "state.json");
     EXPECT_TRUE(report) << to_line(report.error());
@@ -73,7 +73,7 @@ TEST_F(StateWriter, FollowsADirectoryThatWasMadeAnew) {
   for (const bool moved : {false, true}) {
     ::mkdir(path("run").c_str(), 0755);
     engine::StateWriter writer;
-    writer.open(envgen::Environ({"TRAINIT_RUN_DIR=" + path("run")}));
+    writer.open(base::Environ({"TRAINIT_RUN_DIR=" + path("run")}));
     writer.write(running(), false);
     if (moved) {
       std::filesystem::rename(path("run"), path("moved"));

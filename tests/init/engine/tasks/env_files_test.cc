@@ -18,7 +18,7 @@ class EnvFiles : public child::Scratch {
     for (int rank = 0; rank < 2; ++rank) {
       envgen::Process process;
       process.name = "rank-" + std::to_string(rank);
-      process.env = {{envgen::EnvEdit::Kind::kSet, "RANK", std::to_string(rank)}};
+      process.env = {{base::EnvEdit::Kind::kSet, "RANK", std::to_string(rank)}};
       process.env_file = path(process.name + ".env");
       job_.plan.processes.push_back(process);
       engine::TaskRecord& record = job_.records.emplace_back();
@@ -37,7 +37,7 @@ class EnvFiles : public child::Scratch {
 };
 
 TEST_F(EnvFiles, HoldWhatEachProcessThatWasStartedHas) {
-  base_.env = envgen::Environ({"PATH=/usr/bin:/bin", "API_TOKEN=hidden", "TEXT=a\nb\\c\rd"});
+  base_.env = base::Environ({"PATH=/usr/bin:/bin", "API_TOKEN=hidden", "TEXT=a\nb\\c\rd"});
   engine::write_env_files(job_, context());
   EXPECT_EQ(read(path("rank-0.env")),
             "PATH=/usr/bin:/bin\nAPI_TOKEN=***\nTEXT=a\\nb\\\\c\\rd\nTRAINIT_RESTART_COUNT=0\n"
@@ -49,7 +49,7 @@ TEST_F(EnvFiles, HoldWhatEachProcessThatWasStartedHas) {
 }
 
 TEST_F(EnvFiles, NameTheProcessThatASocketWasPassedTo) {
-  base_.env = envgen::Environ({"LISTEN_FDS=1", "LISTEN_PID=1"});
+  base_.env = base::Environ({"LISTEN_FDS=1", "LISTEN_PID=1"});
   engine::write_env_files(job_, context());
   EXPECT_THAT(read(path("rank-0.env")), HasSubstr("LISTEN_PID=77\n"));
 }

@@ -7,7 +7,7 @@
 namespace engine {
 namespace {
 
-using envgen::SignalRule;
+using base::SignalRule;
 using Kind = SignalRule::Kind;
 
 // "stop 15 2", "forward 12", ...

@@ -42,9 +42,9 @@ TEST(SpecOf, HasNoSandboxWhereNoneWasAskedFor) {
 // bash would read that file before the hook, and could undo the plan, or end the hook.
 TEST(WatchEnv, HasNoStartUpFileOfBash) {
   envgen::Snapshot base;
-  base.env = envgen::Environ({"PATH=/bin", "BASH_ENV=/etc/startup.sh", "ENV=production"});
+  base.env = base::Environ({"PATH=/bin", "BASH_ENV=/etc/startup.sh", "ENV=production"});
   static const std::vector<std::string> none;
-  const envgen::Environ env =
+  const base::Environ env =
       watch_env(job(), envgen::HookEvent::kPreStart, {.base = base, .own_variables = none});
   EXPECT_FALSE(env.get("BASH_ENV"));
   EXPECT_EQ(env.get("ENV"), "production") << "only a terminal's sh would read it";
