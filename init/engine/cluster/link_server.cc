@@ -13,6 +13,7 @@
 
 #include "base/exit_codes.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "init/engine/cluster/hang_judge.h"
 #include "init/engine/cluster/link_attempt.h"
 #include "init/engine/cluster/link_members.h"
