@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace base {
 
@@ -20,5 +21,9 @@ class ShownLines {
  private:
   std::string text_;
 };
+
+// Returns a command as a shell would read it, with its credentials masked. Masking comes first,
+// because quotes that are added behind it hide a credential from it.
+std::string shown_command(const std::vector<std::string>& arguments);
 
 }  // namespace base

@@ -131,10 +131,6 @@ std::string stop_text(const base::Policy& policy, const base::Budget& stop) {
   for (const base::EscalationStep& step : policy.escalation) {
     text += ", " + base::signal_name(step.signal) + " after " + base::seconds(step.after_ms);
   }
-  if (policy.failure_grace_ms > 0) {
-    text +=
-        ", after a failure within " + base::seconds(policy.failure_grace_ms) + " unless it writes";
-  }
   if (policy.second_term_kills) text += ", at once on a second SIGTERM";
   if (policy.hold_ms > 0) text += ", holds " + base::seconds(policy.hold_ms) + " on failure";
   return text;
@@ -238,6 +234,10 @@ base::ShownLines policy_text(const base::Policy& policy, const base::Budget& sto
   lines.add({stop_text(policy, stop)});
   if (const std::string names = stop_signals(policy); !names.empty()) {
     lines.add({"stop signals: ", names, " (the image's STOPSIGNAL has to be one of them)"});
+  }
+  if (policy.failure_grace_ms > 0) {
+    lines.add({"kills the other ranks ", base::seconds(policy.failure_grace_ms),
+               " after their SIGTERM for a failure, unless they write"});
   }
   lines.add(chosen_text(policy));
   return lines;

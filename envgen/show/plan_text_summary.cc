@@ -3,6 +3,7 @@
 
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
+#include "base/shown_lines.h"
 #include "base/text.h"
 #include "envgen/framework/ssh.h"
 #include "envgen/plan/dataset_json.h"
@@ -26,19 +27,6 @@ constexpr std::size_t kMaxJsonLines = 8;
 constexpr std::size_t kMaxTableRanks = 64;  // a rank table of more ranks has no 8 lines
 constexpr std::size_t kLabelColumns = 8;
 constexpr std::size_t kRoom = kColumns - kLabelColumns;
-
-// Returns a command as a shell would read it.
-std::string command_text(const std::vector<std::string>& argv) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-*";
-  std::vector<std::string> words = base::masked_arguments(argv);
-  for (std::string& word : words) {
-    if (word.empty() || word.find_first_not_of(kPlain) != std::string::npos) {
-      word = base::shell_quoted(word);
-    }
-  }
-  return base::joined(words, " ");
-}
 
 std::string count_of(std::size_t count, std::string_view one, std::string_view many) {
   return base::concat({std::to_string(count), " ", count == 1 ? one : many});
@@ -179,9 +167,10 @@ void Summary::add_items(std::string_view label, const std::vector<std::string>& 
 
 void Summary::add_commands() {
   std::vector<std::string> commands;
-  for (const Process& process : plan_.processes) commands.push_back(command_text(process.argv));
+  for (const Process& process : plan_.processes)
+    commands.push_back(base::shown_command(process.argv));
   const std::string pattern = pattern_of(commands);
-  const std::string given = command_text(facts_.command);
+  const std::string given = base::shown_command(facts_.command);
   const bool changed = !facts_.command.empty() && given != pattern;
   std::string note;
   if (changed && !is_worker(plan_)) note = base::concat({"  (given: ", given, ")"});
@@ -201,7 +190,7 @@ void Summary::add_start() {
   const std::vector<Process>& processes = plan_.processes;
   if (processes.empty()) {
     add("", "starts nothing before this wait ends, then plans the command:");
-    add_paragraph(lines_, "  ", command_text(facts_.command), LongWord::kKeep);
+    add_paragraph(lines_, "  ", base::shown_command(facts_.command), LongWord::kKeep);
     return;
   }
   const bool ranks = std::ranges::all_of(processes, [](const auto& p) { return p.rank >= 0; });
@@ -328,8 +317,8 @@ void Summary::add_helpers() {
       // The path of trainit's own program says nothing new.
       if (!argv.empty()) argv[0].erase(0, argv[0].rfind('/') + 1);
       const bool beside = processes == &plan_.services;
-      add_line(base::concat(
-          {beside ? "beside it: " : "afterwards: ", process.name, ": ", command_text(argv)}));
+      add_line(base::concat({beside ? "beside it: " : "afterwards: ", process.name, ": ",
+                             base::shown_command(argv)}));
     }
   }
 }

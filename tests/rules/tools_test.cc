@@ -115,7 +115,8 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
       {{"no-such-program"},
        "main would not start: no-such-program: found no such program in PATH="},
       {{"--slots", "4", "sh"},
-       "; --slots is an option of trainit: put it before --, or set TRAINIT_SLOTS=4"},
+       "; --slots is an option of trainit: set TRAINIT_SLOTS=4 (docker run -e), or put it before "
+       "--"},
       {{path("missing")}, "; correct the path"},
       {{"sh", path("gone.sh")}, " does not exist; correct the path"},
       {{path("there.sh")}, "; chmod +x it"},

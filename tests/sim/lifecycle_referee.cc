@@ -899,6 +899,7 @@ void Referee::check(const action::SetTimer& timer, TimeMs now) {
 // How long what is left behind may take for its TERM.
 void Referee::check_patience(TimeMs until, TimeMs now) {
   const bool stops_now = stop_signal_ != 0 && stopped_at_ == now;  // with the whole grace before it
+  if (stops_now) kill_by_.reset();
   const TimeMs from = stops_now ? now : down_at_ + waited_;
   require(until <= std::max(now, from + shares().sweep_kill + kRoundingMs),
           "leftovers are given more than the grace");

@@ -11,6 +11,7 @@
 
 #include "base/printed_text.h"
 #include "base/secrets/secrets.h"
+#include "base/shown_lines.h"
 #include "base/text.h"
 #include "init/proc/signals.h"
 #include "init/sys/clock.h"
@@ -246,17 +247,8 @@ namespace {
 // Returns the command of the first main process, at most `kMax` bytes.
 std::string command_text(const envgen::Plan& plan) {
   constexpr std::size_t kMax = 4096;
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-      "-_./=:,+@%";
-  std::string text;
-  if (plan.processes.empty()) return text;
-  for (const std::string& word : plan.processes[0].argv) {
-    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : base::shell_quoted(word));
-    if (text.size() > kMax) break;
-  }
-  return std::string(base::cut_text(text, kMax));
+  if (plan.processes.empty()) return "";
+  return std::string(base::cut_text(base::shown_command(plan.processes[0].argv), kMax));
 }
 
 }  // namespace

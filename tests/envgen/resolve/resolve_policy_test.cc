@@ -125,7 +125,7 @@ std::int64_t failure_grace_of(
   Request request = train();
   request.command = command;
   request.slots = slots;
-  request.fan_out = true;
+  request.torch_launcher = TorchLauncher::kFanOut;
   request.framework = "pytorch";
   change(request);
   return plan_of({}, request).policy.failure_grace_ms;

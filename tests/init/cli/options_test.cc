@@ -122,6 +122,8 @@ const Sample kSamples[] = {
      [](const Options& o) { return text(o.request.clean_device_dirs); }},
     {"strict", "1", "0", "2", [](const Options& o) { return text(o.request.strict); }},
     {"grace", "25s", "9s", "8 s", [](const Options& o) { return text(o.request.grace_ms); }},
+    {"failure-grace", "1s", "0", "soon",
+     [](const Options& o) { return text(o.request.failure_grace_ms); }},
     {"hold", "2h", "3h", "-2h", [](const Options& o) { return text(o.request.hold_ms); }},
     {"stop-scope", "group", "tree", "all",
      [](const Options& o) { return std::to_string(static_cast<int>(o.request.policy.stop_scope)); }},

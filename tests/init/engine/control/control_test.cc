@@ -342,7 +342,7 @@ TEST_F(Control, AClientTakesAnotherVersionsAnswerForNone) {
   EXPECT_EQ(*reply, (engine::ControlReply{ControlAnswer::kDone, 60'000}));
 
   const Record other_version{.magic = 0x324c5443, .op = 0};
-  const Record unheard_of{.op = 8};
+  const Record unheard_of{.op = 99};
   char longer[sizeof done + 1] = {};
   std::memcpy(longer, &done, sizeof done);
   const std::pair<const void*, std::size_t> bad[] = {{&other_version, sizeof other_version},

@@ -210,7 +210,8 @@ TEST_F(Diagnosis, OfALauncherNamesTheRank) {
   const auto outcome = run(planned(plan), "in mpirun");
   EXPECT_EQ(outcome.code, 137);
   EXPECT_THAT(outcome.err, HasSubstr("first failure: rank 3 (in mpirun, on b) was killed by "
-                                     "SIGKILL; main exited with code 137 after "));
+                                     "SIGKILL; main exited with code 137 (the code of shells for "
+                                     "a command that SIGKILL has killed) after "));
   EXPECT_THAT(termination(), HasSubstr("; rank 3 (in mpirun, on b) was killed by SIGKILL; main"));
   EXPECT_EQ(state().failure.task, "main");
   EXPECT_EQ(state().failure.rank, 3);

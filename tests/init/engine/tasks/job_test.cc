@@ -120,18 +120,17 @@ TEST_F(Failure, OfAPlanThatHasFewerRanksByNowKeepsNoneOfTheOld) {
 TEST_F(Failure, NamesRankNodeDeviceCodeTimeLogAndWhoWasStopped) {
   start();
   end({{2, kExit3}});
-  EXPECT_EQ(
-      text(),
-      "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s, at "
-      "1970-01-01T00:01:02.500Z; its output on node 1: /logs/rank-9.txt; stopped because of it: "
-      "rank-8, rank-10");
+  EXPECT_EQ(text(),
+            "rank-9 (node 1 worker-b, device 1) exited with code 3 after 61.5 s; "
+            "its output on node 1: /logs/rank-9.txt; stopped because of it: "
+            "rank-8, rank-10");
 }
 
 TEST_F(Failure, KnowsHowLongItTookThoughTheClockWasSetBack) {
   start();
   end({{2, kExit3}});
   job_.records[2].ended_ms = 500;
-  EXPECT_THAT(text(), HasSubstr("exited with code 3 after 61.5 s, at 1970-01-01T00:00:00.500Z"));
+  EXPECT_THAT(text(), HasSubstr("exited with code 3 after 61.5 s;"));
 }
 
 TEST_F(Failure, OfTheRankOnStdoutNamesNoLog) {
@@ -181,8 +180,7 @@ TEST_F(Failure, SaysThatTheKernelKilledAnotherProcessForItsMemory) {
   start();
   job_.start.oom_kills_before = 4;
   end({{1, kExit3}});
-  EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s, at 1970-01-01T00:01:02.500Z; "
-                                 "the kernel's OOM killer struck "
+  EXPECT_THAT(text(6), HasSubstr("exited with code 3 after 61.5 s; the kernel's OOM killer struck "
                                  "another process before (oom_kill 4 -> 6)"));
   EXPECT_THAT(text(4), Not(HasSubstr("OOM")));
 }
