@@ -313,8 +313,7 @@ constexpr Option kStop[] = {
         "8s; 25s in Kubernetes")),
     row<kDuration, &Request::failure_grace_ms>(
         "failure-grace", "DURATION",
-        "time from TERM to KILL for the other ranks after a failure; a rank that writes gets more, "
-        "up to the grace",
+        "time from TERM to KILL for the other ranks after a failure, unless they write",
         "3s for ranks with peers; otherwise the grace"),
     word_row<base::kStopScopes, &Policy::stop_scope>(
         "stop-scope", "WHOM",
