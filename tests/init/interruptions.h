@@ -14,8 +14,8 @@ class Interruptions {
   // From signal kCount on, each calls `last`, which must be safe in a handler, until it returns
   // true.
   explicit Interruptions(bool (*last)()) {
-    left_ = kCount;
-    last_ = last;
+    remaining = kCount;
+    is_last = last;
     struct sigaction action{};
     action.sa_handler = handle;
     ::sigaction(SIGALRM, &action, &before_);
@@ -28,7 +28,7 @@ class Interruptions {
     ::sigaction(SIGALRM, &before_, nullptr);
   }
 
-  static int left() { return left_; }
+  static int left() { return remaining; }
 
  private:
   static void set_timer(int us) {
@@ -36,14 +36,14 @@ class Interruptions {
     ::setitimer(ITIMER_REAL, &interval, nullptr);
   }
   static void handle(int /*signal*/) {
-    if (left_ > 1) left_ = left_ - 1;
-    if (left_ != 1 || !last_()) return;
-    left_ = 0;
+    if (remaining > 1) remaining = remaining - 1;
+    if (remaining != 1 || !is_last()) return;
+    remaining = 0;
     set_timer(0);
   }
 
-  static inline volatile std::sig_atomic_t left_ = 0;
-  static inline bool (*last_)() = nullptr;
+  static inline volatile std::sig_atomic_t remaining = 0;
+  static inline bool (*is_last)() = nullptr;
   struct sigaction before_{};
 };
 
