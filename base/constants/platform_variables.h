@@ -123,8 +123,8 @@ constexpr bool is_platform_variable(const char* name, unsigned long size) {
       unsigned long same = 0;
       while (same < size && word[same] == name[same]) ++same;
       if (same == size && (word[same] == ' ' || word[same] == '\0')) return true;
-      while (*word != '\0' && *word++ != ' ') {
-      }
+      while (*word != '\0' && *word != ' ') ++word;
+      if (*word == ' ') ++word;
     }
   }
   return false;

@@ -27,10 +27,10 @@ class Conditions {
     for (const base::EnvEdit& edit : plan.hook_env) env_.apply(edit);
   }
 
-  [[nodiscard]] bool hold(std::string_view head) const {
-    const auto size = static_cast<long>(head.size());
+  [[nodiscard]] bool hold(const std::string& head) const {
     return hook_condition::applies(
-        head.data(), size, [this](auto need, const auto& word) { return holds(need, word); });
+        head.data(), static_cast<long>(head.size()),
+        [this](auto need, const auto& word) { return holds(need, word); });
   }
   // A hook that runs may export any variable to the later ones.
   void note_exports() { exported_ = true; }
@@ -69,7 +69,7 @@ HookNotes notes_of_hooks(const Plan& plan, const Snapshot& snapshot) {
       std::string_view head;
       if (found != snapshot.paths.end() && path != group.script) head = found->second.content;
       head = head.substr(0, hook_condition::kMaxBytes);
-      const bool runs = conditions.hold(head);
+      const bool runs = conditions.hold(std::string(head));
       if (runs && group.event == HookEvent::kPreStart) conditions.note_exports();
       const std::string_view condition = condition_in(head);
       if (!condition.empty()) (runs ? notes.when : notes.idle).emplace(path, condition);

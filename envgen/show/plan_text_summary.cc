@@ -167,8 +167,10 @@ void Summary::add_items(std::string_view label, const std::vector<std::string>& 
 
 void Summary::add_commands() {
   std::vector<std::string> commands;
-  for (const Process& process : plan_.processes)
+  commands.reserve(plan_.processes.size());
+  for (const Process& process : plan_.processes) {
     commands.push_back(base::shown_command(process.argv));
+  }
   const std::string pattern = pattern_of(commands);
   const std::string given = base::shown_command(facts_.command);
   const bool changed = !facts_.command.empty() && given != pattern;
@@ -195,6 +197,7 @@ void Summary::add_start() {
   }
   const bool ranks = std::ranges::all_of(processes, [](const auto& p) { return p.rank >= 0; });
   std::vector<std::string> directories;
+  directories.reserve(processes.size());
   for (const Process& process : processes) directories.push_back(process.cwd);
   std::string where = pattern_of(directories);
   if (where.empty()) where = directories[0] + " and others (--verbose)";

@@ -34,6 +34,7 @@ std::optional<std::uint32_t> number_of(std::string_view run) {
 
 std::string pattern_of(const std::vector<std::string>& values) {
   std::vector<std::vector<std::string_view>> rows;
+  rows.reserve(values.size());
   for (const std::string& value : values) rows.push_back(runs_of(value));
   std::string pattern;
   const std::size_t count = rows.empty() ? 0 : rows[0].size();
@@ -65,6 +66,7 @@ std::string pattern_of(const std::vector<std::string>& values) {
 std::vector<std::string> differing_words(const std::vector<std::string>& values,
                                          std::string& common) {
   std::vector<std::vector<std::string_view>> rows;
+  rows.reserve(values.size());
   for (const std::string& value : values) rows.push_back(base::split(value, ' '));
   common.clear();
   std::vector<std::string> others(values.size());
