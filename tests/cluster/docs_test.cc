@@ -104,10 +104,10 @@ class Docs : public ClusterTest {
     }
     const Words walking = {
         "env",
-        "CONTAINERS_STORAGE_CONF=" + programs_.path("storage.conf"),
-        "CONTAINERS_CONF=" + programs_.path("containers.conf"),
         "-C",
         "/",
+        "CONTAINERS_STORAGE_CONF=" + programs_.path("storage.conf"),
+        "CONTAINERS_CONF=" + programs_.path("containers.conf"),
         "PATH=" + programs_.path("bin") + ":" + getenv("PATH"),
         "TRAINIT_RUN_DIR=" + programs_.path("run"),  // the machine's is everybody's
         "python3",

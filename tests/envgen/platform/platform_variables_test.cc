@@ -47,9 +47,9 @@ std::set<std::string> names_in(const std::filesystem::path& path) {
 
 // Ends of names that a profile puts together, values, and the rows of given_names.h.
 bool is_part(const std::string& name) {
-  static const std::set<std::string> kParts = {"_",    "_HOST", "_HOSTS",   "_NUM",
-                                               "PAI_", "_PORT", "MS_SCHED", "BATCH_CUSTOM"};
-  return kParts.contains(name);
+  static const std::set<std::string> parts = {"_",    "_HOST", "_HOSTS",   "_NUM",
+                                              "PAI_", "_PORT", "MS_SCHED", "BATCH_CUSTOM"};
+  return parts.contains(name);
 }
 
 TEST(PlatformVariables, HaveEachOneThatAProfileReads) {
