@@ -99,7 +99,6 @@ void add_variables(const Plan& plan, const base::Environ& base, ProcessTable& ta
   const Environments all = environments_of(plan, base);
   const auto engine_count = std::ranges::count_if(all.names, is_engine_setting);
   const bool counted = static_cast<std::size_t>(engine_count) > kMaxEngineNames;
-  std::string last;
   for (const std::string& name : all.names) {
     if (counted && is_engine_setting(name)) continue;
     std::vector<std::string> values = values_of(all, name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -60,9 +61,8 @@ std::string outcome_of(const std::vector<NodeRun>& runs) {
 }
 
 std::string tenths_of_percent(std::int64_t part, std::int64_t whole) {
-  const auto tenths = static_cast<std::int64_t>(
-      1000.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1)) +
-      0.5);
+  const std::int64_t tenths = std::llround(1000.0 * static_cast<double>(part) /
+                                           static_cast<double>(std::max<std::int64_t>(whole, 1)));
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 

@@ -297,9 +297,10 @@ class Run:
     def names_culprit(self, text):
         """Whether a first failure is of the culprit, or of a rank beside it with the culprit's cause."""
         text = text.removeprefix("trainit: ")
+        who = text.split("first failure: ")[-1]
         same_node = rf"^rank-\d+ \(node {self.drawn['node']}\b"
         cause = f"cause (rank-{self.drawn['rank']}): ValueError: {PLANTED}"
-        return bool(re.search(self.culprit(), text) or (re.search(same_node, text) and cause in text))
+        return bool(re.search(self.culprit(), who) or (re.search(same_node, who) and cause in text))
 
     def judge_codes(self, wanted, began, saves=False):
         nodes = [self.job.nodes[index] for index in range(self.cell["nodes"])]
@@ -316,7 +317,7 @@ class Run:
         for index in self.survivors():
             log = self.job.nodes[index].logs()
             known.append(known_at(log))
-            found = re.findall(r"first failure: (.*)", log)
+            found = re.findall(r"error: (.*first failure: .*)", log)
             right = len(found) == 1 and self.names_culprit(found[0]) and (PLANTED in found[0] or not raises)
             if not right:
                 others["; then: ".join(found) or "nothing"].append(index)
