@@ -119,6 +119,7 @@ void Referee::believe_changed_elsewhere() {
   const bool changes = open && stop_signal_ == 0 && !held_;
   quiet_ = !runs && !changes;
   if (verdict_ == Verdict::kRescheduled) return believe_save_known();
+  if (runs) count_anew(ran_ms());
   if (runs) end_as(Verdict::kReplanned);
   if (!changes) return;
   verdict_ = Verdict::kReplanned;

@@ -230,7 +230,7 @@ const Fault kFaults[] = {
 TEST(LifecycleSim, NoticesAMachineThatDoesWrong) {
   for (const Fault& fault : kFaults) {
     std::string noticed = "not noticed";
-    for (std::uint64_t seed = 1; seed <= 1000 && !noticed.empty(); ++seed) {
+    for (std::uint64_t seed = 1; seed <= 10'000 && !noticed.empty(); ++seed) {
       Scenario scenario = make_scenario(seed);
       scenario.tamper = fault.tamper;
       scenario.mishear = fault.mishear;
