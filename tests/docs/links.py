@@ -1,60 +1,98 @@
 #!/usr/bin/env python3
-"""Each link of the project's Markdown leads to a file that is there, and to a heading of it, and each
-file or folder that docs/ names as code is there; README.zh.md has README.md's commands: links.py ROOT"""
+"""Checks the project's Markdown below ROOT: links.py ROOT
+
+- Each link leads to an existing file, and to a heading of it.
+- Each file or folder that docs/ names as code exists.
+- README.zh.md has the commands of README.md and their output, in the same order.
+
+A tree without pages, links or commands is an error: a check that finds nothing to check has failed.
+"""
 
 import os
 import re
 import sys
 
 
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def prose(path):
-    """Without fenced blocks."""
-    return re.sub(r"^```.*?^```$", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
+    """Returns the page without fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", read(path), flags=re.M | re.S)
 
 
 def anchors(path):
-    """Of the headings, as code hosts make them."""
-    names = re.findall(r"^#+ +(.*)$", prose(path), re.M)
-    return {re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-") for name in names}
+    """Returns the anchors of the headings, as code hosts make them: a second equal heading gets -1."""
+    found = set()
+    for name in re.findall(r"^#+ +(.*)$", prose(path), re.M):
+        anchor = re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
+        number = 0
+        while (f"{anchor}-{number}" if number else anchor) in found:
+            number += 1
+        found.add(f"{anchor}-{number}" if number else anchor)
+    return found
+
+
+def links(page):
+    """Returns the targets within the tree."""
+    targets = re.findall(r"\]\(\s*<?([^)\s>]+)", prose(page)) + re.findall(r"^\[[^]\n]+\]:\s+(\S+)", prose(page), re.M)
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
 
 def broken(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
-        if "://" in target:
-            continue
+    for target in links(page):
         path, _, anchor = target.partition("#")
         file = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
-        if not os.path.exists(file) or (anchor and anchor not in anchors(file)):
+        if not os.path.exists(file) or (anchor and anchor not in (anchors(file) if os.path.isfile(file) else ())):
             yield f"{page}: {target} leads nowhere"
 
 
-def missing(page, root):
-    """Paths of the tree; NAME stands for the reader's own."""
+def named(page):
+    """Returns the paths of the tree that the page names; NAME stands for the reader's own."""
     trees = "base|envgen|lifecycle|init|hooks|images|docs|tests|\\.ci"
-    for path in re.findall(rf"`((?:{trees})/[^`\s*]*)`", prose(page)):
-        if not re.search(r"[A-Z]{4}|<", path) and not os.path.exists(os.path.join(root, path)):
-            yield f"{page}: {path} is not there"
+    paths = re.findall(rf"`((?:{trees})/[^`\s*]*)`", prose(page))
+    return [path for path in paths if not re.search(r"[A-Z]{4}|<", path)]
 
 
-def untranslated(root):
-    """Commands of README.md that README.zh.md does not have."""
-    both = [os.path.join(root, name) for name in ("README.md", "README.zh.md")]
-    commands, translated = (
-        re.findall(r"^```sh$.*?^```$", open(path, encoding="utf-8").read(), flags=re.M | re.S) for path in both)
-    for block in commands:
-        if block not in translated:
-            yield f"{both[1]}: these commands of README.md are not there:\n{block}"
+def missing(page, root):
+    for path in named(page):
+        if not os.path.exists(os.path.join(root, path)):
+            yield f"{page}: {path} does not exist"
+
+
+def untranslated(folder):
+    """Yields the commands of README.md, and their output, that README.zh.md lacks or has elsewhere."""
+    blocks, translated = (re.findall(r"^```(?:sh|text)$.*?^```$", read(os.path.join(folder, name)), flags=re.M | re.S)
+                          for name in ("README.md", "README.zh.md"))
+    if not any(block.startswith("```sh\n") for block in blocks):
+        yield f"{folder}/README.md: no commands"
+    rest = iter(translated)
+    for block in blocks:
+        if block not in rest:  # reads `rest` up to the block
+            yield f"{folder}/README.zh.md: lacks this block of README.md, or has it in another place:\n{block}"
+            return
 
 
 def main():
     root = os.path.abspath(sys.argv[1])
-    found = list(untranslated(root)) if os.path.exists(os.path.join(root, "README.zh.md")) else []
+    found, checked, translations = [], 0, 0
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
-        pages = [name for name in files if name.endswith(".md")]
-        found += [line for name in pages for line in broken(os.path.join(folder, name))]
-        if os.path.relpath(folder, root).split(os.sep)[0] == "docs":
-            found += [line for name in pages for line in missing(os.path.join(folder, name), root)]
+        pages = [os.path.join(folder, name) for name in files if name.endswith(".md")]
+        for page in pages:
+            checked += len(links(page))
+            found += broken(page)
+            if os.path.relpath(folder, root).split(os.sep)[0] == "docs":
+                found += missing(page, root)
+        if "README.zh.md" in files:
+            translations += 1
+            found += untranslated(folder)
+    if not checked:
+        found.append(f"{root}: no page with a link")
+    if not translations:
+        found.append(f"{root}: no README.zh.md")
     sys.exit("\n".join(found) or 0)
 
 
