@@ -4,7 +4,7 @@
 Each fenced block `sh` of the sections (all: none is named) runs by bash in FOLDER, one after the
 other, each in a shell of its own, with the environment of the caller. A block `text` behind it is
 what it has to print: each line of it in this order, with other lines between, `...` for anything.
-A block `sh if PROGRAM` runs only where that program is in PATH.
+Other blocks (`bash`, no language) do not run.
 A block that fails, prints something else or takes more than BLOCK_SECONDS ends the walk with 1.
 
 Of migrations, `sh before` and `sh after` run each, the `text` behind them is for both, and both have
@@ -13,7 +13,6 @@ to print the same lines on stdout.
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,10 +22,9 @@ BLOCK_SECONDS = 300
 
 
 class Block:
-    def __init__(self, line, script, before, wants=None):
+    def __init__(self, line, script, before):
         self.line = line
         self.script = script
-        self.wants = wants  # the program without which it does not run, or None
         self.before = before  # the block whose place this one takes, or None
         self.pair = before is not None
         self.expected = []
@@ -47,10 +45,7 @@ def blocks_of(page, sections):
             elif line.startswith("```"):
                 fence, body, start = line[3:].strip(), [], number
         elif line == "```":
-            if wanted and fence.startswith("sh if "):
-                blocks.append(Block(start, "\n".join(body), None, fence.split()[2]))
-                pending = [blocks[-1]]
-            elif wanted and fence in ("sh", "sh before", "sh after"):
+            if wanted and fence in ("sh", "sh before", "sh after"):
                 before = pending[-1] if fence == "sh after" else None
                 blocks.append(Block(start, "\n".join(body), before))
                 pending = [before, blocks[-1]] if before else [blocks[-1]]
@@ -116,9 +111,6 @@ def main():
         sys.exit(f"{page}: no commands, or no section {missing}")
     for block in blocks:
         place = f"{os.path.basename(page)}:{block.line}"
-        if block.wants and not shutil.which(block.wants):
-            print(f"{place}: skipped, no {block.wants}", flush=True)
-            continue
         start = time.monotonic()
         printed, wrong = run(block, folder)
         if wrong is not None:
