@@ -290,6 +290,7 @@ class PrepareImage(unittest.TestCase):
         done = base.run('--keep-users', '--sshd', user='7:7')
         self.assertEqual(done.returncode, 1)
         self.assertIn('only root can install sshd, and USER of the base image is 7', done.stderr)
+        self.assertIn('or without WITH_SSHD=1 on a base image that has sshd', done.stderr)
 
 
 # Package manager: what it is asked for.
