@@ -331,14 +331,14 @@ void Tee::flush_partial(bool all) {
   }
 }
 
-// Reads the rest of the streams after the processes have ended. Processes that inherited a stream
-// may write more, which is lost.
+// Reads the rest of the streams after the processes have ended. Only PID 1 limits the time: on a
+// busy machine, the streams of many ranks take long. Processes that inherited a stream may write
+// more than kMaxRest, which is lost.
 void Tee::take_the_rest() {
-  const std::int64_t deadline_ms = sys::monotonic_ms() + kIdleEndMs;
   for (Input& input : inputs_) {
     const std::uint64_t before = shared_.seen(input.process).bytes;
     while (input.fd >= 0 && shared_.seen(input.process).bytes - before < kMaxRest &&
-           now_ms_ < deadline_ms && read(input)) {
+           now_ms_ < end_by_ms_.value_or(INT64_MAX) && read(input)) {
       now_ms_ = sys::monotonic_ms();
     }
   }

@@ -1,6 +1,8 @@
 // The tee's parts: what is shared of what it has seen, lines behind prefixes, a copy that never
 // waits, a file that never stops.
 
+#include "init/tee/tee.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -602,6 +604,46 @@ TEST_F(TeeLogFile, FollowsNoLinkInAnothersDirectory) {
   log.write("text\n", 0);
   EXPECT_EQ(read(path("theirs")), "");
   EXPECT_EQ(log.lost(), 5U);
+}
+
+// --- The whole tee ---
+
+class TeeRun : public child::Scratch {
+ protected:
+  // Two streams whose writers still live. Each holds as much as its pipe.
+  static constexpr int kBytes = 1 << 20;
+  [[nodiscard]] logtee::Work full_pipes() const {
+    logtee::Work work;
+    for (const char* name : {"log-0", "log-1"}) {
+      std::array<int, 2> ends{-1, -1};
+      EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+      EXPECT_EQ(::fcntl(ends[1], F_SETPIPE_SZ, kBytes), kBytes);
+      EXPECT_EQ(::write(ends[1], std::string(kBytes, 'x').data(), kBytes), kBytes);
+      work.feeds.push_back({.log = path(name), .fds = {ends[0], -1}});
+    }
+    return work;
+  }
+};
+
+// The streams of many ranks on a busy machine take long to read.
+TEST_F(TeeRun, ReadsTheRestOfEachStreamHoweverLongThatTakes) {
+  const child::Outcome outcome = child::run([this] {
+    logtee::Work work = full_pipes();
+    std::array<int, 2> lifeline{-1, -1};
+    EXPECT_EQ(::pipe(lifeline.data()), 0);
+    const auto end = static_cast<char>(logtee::Told::kEnd);
+    EXPECT_EQ(::write(lifeline[1], &end, 1), 1);
+    work.lifeline = lifeline[0];
+    auto shared = Shared::make(2);
+    const auto scan = [](std::size_t process, Stream /*stream*/, std::string_view /*bytes*/) {
+      if (process == 0) sys::pause_ms(logtee::kIdleEndMs / 4);
+    };
+    return logtee::run(work, *shared, scan);
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(read(path("log-0")).size(), kBytes);
+  EXPECT_EQ(read(path("log-1")).size(), kBytes);
 }
 
 }  // namespace
