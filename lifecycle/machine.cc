@@ -62,6 +62,7 @@ Machine::Machine(Policy policy, const std::vector<TaskKind>& preparing)
 std::vector<Action> Machine::step(const Event& event, TimeMs now) {
   if (phase_ != Phase::kExited) {
     std::visit([this, now](const auto& what) { on(what, now); }, event);
+    settle_grace(now);
   }
   return std::exchange(actions_, {});
 }

@@ -212,6 +212,13 @@ class Machine {
   void pass_on(Task& task);
   void escalate(TimeMs now);
   void await_escalation(TimeMs now);
+  void settle_grace(TimeMs now);
+  void await_kill(TimeMs now);
+  [[nodiscard]] bool lost_peers() const;
+  // Returns the budget of the stop sequence, with an earlier KILL after a failure.
+  [[nodiscard]] Budget budget() const {
+    return stop_.kill_by ? kill_sooner(stop_.budget, *stop_.kill_by) : stop_.budget;
+  }
   void kill_tasks(TimeMs now);
   void enter_sweep(TimeMs now);
   void sweep_kill(TimeMs now);

@@ -135,10 +135,7 @@ void Machine::enter_stopping(TimeMs now) {
   const bool done = start_.outcome == Outcome::kSucceeded || start_.outcome == Outcome::kFailed;
   phase_ = Phase::kStopping;
   stop_ = {.stage = Stage::kPreStop, .budget = make_budget(policy_, hooks(), now)};
-  // The peers of these main tasks are gone, so most of them cannot save any more.
-  stop_.grace_cut = start_.outcome == Outcome::kFailed && policy_.failure_grace_ms > 0 &&
-                    waits_for(TaskKind::kMain);
-  if (stop_.grace_cut) stop_.budget = kill_sooner(stop_.budget, now + policy_.failure_grace_ms);
+  if (lost_peers()) stop_.kill_by = now + policy_.failure_grace_ms;
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
@@ -178,21 +175,49 @@ void Machine::notify_tasks(TimeMs now) {
   }
   if (!waits_for_tasks()) return tasks_gone(now);
   if (!patient) return kill_tasks(now);
-  set_timer(Timer::kKill, std::max(now, stop_.budget.kill_at));
-  await_escalation(now);
+  await_kill(now);
+}
+
+void Machine::await_kill(TimeMs now) {
+  set_timer(Timer::kKill, std::max(now, budget().kill_at));
+  // A step may be in time only now.
+  if (!timers_.at(static_cast<std::size_t>(Timer::kEscalate)).armed) await_escalation(now);
+}
+
+// True if a rank that failed has left its peers, most of which cannot save any more. While the
+// first failure is not known, the cause may be a stop of all nodes, for which the ranks save.
+bool Machine::lost_peers() const {
+  const bool known = start_.verdict_known || !(start_.elsewhere || linked_);
+  const std::vector<event::TaskEnd>& ends = start_.cause.ends;
+  const bool rank_failed =
+      start_.elsewhere ||
+      (!ends.empty() && tasks_[ends.front().task.index].kind == TaskKind::kMain);
+  return start_.outcome == Outcome::kFailed && known && rank_failed && asked_.signal == 0 &&
+         policy_.failure_grace_ms > 0 && waits_for(TaskKind::kMain);
+}
+
+// Sets or cancels the earlier KILL when lost_peers() changes during the TERM phase.
+void Machine::settle_grace(TimeMs now) {
+  if (phase_ != Phase::kStopping || stop_.stage != Stage::kTerm) return;
+  if (lost_peers() == stop_.kill_by.has_value()) return;
+  if (stop_.kill_by) {
+    stop_.kill_by.reset();
+  } else {
+    stop_.kill_by = now + policy_.failure_grace_ms;
+  }
+  await_kill(now);
 }
 
 bool Machine::cuts_grace() const {
-  return phase_ == Phase::kStopping && stop_.stage == Stage::kTerm && stop_.grace_cut &&
-         waits_for(TaskKind::kMain);
+  return phase_ == Phase::kStopping && stop_.stage == Stage::kTerm && stop_.kill_by &&
+         *stop_.kill_by < stop_.budget.kill_at && waits_for(TaskKind::kMain);
 }
 
 // Moves the KILL away from a task that writes, at most to the end of the grace.
 void Machine::on(const event::TaskWrites& event, TimeMs now) {
   if (!cuts_grace()) return;
-  stop_.budget = make_budget(policy_, hooks(), stop_.notified_at);
-  if (!event.unknown) stop_.budget = kill_sooner(stop_.budget, now + policy_.failure_grace_ms);
-  set_timer(Timer::kKill, std::max(now, stop_.budget.kill_at));
+  stop_.kill_by = event.unknown ? stop_.budget.kill_at : now + policy_.failure_grace_ms;
+  await_kill(now);
 }
 
 // Sends a main task each stop signal that it has not received, whatever caused the stop before.
@@ -207,7 +232,7 @@ void Machine::await_escalation(TimeMs now) {
   if (stop_.escalated == policy_.escalation.size() || !waits_for(TaskKind::kMain)) return;
   const EscalationStep& next = policy_.escalation[stop_.escalated];
   // If this process was late (frozen, suspended), an overdue step runs at once, but in its order.
-  if (in_time(next, stop_.budget, stop_.notified_at)) {
+  if (in_time(next, budget(), stop_.notified_at)) {
     set_timer(Timer::kEscalate, std::max(now, stop_.notified_at + next.after_ms));
   }
 }
@@ -296,8 +321,9 @@ void Machine::enter_sweep(TimeMs now) {
   const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kData && task.stop_signal != 0;
   });
-  const TimeMs until = copied ? now + kReapMs : stop_.budget.sweep_kill_at;
-  set_timer(Timer::kSweep, std::max(now, std::min(until, stop_.budget.sweep_kill_at)));
+  const TimeMs kill_at = budget().sweep_kill_at;
+  const TimeMs until = copied ? now + kReapMs : kill_at;
+  set_timer(Timer::kSweep, std::max(now, std::min(until, kill_at)));
 }
 
 void Machine::stop_services() {
@@ -471,6 +497,7 @@ void Machine::stop_sooner(TimeMs now) {
   // A restart or hold is no longer possible. The services end as well, and have the whole grace
   // period.
   stop_.budget = fresh;
+  stop_.kill_by.reset();
   stop_.next = Next::kEnd;
   stop_.stage = Stage::kSweep;
   cancel_timer(Timer::kGiveUp);

@@ -87,7 +87,8 @@ struct StopSequence {
   Stage stage = Stage::kTerm;
   Next next = Next::kEnd;  // valid from kSweep on
   Budget budget = {};
-  bool grace_cut = false;       // the KILL of `budget` follows Policy::failure_grace_ms
+  // The time of the KILL by Policy::failure_grace_ms, if it replaces a later one of `budget`.
+  std::optional<TimeMs> kill_by;
   TimeMs notified_at = 0;       // time at which the main tasks got the stop signal
   std::uint32_t escalated = 0;  // escalation steps since then
   TimeMs verdict_since = 0;     // begin of the wait for the verdict

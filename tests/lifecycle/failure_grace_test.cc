@@ -1,5 +1,6 @@
 // Policy::failure_grace_ms: the time of the other main tasks after a failure.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lifecycle/machine.h"
@@ -37,7 +38,60 @@ TEST(FailureGrace, IsNotForAStop) {
 TEST(FailureGrace, IsForAFailureOfAnotherNode) {
   Script job(with_failure_grace(3000));
   job.running(1).linked();
-  EXPECT_EQ(job.job_failed(), "signal 0#1=15, set kill#1@3000");
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, signal 0#1=15, set kill#1@3000");
+}
+
+// The first node that a platform stops looks like a failure until its verdict comes.
+TEST(FailureGrace, BeginsWhenTheFirstFailureIsKnown) {
+  Script job(with_failure_grace(3000));
+  job.running(1).linked();
+  EXPECT_EQ(job.job_failed(kUnknown), "signal 0#1=15, set kill#1@7000");
+  EXPECT_FALSE(job.machine().cuts_grace());
+  job.now = 500;
+  EXPECT_EQ(job.job_failed(kElsewhere), "report, set kill#2@3500");
+  EXPECT_TRUE(job.machine().cuts_grace());
+}
+
+TEST(FailureGrace, OfTheNodeThatFailedBeginsWithItsVerdict) {
+  Script job(with_failure_grace(3000));
+  job.running(2).linked();
+  EXPECT_EQ(job.exited(0, 1), "report, signal 1#1=15, set kill#1@7000");
+  job.now = 500;
+  EXPECT_THAT(job.job_failed(kHere), testing::HasSubstr("set kill#2@3500"));
+}
+
+TEST(FailureGrace, IsNotForAStopOfAnotherNode) {
+  Script job(with_failure_grace(3000));
+  job.running(1).linked();
+  job.job_failed(kUnknown);
+  job.now = 500;
+  EXPECT_EQ(job.job_failed(kStoppedElsewhere), "report");
+  EXPECT_FALSE(job.machine().cuts_grace());
+}
+
+TEST(FailureGrace, EndsWithAStopOfThisNode) {
+  Script job(with_failure_grace(3000));
+  job.running(2);
+  job.exited(0, 1);
+  job.now = 1000;
+  EXPECT_EQ(job.stop(), "set kill#2@7000") << "the rank may save for the stop";
+  EXPECT_FALSE(job.machine().cuts_grace());
+}
+
+TEST(FailureGrace, IsNotForAFailureWithoutARank) {
+  Script job(with_failure_grace(3000));
+  job.running(1);
+  EXPECT_EQ(job.step(event::Unfit{}), "report, signal 0#1=15, set kill#1@7000");
+}
+
+TEST(FailureGrace, GivesTheEscalationBackWithTheGrace) {
+  Policy policy = with_escalation({{SIGINT, 5000}});
+  policy.failure_grace_ms = 3000;
+  Script job(policy);
+  job.running(2);
+  EXPECT_EQ(job.exited(0, 1), "report, signal 1#1=15, set kill#1@3000");
+  job.now = 1000;
+  EXPECT_EQ(job.stop(), "set kill#2@7000, set escalate#1@5000");
 }
 
 TEST(FailureGrace, BeginsAgainWhenATaskWrites) {
@@ -55,6 +109,8 @@ TEST(FailureGrace, IsTheWholeGraceWhereTheWritesAreUnknown) {
   job.running(2);
   job.exited(0, 1);
   EXPECT_EQ(job.step(event::TaskWrites{.unknown = true}), "set kill#2@7000");
+  EXPECT_FALSE(job.machine().cuts_grace());
+  EXPECT_EQ(job.step(event::TaskWrites{}), "") << "a look from before";
 }
 
 TEST(FailureGrace, IsNeverLongerThanTheGrace) {
@@ -62,7 +118,7 @@ TEST(FailureGrace, IsNeverLongerThanTheGrace) {
   job.running(2);
   EXPECT_EQ(job.exited(0, 1), "report, signal 1#1=15, set kill#1@7000");
   job.now = 6000;
-  EXPECT_EQ(job.step(event::TaskWrites{}), "set kill#2@7000");
+  EXPECT_EQ(job.step(event::TaskWrites{}), "") << "the KILL cannot be later";
 }
 
 TEST(FailureGrace, LeavesServicesTheirTimeAfterTheDebugWindow) {

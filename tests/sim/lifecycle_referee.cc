@@ -81,6 +81,7 @@ void Referee::judge(const Event& event, const std::vector<Action>& actions, cons
   believe(event, now);
   settle();
   if (was_up && !up()) begin_down(now);
+  settle_grace(now);
   for (const Action& action : actions) {
     require(!exited_, "an action after Exit");
     std::visit([this, now](const auto& what) { check(what, now); }, action);
@@ -175,8 +176,8 @@ void Referee::believe_request(const Event& event, TimeMs now) {
     if (ends) end_as(Verdict::kReplanned);
     if (resolves_again_) ready_ = false;
   } else if (const auto* writes = std::get_if<event::TaskWrites>(&event)) {
-    quiet_ = !kill_by_ || !live(TaskKind::kMain, true);
-    if (!quiet_) kill_by_ = now + (writes->unknown ? policy_.grace_ms : policy_.failure_grace_ms);
+    quiet_ = !kill_by_ || !mains_end() || *kill_by_ > down_at_ + shares(false).kill + kRoundingMs;
+    if (!quiet_) kill_by_ = writes->unknown ? kNever : now + policy_.failure_grace_ms;
   } else if (const auto* stalled = std::get_if<event::TaskStalled>(&event)) {
     believe_stall(*stalled);
   } else if (const auto* diagnosed = std::get_if<event::Diagnosed>(&event)) {
@@ -718,10 +719,6 @@ void Referee::check_notify(const Run& run, int signal, TimeMs now) {
     const bool has_time = in_its_time && gets_ready();
     require(!has_time || !live(TaskKind::kMain), "a pre-stop hook was not given its time");
   }
-  if (run.kind == TaskKind::kMain && verdict_ == Verdict::kFailed && now == down_at_ &&
-      policy_.failure_grace_ms > 0) {
-    kill_by_ = now + policy_.failure_grace_ms;
-  }
   if (run.kind != TaskKind::kMain || !gets_ready()) return;
   require(now >= down_at_ + shares().drain - kRoundingMs, "a main task was told before the drain");
   const bool hooks = live(TaskKind::kPreStop, true) || left(TaskKind::kPreStop);
@@ -812,7 +809,35 @@ bool Referee::has_had(const Run& run, int signal) {
          among(run.notified_again);
 }
 
-Referee::Shares Referee::shares() const {
+// Main tasks that may still save, before their KILL.
+bool Referee::mains_end() const {
+  return !up() && std::ranges::any_of(runs_, [](const Run& run) {
+    return run.kind == TaskKind::kMain && run.live && !run.killed;
+  });
+}
+
+// Ranks whose peers a failure has ended have less time to save than ranks that are stopped.
+void Referee::settle_grace(TimeMs now) {
+  const bool known = told_ || !(elsewhere_ || linked_);
+  const bool rank_failed =
+      elsewhere_ || (!failed_.empty() && runs_[failed_.front().task.index].kind == TaskKind::kMain);
+  const bool lost = verdict_ == Verdict::kFailed && known && rank_failed && stop_signal_ == 0 &&
+                    policy_.failure_grace_ms > 0 && mains_end();
+  const bool killed = std::ranges::any_of(runs_, [](const Run& run) {
+    return run.live && run.killed && !run.unreachable && foreground(run.kind) &&
+           !prepares(run.kind);
+  });
+  const bool in_term_phase = !up() && foreground_live(true) && !killed;
+  if (!in_term_phase || lost == kill_by_.has_value()) return;
+  quiet_ = false;  // the KILL moves
+  if (lost) {
+    kill_by_ = now + policy_.failure_grace_ms;
+  } else {
+    kill_by_.reset();
+  }
+}
+
+Referee::Shares Referee::shares(bool after_failure) const {
   const TimeMs grace = policy_.grace_ms;
   const TimeMs pre_stop = count(TaskKind::kPreStop) > 0 ? policy_.pre_stop_ms : 0;
   const TimeMs post_stop = count(TaskKind::kPostStop) > 0 ? policy_.post_stop_ms : 0;
@@ -827,7 +852,7 @@ Referee::Shares Referee::shares() const {
     reserve = reserve * most / (before + after);
     kill = notify + grace / 4;
   }
-  if (kill_by_) kill = std::min(kill, *kill_by_ - down_at_);
+  if (kill_by_ && after_failure) kill = std::min(kill, *kill_by_ - down_at_);
   return {std::min(policy_.drain_ms, notify), notify, kill, kill + reserve / 2};
 }
 

@@ -173,7 +173,9 @@ class Referee {
   [[nodiscard]] bool ends_here() const;
   [[nodiscard]] TimeMs waited_ms(TimeMs now) const;
   [[nodiscard]] int expected_code() const;
-  [[nodiscard]] Shares shares() const;
+  [[nodiscard]] Shares shares(bool after_failure = true) const;
+  [[nodiscard]] bool mains_end() const;
+  void settle_grace(TimeMs now);
   [[nodiscard]] TimeMs overrun_ms() const;
   [[nodiscard]] bool up() const { return verdict_ == Verdict::kOpen || saving_; }
   [[nodiscard]] bool gets_ready() const;
@@ -218,8 +220,9 @@ class Referee {
   int interrupts_ = 0;
   int terms_ = 0;
   TimeMs stopped_at_ = 0;
-  TimeMs down_at_ = 0;             // when the way down began that is under way
-  std::optional<TimeMs> kill_by_;  // the KILL after a failure, if it comes before the grace's end
+  TimeMs down_at_ = 0;  // when the way down began that is under way
+  static constexpr TimeMs kNever = INT64_MAX / 2;
+  std::optional<TimeMs> kill_by_;  // the KILL after a failure; kNever: at the end of the grace
   int reaps_ = 0;                  // waits for killed processes since then
 
   bool saving_ = false;  // a checkpoint that ends the job
