@@ -404,6 +404,8 @@ void Supervisor::take_message(ResolverMessage message) {
 void Supervisor::adopt_plan(envgen::Plan plan) {
   note_waiting(job_, "");
   if (!pass_through_) wait_view_.show(job_, machine_);
+  // The names of the previous start's ranks are those of the previous plan.
+  record_steps(job_, timeline_, true);
   job_.plan = std::move(plan);
   const int node = job_.plan.local_node ? job_.plan.local_node->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
@@ -423,7 +425,6 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
         is_plain(job_.plan) && !copies ? sys::log::Level::kDebug : sys::log::Level::kInfo,
         starting_text(job_.plan) + (copies ? ", once its data is there" : ""));
   }
-  record_steps(job_, timeline_, true);  // the last ones of the start before
   prepare_watches(job_);
   delay_state();
   post(cluster_ready(job_.plan));
@@ -547,7 +548,8 @@ void Supervisor::drain() {
         gives_up ? orphan_reaper_.outlived(machine_) : std::vector<pid_t>();
     stopper_.begin_step();
     const PhaseState before{machine_.phase(), machine_.expired()};
-    const bool after_failure = machine_.cuts_grace();
+    const bool kills = timer != nullptr && timer->timer == lifecycle::Timer::kKill;
+    const bool after_failure = kills && machine_.cuts_grace();
     std::vector<lifecycle::Action> actions = machine_.step(next, now_ms());
     const std::string text =
         report_transition(before, next, job_, machine_, now_ms(), termination_log());

@@ -143,6 +143,9 @@ class OwnMounts {
                                const char* options = "") const {
     return private_ && ::mount("none", path.c_str(), "tmpfs", flags, options) == 0;
   }
+  [[nodiscard]] bool bind(const std::string& from, const std::string& to) const {
+    return private_ && ::mount(from.c_str(), to.c_str(), "", MS_BIND, "") == 0;
+  }
 
  private:
   sys::Fd before_;

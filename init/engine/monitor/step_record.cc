@@ -10,19 +10,22 @@ namespace engine {
 namespace {
 
 // The timeline ends at 4 MiB and must keep room for its other events.
-constexpr std::size_t kMaxBytes = 1U << 20;
+constexpr std::size_t kMaxBytes = 1U << 20;      // the last steps of each start get as much again
 constexpr std::size_t kBytesOfPace = 96U << 10;  // after these bytes the pace is halved
 constexpr std::int64_t kPaceMs = 1000;
 
 // Returns "rank-0 40 120", the step and the milliseconds since it was reported. " first 16" follows
 // in the first record of a start, " saved 30" after a checkpoint.
 std::string entry(const std::string& name, const LineSlot& slot, StepLog::Rank& known) {
-  std::string text = name + " " + std::to_string(slot.steps > 0 ? slot.step.load() : -1) + " ";
+  // The tee writes the slot meanwhile.
+  const auto steps = slot.steps.load();
+  const auto saved_ms = slot.saved_ms.load();
+  std::string text = name + " " + std::to_string(steps > 0 ? slot.step.load() : -1) + " ";
   const std::int64_t age_ms = sys::monotonic_ms() - slot.step_ms;
-  text += std::to_string(slot.steps > 0 ? std::max<std::int64_t>(age_ms, 0) : 0);
-  if (known.steps == 0 && slot.steps > 0) text += " first " + std::to_string(slot.first_step);
-  if (known.saved_ms != slot.saved_ms) text += " saved " + std::to_string(slot.saved);
-  known = {.steps = slot.steps, .saved_ms = slot.saved_ms};
+  text += std::to_string(steps > 0 ? std::max<std::int64_t>(age_ms, 0) : 0);
+  if (known.steps == 0 && steps > 0) text += " first " + std::to_string(slot.first_step);
+  if (known.saved_ms != saved_ms) text += " saved " + std::to_string(slot.saved);
+  known = {.steps = steps, .saved_ms = saved_ms};
   return text;
 }
 
@@ -31,7 +34,8 @@ std::string entry(const std::string& name, const LineSlot& slot, StepLog::Rank& 
 void record_steps(Job& job, Timeline& timeline, bool last) {
   StepLog& log = job.step_log;
   const std::int64_t now_ms = sys::monotonic_ms();
-  if (!job.lines || (!last && (now_ms < log.next_ms || log.bytes > kMaxBytes))) return;
+  const bool due = now_ms >= log.next_ms && log.bytes <= kMaxBytes;
+  if (!job.lines || !(due || (last && log.bytes <= 2 * kMaxBytes))) return;
   log.ranks.resize(job.lines->size());
   std::string text;
   for (std::size_t i = 0; i < job.lines->size() && i < job.plan.processes.size(); ++i) {

@@ -1,77 +1,78 @@
 #include "init/engine/tasks/write_watch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
+#include "init/proc/load.h"
 #include "init/proc/tree.h"
-#include "init/sys/fd.h"
+#include "init/sys/clock.h"
 #include "init/sys/log.h"
 
 namespace engine {
 namespace {
 
-constexpr std::uint32_t kWrites = 1;
-constexpr int kLookMs = 250;
+enum Message : std::uint32_t { kWrites = 1, kNothing = 2 };
+constexpr std::int64_t kLookMs = 250;
+// The time within which a look must end. A look waits for processes that execute a program.
+constexpr std::int64_t kLookTimeoutMs = 1500;
 // A checkpoint is larger, and a rank prints less in kLookMs.
-constexpr std::uint64_t kMostPrinted = 64U << 10;
+constexpr std::uint64_t kMaxPrinted = 64U << 10;
 
-// Returns the mains and the processes below them.
-std::set<pid_t> tree_of(const std::vector<pid_t>& mains) {
-  std::set<pid_t> tree(mains.begin(), mains.end());
-  const std::vector<proc::Member> all = proc::all_processes();
-  std::size_t size = 0;
-  while (std::exchange(size, tree.size()) != tree.size()) {
-    for (const proc::Member& member : all) {
-      if (tree.contains(member.parent)) tree.insert(member.pid);
-    }
+std::set<pid_t> below(const std::vector<pid_t>& mains) {
+  const std::vector<proc::Load> loads = proc::all_loads();
+  std::set<pid_t> pids;
+  for (const pid_t main : mains) {
+    const std::vector<pid_t> tree = proc::tree_of(loads, main);
+    pids.insert(tree.begin(), tree.end());
   }
-  return tree;
+  return pids;
 }
 
-// Sends a message each time that a process has written. Does not return before PID 1 kills it.
+// Sends a message for each look. Does not return before PID 1 kills it.
 int watch_writes(const std::vector<pid_t>& mains, int fd) {
   if (!proc::has_own_proc()) return 1;
-  Written before = written_below(mains);
-  while (true) {
-    ::poll(nullptr, 0, kLookMs);
-    Written now = written_below(mains);
-    if (has_written(before, now) && !send_message(fd, kWrites, "")) return 0;
-    before = std::move(now);
+  Written before;
+  Written now = written_below(mains);
+  bool writes = std::ranges::any_of(now, [](const auto& process) { return !process.second; });
+  while (send_message(fd, writes ? kWrites : kNothing, "")) {
+    sys::pause_ms(kLookMs);
+    before = std::exchange(now, written_below(mains));
+    writes = has_written(before, now);
   }
+  return 0;
+}
+
+// Returns the number behind `key` at the begin of the line, or nullopt.
+std::optional<std::uint64_t> number_behind(std::string_view key, std::string_view line) {
+  if (!line.starts_with(key)) return std::nullopt;
+  return base::parse_count<std::uint64_t>(line.substr(key.size()));
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> written_bytes(std::string_view io) {
+  std::optional<std::uint64_t> calls;
+  std::optional<std::uint64_t> disk;
   while (!io.empty()) {
     const std::string_view line = base::take_line(io);
-    constexpr std::string_view kKey = "wchar: ";
-    if (!line.starts_with(kKey)) continue;
-    std::uint64_t bytes = 0;
-    const char* end = line.data() + line.size();
-    const auto [at, error] = std::from_chars(line.data() + kKey.size(), end, bytes);
-    if (error == std::errc() && at == end) return bytes;
+    if (!calls) calls = number_behind("wchar: ", line);
+    if (!disk) disk = number_behind("write_bytes: ", line);
   }
-  return std::nullopt;
+  if (!calls) return std::nullopt;
+  return *calls + disk.value_or(0);
 }
 
 Written written_below(const std::vector<pid_t>& mains) {
   Written written;
-  for (const pid_t pid : tree_of(mains)) {
-    const std::string path = "/proc/" + std::to_string(pid) + "/io";
-    errno = 0;
-    const std::string text = proc::read_small(path);
-    if (text.empty() && errno != EACCES && errno != EPERM) continue;  // the process has exited
-    written.emplace(pid, written_bytes(text));
+  for (const pid_t pid : below(mains)) {
+    const std::optional<std::uint64_t> bytes =
+        written_bytes(proc::read_small("/proc/" + std::to_string(pid) + "/io"));
+    const std::optional<proc::Member> process = proc::find_member(pid);
+    if (!process || process->exits) continue;
+    written.emplace(pid, process->state == 'D' ? std::nullopt : bytes);
   }
   return written;
 }
@@ -82,29 +83,40 @@ bool has_written(const Written& before, const Written& now) {
     if (!bytes) return true;
     const auto found = before.find(pid);
     const std::uint64_t had = found == before.end() ? 0 : found->second.value_or(*bytes);
-    return *bytes > had && *bytes - had > kMostPrinted;
+    return *bytes > had && *bytes - had > kMaxPrinted;
   });
 }
 
-WriteWatch::WriteWatch(const WorkerContext& context) : ChildWorker(kWrites), context_(context) {}
+WriteWatch::WriteWatch(const WorkerContext& context) : ChildWorker(kNothing), context_(context) {}
 
 void WriteWatch::stepped() {
   keep(context_.machine.cuts_grace(), [&] {
     const std::vector<pid_t> mains = main_pids(context_.job);
     auto status = fork("watching what the ranks write", context_.saved,
                        [&](int fd) { return watch_writes(mains, fd); });
+    deadline_ms_ = sys::monotonic_ms() + kLookTimeoutMs;
     if (status) return;
+    deadline_ms_.reset();
     sys::log::warning(to_line(status.error()) + ", so the ranks keep the whole grace period");
     context_.post(lifecycle::event::TaskWrites{.unknown = true});
   });
 }
 
-ChildWorker::Heard WriteWatch::on_message(std::uint32_t /*kind*/, std::string_view /*bytes*/) {
-  context_.post(lifecycle::event::TaskWrites{});
+ChildWorker::Heard WriteWatch::on_message(std::uint32_t kind, std::string_view /*bytes*/) {
+  deadline_ms_ = sys::monotonic_ms() + kLookTimeoutMs;
+  if (kind == kWrites) context_.post(lifecycle::event::TaskWrites{});
   return Heard::kMore;
 }
 
-void WriteWatch::on_silence(bool /*damaged*/) {
+void WriteWatch::on_silence(bool /*damaged*/) { give_up(); }
+
+void WriteWatch::on_overdue() {
+  kill();
+  give_up();
+}
+
+void WriteWatch::give_up() {
+  deadline_ms_.reset();
   if (context_.machine.cuts_grace()) context_.post(lifecycle::event::TaskWrites{.unknown = true});
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // The watch whether a rank still writes to files after a failure of the job. Such a rank may be
 // saving, so the machine moves its KILL (event::TaskWrites). A forked worker reads /proc, because a
-// read of /proc/PID/io waits for a process that executes a program.
+// read of /proc/PID/io waits for a process that executes a program. It sends a message for each
+// look. If the messages stop, nobody knows what the ranks write, and they keep the whole grace.
 
 #include <sys/types.h>
 
@@ -16,16 +17,17 @@
 
 namespace engine {
 
-// The bytes that each process has written with system calls, by pid. nullopt: the kernel denies
-// access, so trainit cannot know.
+// The bytes that each process has written, by pid: with system calls, and to disks from mapped
+// files. nullopt: trainit cannot know, because the kernel shows no numbers, or because the process
+// is in state D, perhaps in a write to a file system that does not answer.
 using Written = std::map<pid_t, std::optional<std::uint64_t>>;
 
-// Parses the text of /proc/PID/io. Returns nullopt for any other text.
+// Parses the text of /proc/PID/io. Returns wchar + write_bytes; nullopt for any other text.
 std::optional<std::uint64_t> written_bytes(std::string_view io);
 // Returns what `mains` and all processes below them have written.
 Written written_below(const std::vector<pid_t>& mains);
 // Returns whether a process wrote more between two looks than a rank prints in that time, or may
-// have done so.
+// have done so. A process whose numbers are unknown may always have done so.
 bool has_written(const Written& before, const Written& now);
 
 class WriteWatch : public ChildWorker {
@@ -36,6 +38,10 @@ class WriteWatch : public ChildWorker {
  private:
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;
   void on_silence(bool damaged) override;
+  void on_overdue() override;
+
+  // Tells the machine that nobody sees what the ranks write.
+  void give_up();
 
   const WorkerContext& context_;
 };

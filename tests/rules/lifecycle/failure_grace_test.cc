@@ -49,8 +49,9 @@ TEST_P(FailureGrace, IsNotForAStop) {
   await_file("run", "logs/rank-1.log");
   while (read(path("run/logs/rank-1.log")).empty()) ::sched_yield();
   instance.signal(SIGTERM);
-  EXPECT_NE(instance.wait(), 137);
+  EXPECT_EQ(instance.wait(), 143);
   EXPECT_THAT(read(path("run/logs/rank-1.log")), HasSubstr("saved 1"));
+  EXPECT_THAT(instance.err(), Not(HasSubstr("SIGKILL")));
 }
 
 }  // namespace

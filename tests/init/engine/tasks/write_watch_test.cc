@@ -3,9 +3,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
+
+#include "init/sys/path_state.h"
+#include "tests/init/child.h"
 
 namespace engine {
 namespace {
@@ -13,8 +18,9 @@ namespace {
 using testing::Contains;
 using testing::Key;
 
-TEST(WrittenBytes, AreTheWriteCallsOfProc) {
+TEST(WrittenBytes, AreThoseOfCallsAndOfMappedFiles) {
   EXPECT_EQ(written_bytes("rchar: 1\nwchar: 4096\nsyscr: 2\nsyscw: 3\n"), 4096U);
+  EXPECT_EQ(written_bytes("wchar: 4096\nread_bytes: 7\nwrite_bytes: 8192\n"), 12288U);
   EXPECT_EQ(written_bytes("rchar: 1\nwchar: 18446744073709551615\n"), ~std::uint64_t{0});
   for (const char* text :
        {"", "wchar:", "wchar: ", "wchar: x", "wchar: 1x\n", "wchar: -1\n", "xwchar: 1\n"}) {
@@ -48,6 +54,28 @@ TEST(WrittenBelow, SeesTheWritesOfThisProcess) {
   ASSERT_EQ(::write(fd, much.data(), much.size()), static_cast<ssize_t>(much.size()));
   ::close(fd);
   EXPECT_TRUE(has_written(before, written_below({self})));
+}
+
+// A kernel may be built without these counters, and a sandbox may not show them.
+TEST(WrittenBelow, AreUnknownWhereALiveProcessShowsNone) {
+  const child::OwnMounts mounts;
+  const pid_t self = ::getpid();
+  if (!mounts.bind("/dev/null", "/proc/" + std::to_string(self) + "/io")) {
+    GTEST_SKIP() << "may not mount: " << sys::errno_text(errno);
+  }
+  const Written written = written_below({self});
+  EXPECT_THAT(written, Contains(testing::Pair(self, testing::Eq(std::nullopt))));
+  EXPECT_TRUE(has_written({}, written));
+}
+
+TEST(WrittenBelow, HasNoProcessThatHasExited) {
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(ended), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_THAT(written_below({ended}), testing::IsEmpty()) << "a zombie";
+  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
+  EXPECT_THAT(written_below({ended}), testing::IsEmpty());
 }
 
 }  // namespace
