@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -47,27 +48,31 @@ std::optional<Entry> entry_of(std::string_view text) {
 
 class ProgressReader {
  public:
-  void read(const engine::TimelineEvent& event) {
+  // `run`: the index of the node's run. A rank of the same name in another run is another one.
+  void read(const engine::TimelineEvent& event, std::size_t run) {
     for (const std::string_view part : base::split(event.text, ',')) {
-      if (const auto entry = entry_of(part)) add(*entry, event.at_ms);
+      if (const auto entry = entry_of(part)) add(*entry, event.at_ms, run);
     }
   }
   Progress take() {
     Progress progress;
-    for (auto& [name, rank] : ranks_) {
-      rank.name = name;
-      progress.ranks.push_back(std::move(rank));
+    for (auto& [key, rank] : ranks_) {
+      const auto& [name, run] = key;
+      const auto same = std::ranges::count_if(
+          ranks_, [&name](const auto& other) { return other.first.first == name; });
+      rank.name = same > 1 ? name + " (run " + std::to_string(run + 1) + ")" : name;
     }
+    for (auto& [key, rank] : ranks_) progress.ranks.push_back(std::move(rank));
     progress.saves = std::move(saves_);
     base::stable_sort(progress.saves, std::less(), &StepPoint::at_ms);
     return progress;
   }
 
  private:
-  void add(const Entry& entry, std::int64_t at_ms) {
+  void add(const Entry& entry, std::int64_t at_ms, std::size_t run) {
     if (entry.saved >= 0) saves_.push_back({at_ms, entry.saved});
     if (entry.step < 0) return;
-    RankSteps& rank = ranks_[entry.name];
+    RankSteps& rank = ranks_[{entry.name, run}];
     if (entry.first >= 0) rank.starts.push_back({.first = entry.first, .points = {}});
     if (rank.starts.empty()) rank.starts.push_back({.first = entry.step, .points = {}});
     std::vector<StepPoint>& points = rank.starts.back().points;
@@ -76,7 +81,7 @@ class ProgressReader {
     points.push_back({std::max(reported_ms, since_ms), entry.step});
   }
 
-  std::map<std::string, RankSteps> ranks_;
+  std::map<std::pair<std::string, std::size_t>, RankSteps> ranks_;  // by name and run
   std::vector<StepPoint> saves_;
 };
 
@@ -103,15 +108,27 @@ std::int64_t time_of(const StepStart& start, std::int64_t step) {
   return start.points.back().at_ms;
 }
 
+// Returns the number of steps that were done before the first reported one. Some jobs print a
+// progress bar at step 0, before any step.
+std::int64_t begin_of(std::int64_t first) { return std::max<std::int64_t>(first - 1, 0); }
+
 // Returns the step from which a start has continued that reports `first` as its first step at
-// `at_ms`.
+// `at_ms`. A progress bar shows the saved step itself at first.
 std::int64_t resumed_at(const std::vector<StepPoint>& saves, std::int64_t first,
                         std::int64_t at_ms) {
   std::int64_t step = -1;
   for (const StepPoint& save : saves) {
-    if (save.at_ms <= at_ms && save.step < first) step = std::max(step, save.step);
+    if (save.at_ms <= at_ms && save.step <= first) step = std::max(step, save.step);
   }
-  return step >= 0 ? step : first - 1;
+  return step >= 0 ? step : begin_of(first);
+}
+
+// Returns false for a number that goes back within one start, as a count of the steps of an epoch
+// does. It does not tell how many steps the job has done.
+bool counts_whole_job(const RankSteps& rank) {
+  return std::ranges::all_of(rank.starts, [](const StepStart& start) {
+    return std::ranges::is_sorted(start.points, {}, &StepPoint::step);
+  });
 }
 
 void judge(Progress& progress, const RankSteps& rank, bool failed) {
@@ -120,7 +137,7 @@ void judge(Progress& progress, const RankSteps& rank, bool failed) {
     for (Kept& one : kept) one.high = std::clamp(step, one.low, one.high);
   };
   for (const StepStart& start : rank.starts) {
-    std::int64_t low = start.first - 1;
+    std::int64_t low = begin_of(start.first);
     if (!kept.empty()) {
       low = resumed_at(progress.saves, start.first, start.points.front().at_ms);
       cut(low);
@@ -129,9 +146,8 @@ void judge(Progress& progress, const RankSteps& rank, bool failed) {
     for (const StepPoint& point : start.points) reached = std::max(reached, point.step);
     kept.push_back({low, reached, reached});
   }
-  std::int64_t saved = -1;
-  for (const StepPoint& save : progress.saves) saved = std::max(saved, save.step);
-  if (failed && saved >= 0) cut(saved);
+  // A job that went back may have saved a smaller step than before.
+  if (failed && !progress.saves.empty()) cut(progress.saves.back().step);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const Kept& one = kept[i];
     progress.done += one.reached - one.low;
@@ -159,15 +175,15 @@ std::int64_t stop_after(const std::vector<NodeRun>& runs, std::int64_t at_ms) {
 
 Progress progress_of(const std::vector<NodeRun>& runs, bool failed) {
   ProgressReader reader;
-  for (const NodeRun& run : runs) {
-    for (const engine::TimelineEvent& event : run.events) {
-      if (event.event == "steps") reader.read(event);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const engine::TimelineEvent& event : runs[i].events) {
+      if (event.event == "steps") reader.read(event, i);
     }
   }
   Progress progress = reader.take();
   const auto lead = std::ranges::max_element(
       progress.ranks, {}, [](const RankSteps& rank) { return rank.starts.size(); });
-  if (lead != progress.ranks.end()) judge(progress, *lead, failed);
+  if (lead != progress.ranks.end() && counts_whole_job(*lead)) judge(progress, *lead, failed);
   for (Interval& lost : progress.lost) lost.to_ms = stop_after(runs, lost.to_ms);
   return progress;
 }

@@ -22,7 +22,7 @@ struct StepStart {
 };
 
 struct RankSteps {
-  std::string name;
+  std::string name;  // with " (run 2)" if several runs have a rank of this name
   std::vector<StepStart> starts;
 };
 
@@ -35,7 +35,8 @@ struct Progress {
   std::vector<RankSteps> ranks;  // ordered by name
   std::vector<StepPoint> saves;  // reports of a saved step, ordered by time
   // Steps of the job, by the rank with the most starts. `done` counts a step as often as it was
-  // done. The others of `kept` were lost: done again, or not saved before the job failed.
+  // done. Those that are not in `kept` were lost: done again, or not saved before the job failed.
+  // Both are 0 if the number of that rank goes back within a start, as a count of an epoch does.
   std::int64_t done = 0;
   std::int64_t kept = 0;
   std::vector<Interval> lost;  // times in which lost steps were done, until the stop after them

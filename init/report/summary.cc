@@ -66,7 +66,7 @@ std::string tenths_of_percent(std::int64_t part, std::int64_t whole) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 
-// Adds the steps that count, and the share of the time that went into them.
+// Adds the steps that count, and the share of the time in which the ranks ran, lost steps excluded.
 void add_goodput(Summary& summary) {
   const Progress& progress = summary.progress;
   if (progress.done <= 0) return;
@@ -77,8 +77,9 @@ void add_goodput(Summary& summary) {
                                    : ", of which " + std::to_string(lost) + " were lost (" +
                                          tenths_of_percent(lost, progress.done) + ")"));
   const std::int64_t running_ms = summary.shares[static_cast<std::size_t>(TimeShare::kRunning)];
-  summary.facts.emplace_back("goodput", tenths_of_percent(running_ms, whole_of(summary.shares)) +
-                                            " of the time went into steps that count");
+  summary.facts.emplace_back("goodput",
+                             tenths_of_percent(running_ms, whole_of(summary.shares)) +
+                                 " of the time, in which the ranks ran and lost no steps");
 }
 
 void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {

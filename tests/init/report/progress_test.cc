@@ -91,6 +91,52 @@ TEST(Progress, OfAThirdStartThatGoesBackFurtherLosesOfBothBefore) {
   EXPECT_THAT(progress.lost, SizeIs(2));
 }
 
+TEST(Progress, OfAProgressBarBeginsAt0) {
+  NodeRun run;
+  run.events = {steps(0, "rank-0 0 0 first 0"), steps(10'000, "rank-0 60 0")};
+  EXPECT_EQ(progress_of({run}, false).done, 60);
+}
+
+TEST(Progress, OfABarThatShowsTheSavedStepAtFirstResumesThere) {
+  NodeRun run = went_back();
+  run.events[9].text = "rank-0 15 0 first 15, rank-1 15 0 first 15";
+  const Progress progress = progress_of({run}, false);
+  EXPECT_EQ(progress.done, 85);
+  EXPECT_EQ(progress.kept, 60);
+}
+
+TEST(Progress, OfACountOfEachEpochHasNoFigures) {
+  NodeRun run;
+  run.events = {steps(0, "rank-0 1 0 first 1"), steps(1000, "rank-0 90 0"),
+                steps(2000, "rank-0 3 0"), steps(9000, "rank-0 90 0")};
+  const Progress progress = progress_of({run}, true);
+  EXPECT_EQ(progress.done, 0);
+  EXPECT_EQ(progress.kept, 0);
+  EXPECT_THAT(progress.lost, IsEmpty());
+  EXPECT_THAT(progress.ranks, SizeIs(1)) << "the picture has them";
+}
+
+TEST(Progress, KeepsRanksOfTheSameNameInTwoRunsApart) {
+  NodeRun run;
+  run.events = {steps(0, "main 1 0 first 1"), steps(10'000, "main 60 0")};
+  const Progress progress = progress_of({run, run}, false);
+  ASSERT_THAT(progress.ranks, SizeIs(2));
+  EXPECT_EQ(progress.ranks[0].name, "main (run 1)");
+  EXPECT_EQ(progress.ranks[1].name, "main (run 2)");
+  EXPECT_EQ(progress.done, 60);
+  EXPECT_EQ(progress.kept, 60);
+}
+
+TEST(Progress, AtTheEndHasWhatWasSavedLast) {
+  NodeRun run;
+  run.events = {steps(1000, "rank-0 1 0 first 1"),
+                steps(40'000, "rank-0 40 0 saved 30"),
+                steps(50'000, "rank-0 16 0 first 16"),
+                steps(60'000, "rank-0 25 0 saved 20"),
+                {.at_ms = kBegin + 70'000, .event = "exit", .exit_code = 1}};
+  EXPECT_EQ(progress_of({run}, true).kept, 20);
+}
+
 TEST(Progress, OfDamagedEventsIsEmpty) {
   for (const char* text : {"", "rank-0", "rank-0 x 0", "rank-0 1", "rank-0 1 0 first", ", ,",
                            "rank-0 999999999999999999 0 first 1", "rank-0 -1 0"}) {
