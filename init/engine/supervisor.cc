@@ -407,6 +407,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   // The names of the previous start's ranks are those of the previous plan.
   record_steps(job_, timeline_, true);
   job_.plan = std::move(plan);
+  job_.command = command_text(job_.plan);
   const int node = job_.plan.local_node ? job_.plan.local_node->node_rank : 0;
   if (job_.plan.node_count > 1) sys::log::set_origin(node, job_.host);
   timeline_.set_node(node, job_.host);

@@ -242,22 +242,17 @@ void note_waiting(Job& job, std::string what) {
   job.waiting_for = std::move(what);
 }
 
-namespace {
-
-// Returns the command of the first main process, at most `kMax` bytes.
 std::string command_text(const envgen::Plan& plan) {
   constexpr std::size_t kMax = 4096;
   if (plan.processes.empty()) return "";
   return std::string(base::cut_text(base::shown_command(plan.processes[0].argv), kMax));
 }
 
-}  // namespace
-
 JobReport report_of(const Job& job, const Machine& machine, std::int64_t now_ms) {
   JobReport report;
   report.pid = ::getpid();
   report.phase = lifecycle::phase_name(machine.phase());
-  report.command = command_text(job.plan);
+  report.command = job.command;
   report.platform = job.plan.platform;
   report.framework = job.plan.framework;
   report.node_rank = job.plan.local_node ? job.plan.local_node->node_rank : 0;

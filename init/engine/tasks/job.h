@@ -105,6 +105,7 @@ struct JobStart {
 
 struct Job {
   envgen::Plan plan;
+  std::string command;  // command_text() of `plan`
   JobStart start;
   std::vector<TaskRecord> records;
   std::vector<DataRecord> data;  // ordered by the ordinals of their tasks
@@ -137,6 +138,10 @@ struct Job {
 
 // Returns the name that TaskReport uses.
 const char* kind_name(lifecycle::TaskKind kind);
+
+// Returns the command of the first main process with its secrets masked, at most 4 KiB; "" for a
+// plan without processes.
+std::string command_text(const envgen::Plan& plan);
 
 // Returns true for a main process of the job, false for a task that prepares or serves it.
 bool is_main(const TaskRecord& record);
