@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/rules/lifecycle/lifecycle.h"
@@ -52,6 +53,29 @@ TEST_P(FailureGrace, IsNotForAStop) {
   EXPECT_EQ(instance.wait(), 143);
   EXPECT_THAT(read(path("run/logs/rank-1.log")), HasSubstr("saved 1"));
   EXPECT_THAT(instance.err(), Not(HasSubstr("SIGKILL")));
+}
+
+// The node that is stopped first ends like a failed one, as the other node sees it.
+TEST_P(FailureGrace, IsNotForAStopOfAnotherNode) {
+  rules::LocalNodes nodes(2);
+  const auto node = [&](int number, const std::string& script) {
+    const rules::Words options = {"--run-dir",       path("run" + std::to_string(number)),
+                                  "--grace",         "1h",
+                                  "--failure-grace", "200ms"};
+    return spec(rules::joined(rules::joined(options, nodes.options(number)),
+                              rules::joined({"--"}, shell(script))));
+  };
+  Instance first(node(0, "exec sleep 600"));
+  Instance second(node(1,
+                       "trap 'sleep 1.5; > $HERE/saved; exit 0' TERM; > $HERE/ready; "
+                       "while :; do sleep 0.05; done"));
+  ASSERT_TRUE(second.await_err("connected to node 0"));
+  await_file("", "ready");
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 143);
+  EXPECT_EQ(second.wait(), 76);
+  EXPECT_TRUE(std::filesystem::exists(path("saved"))) << second.err();
+  EXPECT_THAT(second.err(), Not(HasSubstr("SIGKILL")));
 }
 
 }  // namespace
