@@ -55,27 +55,38 @@ TEST_P(FailureGrace, IsNotForAStop) {
   EXPECT_THAT(instance.err(), Not(HasSubstr("SIGKILL")));
 }
 
-// The node that is stopped first ends like a failed one, as the other node sees it.
+// The node that is stopped first ends like a failed one, as the other nodes see it.
 TEST_P(FailureGrace, IsNotForAStopOfAnotherNode) {
-  rules::LocalNodes nodes(2);
-  const auto node = [&](int number, const std::string& script) {
-    const rules::Words options = {"--run-dir",       path("run" + std::to_string(number)),
-                                  "--grace",         "1h",
-                                  "--failure-grace", "200ms"};
-    return spec(rules::joined(rules::joined(options, nodes.options(number)),
-                              rules::joined({"--"}, shell(script))));
-  };
-  Instance first(node(0, "exec sleep 600"));
-  Instance second(node(1,
-                       "trap 'sleep 1.5; > $HERE/saved; exit 0' TERM; > $HERE/ready; "
-                       "while :; do sleep 0.05; done"));
-  ASSERT_TRUE(second.await_err("connected to node 0"));
-  await_file("", "ready");
-  first.signal(SIGTERM);
-  EXPECT_EQ(first.wait(), 143);
-  EXPECT_EQ(second.wait(), 76);
-  EXPECT_TRUE(std::filesystem::exists(path("saved"))) << second.err();
-  EXPECT_THAT(second.err(), Not(HasSubstr("SIGKILL")));
+  for (const int stopped : {0, 2}) {
+    SCOPED_TRACE(stopped);
+    rules::LocalNodes nodes(3);
+    std::filesystem::remove(path("ready"));
+    std::filesystem::remove(path("saved"));
+    const auto node = [&](int number) {
+      const rules::Words options = {"--run-dir",       path("run" + std::to_string(number)),
+                                    "--grace",         "1h",
+                                    "--failure-grace", "200ms"};
+      const std::string script =
+          number == 1 ? "trap 'sleep 1.5; > $HERE/saved; exit 0' TERM; > $HERE/ready; "
+                        "while :; do sleep 0.05; done"
+                      : "exec sleep 600";
+      return spec(rules::joined(rules::joined(options, nodes.options(number)),
+                                rules::joined({"--"}, shell(script))));
+    };
+    Instance zero(node(0));
+    Instance one(node(1));
+    Instance two(node(2));
+    ASSERT_TRUE(one.await_err("connected to node 0"));
+    ASSERT_TRUE(two.await_err("connected to node 0"));
+    await_file("", "ready");
+    Instance& first = stopped == 0 ? zero : two;
+    first.signal(SIGTERM);
+    EXPECT_EQ(first.wait(), 143);
+    EXPECT_EQ(one.wait(), 76);
+    EXPECT_EQ((stopped == 0 ? two : zero).wait(), 76);
+    EXPECT_TRUE(std::filesystem::exists(path("saved"))) << one.err();
+    EXPECT_THAT(one.err(), Not(HasSubstr("SIGKILL")));
+  }
 }
 
 }  // namespace
