@@ -18,13 +18,16 @@
 
 namespace lifecycle {
 
-// The time in which a container of another job may still be ending.
+// Time for which a peer of another job must repeat its claim until the job fails (differs()). The
+// peer may be a container of an earlier job that is still ending.
 inline constexpr TimeMs kDiffersMs = 5000;
-inline constexpr TimeMs kGatherMs = 300;      // wait for failures at nearly the same time
-inline constexpr TimeMs kDetailMs = 2500;     // wait for a failure's last lines, or for its cause
+inline constexpr TimeMs kGatherMs = 300;  // wait for failures that happened at nearly the same time
+// Longest wait for a complete report, or for the cause of a victim.
+inline constexpr TimeMs kDetailMs = 2500;
 inline constexpr TimeMs kReconnectMs = 3000;  // time in which a closed connection can be restored
 
-inline constexpr TimeMs kLookMs = 10'000;  // time for all nodes to report their ranks' places
+// Longest wait until all nodes have reported their ranks' places.
+inline constexpr TimeMs kLookMs = 10'000;
 
 inline constexpr std::size_t kMaxMissingNamed = 8;    // further missing nodes are only counted
 inline constexpr std::size_t kMaxOtherFailures = 16;  // failures compared with the first one
@@ -34,14 +37,16 @@ struct NodeLook {
   std::uint32_t node = 0;
   std::string places;  // NodeReport::places
 };
-// Compares the places. `whole`: every node has reported its places.
+// Compares the places in `looks`, and returns the ranks that the others wait for. `look`: the
+// number of the look, NodeReport::look. `whole`: every node has reported its places.
 using JudgeHang =
     std::function<HangVerdict(const std::vector<NodeLook>& looks, std::uint32_t look, bool whole)>;
 
 // The caller must deliver all received messages before it calls tick(). Otherwise a pause of the
-// caller looks like silence of the nodes. The caller must give node 0 its verdict before the
-// others. Otherwise a node could run a start that node 0 does not know. Node 0's own reports come
-// through the same calls, from connected() on. Node 0 is never silent.
+// caller looks like silence of the nodes. The caller must send node 0 its verdict before it sends
+// the other nodes theirs. Otherwise a node could run a start that node 0 does not know. Node 0
+// reports through the same calls as the other nodes: connected() first, then reported(). Node 0 is
+// never lost by silence.
 class Coordinator {
  public:
   struct Settings {
@@ -61,23 +66,24 @@ class Coordinator {
   };
   Coordinator(Settings settings, TimeMs now);
 
-  // Registers a node, by its rank, that has proved its identity. `instance`: its process instance
-  // id, which changes after a crash. With an unchanged `instance`, this connection replaces an open
-  // one.
+  // Registers a node, by its rank, that has proved its identity. `instance`: the id of its process,
+  // which changes if its container starts again. With a changed `instance`, the previous process
+  // counts as lost if it took part in a start. With an unchanged one, this connection replaces the
+  // previous one.
   void connected(std::uint32_t node, std::uint64_t instance, TimeMs now);
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
   void heard(std::uint32_t node, TimeMs now);   // Records that a message of any kind arrived.
   void closed(std::uint32_t node, TimeMs now);  // Records that the node's last connection closed.
   // Records that a process claims to be `node` but does not belong to this job. `how` is the
   // difference, for the nodes that wait. `for_good`: the process knows the job's key, and its plan
-  // can never fit. If it repeats the claim for kDiffersMs, without a gap of that length, the job
-  // fails. For a second node 0, `node` is 0.
+  // can never fit. If such claims continue for kDiffersMs, without a gap of that length, the job
+  // fails. Ignored while `node` is connected, except for a second node 0 (`node` 0, `for_good`).
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   [[nodiscard]] bool ended_by_difference() const;
   // Blocks the next start for the reason `why`, which node 0 found; "" lifts the block.
   void block_start(const std::string& why);
   void tick(TimeMs now);
-  // Returns when tick() is due, at most a second after the last scan of the nodes.
+  // Returns when tick() is due next. That is at most one second after the last scan of the nodes.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
   [[nodiscard]] NodeVerdict verdict_for(std::uint32_t node, TimeMs now) const;
@@ -94,23 +100,24 @@ class Coordinator {
   // message has arrived.
   enum class Presence : std::uint8_t { kNeverConnected, kConnected, kReconnecting, kLost, kLeft };
   [[nodiscard]] Presence presence(std::uint32_t node) const;
-  // Returns the last report of the node, without the failure's detail.
+  // Returns the last report of the node, without NodeFailure::detail.
   [[nodiscard]] const NodeReport& report_of(std::uint32_t node) const;
   [[nodiscard]] TimeMs last_heard(std::uint32_t node) const;
 
  private:
   struct Node {
-    NodeReport report;  // last report, without the failure's detail
+    NodeReport report;  // last report, without NodeFailure::detail
     std::uint64_t instance = 0;
     TimeMs known_at = 0;  // first connection to this coordinator
     TimeMs heard_at = 0;
     TimeMs failed_at = 0;  // time of report.failure
-    TimeMs lost_at = 0;    // away or lost: when the connection closed, or the node was last heard
-    TimeMs began_at = 0;   // time at which the node's start began, from report.ran_ms
-    TimeMs back_by = 0;    // away: time until which it can reconnect
+    // Valid while away or lost: when the connection closed, or the last message came.
+    TimeMs lost_at = 0;
+    TimeMs began_at = 0;  // time at which the node's start began, from report.ran_ms
+    TimeMs back_by = 0;   // valid while away: end of the time in which the node can reconnect
     std::uint32_t go = 0;
-    bool went = false;   // the node has reported since that it no longer waits
-    bool known = false;  // a connection has existed
+    bool went = false;   // since the grant in `go`, the node has reported that it no longer waits
+    bool known = false;  // the node has been connected to this coordinator
     bool connected = false;
     bool reported = false;
     bool away = false;  // the connection closed, and no report has come through a new one
@@ -118,28 +125,29 @@ class Coordinator {
     bool silent = false;  // lost by silence, not by a closed connection
     bool gone = false;
     bool told = false;          // this node's failure has been announced in this start
-    bool sees_missing = false;  // true: the node's verdict has NodeVerdict::missing and waits_for
+    bool sees_missing = false;  // the node waits, and its verdict names the missing nodes
   };
   struct Candidate {
     NodeFailure failure;
     TimeMs at = 0;
   };
-  struct Failing {    // a failing start of the job
+  struct Failing {    // a start of the job with a failure
     Candidate first;  // first failure, as far as it is known
     // Other failures while State is kFailing; at most kMaxOtherFailures.
     std::vector<Candidate> others = {};
-    TimeMs since = 0;    // time of the first report of a failure
-    bool stops = false;  // a node was stopped
+    TimeMs since = 0;    // time at which this coordinator learned of the first of these failures
+    bool stops = false;  // a node was stopped, or reached the job's time limit
     bool again = false;
   };
-  // The state of the current start, from the first report of node 0 on it.
+  // The state of the current start of the job.
   struct CurrentStart {
-    std::optional<std::uint32_t> number;  // only node 0 decides it; empty: no report of node 0 yet
-    bool begun = false;                   // a node runs this start
+    // NodeReport::restarts of node 0; empty: no report of node 0 yet
+    std::optional<std::uint32_t> number;
+    bool begun = false;  // a node runs this start
     NodeVerdict::State state = NodeVerdict::State::kFine;
-    std::optional<Failing> failing = {};  // empty if all is fine
+    std::optional<Failing> failing = {};  // empty with State::kFine
   };
-  struct Past {  // a start that node 0 has ended
+  struct Past {  // the start before the current one
     std::uint32_t restarts = 0;
     std::optional<Failing> failing;
   };
@@ -182,7 +190,7 @@ class Coordinator {
   [[nodiscard]] bool is_cut_off(TimeMs now) const;
   [[nodiscard]] bool awaits_away(TimeMs now) const;
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
-  [[nodiscard]] bool arrived(const Node& node) const;  // waits for a start, which is not granted
+  [[nodiscard]] bool arrived(const Node& node) const;  // waits for a start that is not granted yet
   [[nodiscard]] bool ready(const Node& node) const;
   [[nodiscard]] bool is_unfit(const Node& node) const;
   [[nodiscard]] bool in_start(const Node& node) const;
@@ -208,7 +216,7 @@ class Coordinator {
   Settings settings_;
   std::vector<Node> nodes_;
   std::uint64_t version_ = 1;
-  TimeMs awake_at_;  // time of the last call
+  TimeMs awake_at_;  // time of the last received message or tick()
   TimeMs made_at_;
   TimeMs absent_from_;  // begin of the last pause of this process, in which it received nothing
   TimeMs absent_until_;
@@ -216,7 +224,8 @@ class Coordinator {
   std::vector<std::uint32_t> away_;
   struct Difference {
     std::string how;
-    std::optional<TimeMs> since = {};  // begin of the repeated claims that are for good
+    // Time of the first of the repeated claims that are `for_good`.
+    std::optional<TimeMs> since = {};
     TimeMs last = 0;
   };
   std::map<std::uint32_t, Difference> differing_;
@@ -228,22 +237,22 @@ class Coordinator {
   std::uint32_t ready_ = 0;    // nodes that are ready()
   std::uint32_t waiting_ = 0;  // nodes that have arrived
   std::uint32_t unfit_ = 0;    // nodes for which is_unfit() is true
-  std::uint32_t known_ = 0;    // nodes that have been connected
+  std::uint32_t known_ = 0;    // nodes that have been connected to this coordinator
   std::uint32_t left_ = 0;     // nodes that have ended or are lost
-  std::uint32_t present_ = 0;  // nodes whose report came through their present connection
+  std::uint32_t present_ = 0;  // nodes that have reported through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;
   std::uint32_t given_start_ = 0;  // start of the last grant
   // Rendezvous id of the last grant; learned from node 0 if an earlier coordinator gave it.
   std::uint64_t meeting_ = 0;
-  bool missed_ = false;  // the search for absent nodes of the last rendezvous is done
+  bool missed_ = false;  // miss() has looked for the nodes of the last rendezvous that are absent
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
   std::uint32_t saves_known_ = 0;
   std::uint32_t knowing_ = 0;  // nodes below this index know of checkpoint saves_
   std::uint32_t look_ = 0;
   TimeMs look_since_ = 0;
-  bool look_open_ = false;  // places are still expected
+  bool look_open_ = false;  // the last look is not judged yet, because places are expected
   std::optional<HangVerdict> hang_;
   bool ended_ = false;
   int exit_code_ = 0;

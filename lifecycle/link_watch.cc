@@ -65,7 +65,7 @@ NodeVerdict LinkWatch::loss(Kind kind, TimeMs at, TimeMs now) const {
   NodeVerdict verdict;
   verdict.state = counts_ ? NodeVerdict::State::kFailed : NodeVerdict::State::kTold;
   verdict.restarts = restarts_;
-  verdict.again = true;  // as far as this node can know: its own limits decide
+  verdict.again = true;  // node 0 cannot forbid a restart: only this node's own limits decide
   verdict.by_itself = true;
   verdict.failure = {.kind = kind,
                      .age_ms = now - at,

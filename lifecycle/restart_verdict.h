@@ -11,7 +11,7 @@ namespace lifecycle {
 
 // The facts about a failure that its output shows.
 struct FailureSign {
-  // As in the failure catalogue.
+  // The failure catalogue's answer whether a restart helps: "unknown", "yes" or "no".
   enum class Prospect : std::uint8_t { kUnknown, kHelps, kUseless };
 
   std::string key;  // equal for equal failures; "": the failure cannot be identified
@@ -22,12 +22,12 @@ struct FailureSign {
 enum class RestartProspect : std::uint8_t {
   kOpen,
   kUseless,   // a failure of this kind is permanent
-  kRepeated,  // the previous start failed the same way, and both within kStartPhaseMs
+  kRepeated,  // the previous start had the same failure, and both came within kStartPhaseMs
 };
 
 inline constexpr TimeMs kStartPhaseMs = 600'000;
 
-// Judges the failure `now`. `before`: the failure that this start is the restart after, if any.
+// Judges the failure `now`. `before`: the failure that led to this start; nullopt: no failure did.
 RestartProspect judge(const FailureSign& now, const std::optional<FailureSign>& before);
 
 }  // namespace lifecycle
