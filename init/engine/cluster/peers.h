@@ -1,7 +1,7 @@
 #pragma once
-// The wait for the sshd of the other nodes. The ssh client asks each of them, in a child with a
-// deadline. So a name that does not resolve, or a network that drops packets, costs one attempt and
-// never blocks the resolver. These children exit with the resolver.
+// Waits until the sshd of every other node answers. Each is asked by an ssh client, a child with a
+// deadline. So a name that does not resolve, or a network that drops packets, only costs one
+// attempt. The children exit with the resolver.
 
 #include <cstdint>
 #include <functional>

@@ -1,20 +1,22 @@
 #pragma once
-// The stall watch: judges from occasional samples of one process whether it makes progress. Pure.
+// The judgement whether a process makes progress, from samples that the monitor takes now and then.
+// Pure.
 //
-// Progress is one of these, seen between two looks:
+// Progress is one of these, seen between two samples:
 //
 // - output of the process
-// - CPU time of its tree: more than a hundredth of one CPU since the last look or the last progress
-// - a process of the tree that is runnable in both looks: on a busy machine it waits for a CPU
+// - CPU time of its tree: more than a hundredth of one CPU since the last sample or the last
+//   progress
+// - a process of the tree that is runnable in both samples: on a busy machine it waits for a CPU
 //
 // A hundredth of a CPU is more than the idle threads of a collective's watchdog use, and less than
-// any training does. A first tick of 10 ms is left out. If a process prints no step and its output
-// is not seen, only its CPU time is judged. If CPU time does not count either, the process is not
-// judged.
+// any training does. The first 10 ms (one clock tick) do not count. If a process prints no step and
+// its output is not seen, only its CPU time is judged. If CPU time does not count either, the
+// process is not judged.
 //
-// If a process has printed a step (--progress), only the next step is progress: a stuck process may
-// print and compute for ever. If a first step is expected and does not come in time, that is no
-// progress either.
+// If a process has printed a step (--progress), only a new step is progress: a stuck process may
+// print and compute for ever. If a first step is expected and does not come in time, the process
+// makes no progress either.
 
 #include <cstdint>
 #include <optional>
