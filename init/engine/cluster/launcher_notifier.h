@@ -1,8 +1,8 @@
 #pragma once
-// Tells a worker's sshd what the link reports about the launcher on node 0. The sshd (`trainit peer
-// serve`) is the main process of a node on which the launcher starts its ranks by ssh. The messages
-// are how the job ended, and whether node 0 is lost. A child sends them, because PID 1 never
-// blocks. It sends each again until the sshd takes it.
+// Sends a worker's sshd messages about the launcher on node 0, as the link reports them. The sshd
+// (`trainit peer serve`) is the main process of a node on which the launcher starts its ranks by
+// ssh. The messages are how the job ended, and whether node 0 is lost. A child sends them, because
+// PID 1 never blocks. It sends each again until the sshd takes it.
 
 #include <cstdint>
 #include <string>

@@ -5,9 +5,9 @@
 //
 // A stranger is a peer that has not proved its identity yet. It costs a descriptor and some 200
 // bytes, for ten seconds at most. If there are too many strangers, the oldest is dropped. A member
-// is a node that has. If a second process with another `instance` (process instance id) claims to
-// be a connected node, the first one is asked. Only if it does not answer, the second one replaces
-// it.
+// is a node that has proved it. If a second process with another `instance` (process instance id)
+// claims to be a connected node, the first one is asked. Only if it does not answer, the second one
+// replaces it.
 
 #include <cstdint>
 #include <map>
@@ -31,7 +31,7 @@ std::int64_t heartbeat_ms(const LinkSettings& settings);
 class LinkMembers {
  public:
   using Id = std::uint64_t;
-  // Id of the first connection in `poller`; ids below are the caller's
+  // Id of the first connection in `poller`; ids below are the caller's.
   static constexpr Id kFirstId = 1024;
 
   LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator, HangDumps& dumps,

@@ -43,7 +43,8 @@ int listen_at(int port, sys::Fd& listener) {
     const auto* address =
         is_v6 ? reinterpret_cast<const sockaddr*>(&v6) : reinterpret_cast<const sockaddr*>(&v4);
     const socklen_t size = is_v6 ? sizeof v6 : sizeof v4;
-    // Two sockets with SO_REUSEADDR can be bound to one port; only listen() refuses the second.
+    // With SO_REUSEADDR two sockets can be bound to one port; only listen() refuses the second one.
+    // So bind() alone does not show that the port is free.
     if (::bind(socket.get(), address, size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0) {
       listener = std::move(socket);
       return 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Functions that compare two lists of nodes, because a job's list can change while it runs.
-// LookedAt tells whether to read the list again.
+// LookedAt says whether to read the list again.
 
 #include <cstdint>
 #include <map>

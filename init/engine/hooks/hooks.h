@@ -10,11 +10,13 @@
 // SIGTERM it kills that hook at once. A warning names that hook and those that were not run. The
 // worker then exits with 143.
 //
-// A hook fails with one of these exit codes: - its own exit code, or 128 + n if signal n ended it -
-// 69: it exceeded the timeout - 126, 127: it could not be started (proc::StartFailure) - 125: its
-// exports cannot be read, or others may change it A failed hook exports nothing. In a fatal group
-// the worker then sends HookFailed and exits with that code. Otherwise it logs a warning, goes on,
-// and exits with 0.
+// A hook fails with one of these exit codes:
+// - its own exit code, or 128 + n if signal n ended it
+// - 69: it exceeded the timeout
+// - 126, 127: it could not be started (proc::StartFailure)
+// - 125: its exports cannot be read, or others may change it
+// A failed hook exports nothing. In a fatal group the worker then sends HookFailed and exits with
+// that code. Otherwise it logs a warning, goes on, and exits with 0.
 
 #include <cstdint>
 #include <functional>

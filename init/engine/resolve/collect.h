@@ -1,7 +1,7 @@
 #pragma once
-// The collector: it gives a resolution the files that it asks for, until it asks for no more. Only
-// the resolver's child and other children call it, as it may hang on a dead mount. PID 1 calls it
-// only for a pass-through with hooks, whose files are on the image's own disk.
+// The collector: it gives a resolution the files that it asks for, until it asks for no more.
+// Children of PID 1 call it, because it may hang on a dead mount. PID 1 itself calls it only for a
+// pass-through with hooks, whose files are on the image's own disk.
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"

@@ -128,7 +128,7 @@ struct JobReport {
   std::int64_t started_ms = 0;  // wall clock, UTC
   std::int64_t updated_ms = 0;
   std::string waiting_for;            // "" = nothing
-  std::int64_t waiting_since_ms = 0;  // the job does not wait
+  std::int64_t waiting_since_ms = 0;  // wall clock, UTC; 0: the job does not wait
   std::vector<TaskReport> tasks;
   std::vector<DataReport> data;
   std::string hook;  // hooks that run now, such as "pre-start hooks"; "" = none
