@@ -93,7 +93,7 @@ void Coordinator::heard(std::uint32_t node, TimeMs now) {
   }
 }
 
-// Clears the states away and lost. The node is back, or is about to get another state.
+// Clears Node::away and Node::lost, because the node is back or is about to get another state.
 void Coordinator::come_back(std::uint32_t node) {
   Node& of = nodes_[node];
   if (of.away) std::erase(away_, node);
@@ -128,7 +128,8 @@ bool Coordinator::ended_by_difference() const {
          start_.failing->first.failure.kind == Kind::kDiffers;
 }
 
-// Detects a pause of this process, in which it received nothing. The pause is no silence of a node.
+// Detects a pause of this process, from the time since its last call. The pause does not count as
+// silence of the nodes.
 void Coordinator::awake(TimeMs now) {
   const TimeMs gap = now - awake_at_;
   if (gap <= 0) return;
@@ -541,7 +542,8 @@ void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   changed();
 }
 
-// Updates a known failure from a later report of it. Returns false if the failure is not known yet.
+// Updates a known failure of the same node and kind from a later report. Returns false if no such
+// failure is known.
 bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   const auto same = [&failure](const Candidate& known) {
     return known.failure.node == failure.node && known.failure.kind == failure.kind;

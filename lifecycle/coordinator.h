@@ -24,13 +24,15 @@ inline constexpr TimeMs kDiffersMs = 5000;
 inline constexpr TimeMs kGatherMs = 300;  // wait for failures that happened at nearly the same time
 // Longest wait for a complete report, or for the cause of a victim.
 inline constexpr TimeMs kDetailMs = 2500;
-inline constexpr TimeMs kReconnectMs = 3000;  // time in which a closed connection can be restored
+// Time to restore a closed connection, before its node is lost.
+inline constexpr TimeMs kReconnectMs = 3000;
 
 // Longest wait until all nodes have reported their ranks' places.
 inline constexpr TimeMs kLookMs = 10'000;
 
-inline constexpr std::size_t kMaxMissingNamed = 8;    // further missing nodes are only counted
-inline constexpr std::size_t kMaxOtherFailures = 16;  // failures compared with the first one
+// Missing nodes that a text names; further ones are only counted.
+inline constexpr std::size_t kMaxMissingNamed = 8;
+inline constexpr std::size_t kMaxOtherFailures = 16;  // failures kept besides the first one
 
 // The places of one node's ranks, as that node reported them.
 struct NodeLook {
@@ -51,18 +53,21 @@ class Coordinator {
  public:
   struct Settings {
     std::uint32_t node_count = 1;
-    std::uint64_t cluster = 0;       // digest that arrivals must have (NodeReport::cluster)
+    // Digest of the list of nodes, which each node must report (NodeReport::cluster).
+    std::uint64_t cluster = 0;
     std::vector<std::string> names;  // names of the nodes, by rank; may be shorter
     bool stops = true;  // a failure on one node stops all nodes; otherwise it is announced to them
-    bool together = true;  // all nodes start again or none does; otherwise each restarts alone
+    // All nodes start again together, or none does; otherwise each restarts alone.
+    bool together = true;
     // A lost node stops all nodes; otherwise the loss is announced to them.
     bool loss_counts = true;
     // A stopped node stops all nodes; otherwise the stop is announced to them.
     bool stop_counts = true;
     TimeMs timeout_ms = 30'000;   // silence after which a node is lost
     TimeMs restart_reset_ms = 0;  // Policy::restart_reset_ms
-    bool all_connected = false;   // all_connected() of the coordinator before this one
-    JudgeHang judge_hang = {};    // empty: hangs are not judged
+    // all_connected() of the previous coordinator, whose process has died
+    bool all_connected = false;
+    JudgeHang judge_hang = {};  // empty: hangs are not judged
   };
   Coordinator(Settings settings, TimeMs now);
 
@@ -72,7 +77,8 @@ class Coordinator {
   // previous one.
   void connected(std::uint32_t node, std::uint64_t instance, TimeMs now);
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
-  void heard(std::uint32_t node, TimeMs now);   // Records that a message of any kind arrived.
+  // Records that a message of any kind has arrived from the node.
+  void heard(std::uint32_t node, TimeMs now);
   void closed(std::uint32_t node, TimeMs now);  // Records that the node's last connection closed.
   // Records that a process claims to be `node` but does not belong to this job. `how` is the
   // difference, for the nodes that wait. `for_good`: the process knows the job's key, and its plan
@@ -90,7 +96,7 @@ class Coordinator {
   // Returns a number that increases when the verdict for any node changes, except for age_ms.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  // True if all nodes have been connected, here or to the coordinator before this one, and none has
+  // True if all nodes have been connected, to this coordinator or to the previous one, and none has
   // ended or is lost.
   [[nodiscard]] bool all_connected() const {
     return left_ == 0 && (known_ == nodes_.size() || (settings_.all_connected && !missed_));
@@ -108,19 +114,19 @@ class Coordinator {
   struct Node {
     NodeReport report;  // last report, without NodeFailure::detail
     std::uint64_t instance = 0;
-    TimeMs known_at = 0;  // first connection to this coordinator
+    TimeMs known_at = 0;  // time of the node's first connection to this coordinator
     TimeMs heard_at = 0;
-    TimeMs failed_at = 0;  // time of report.failure
+    TimeMs failed_at = 0;  // time of report.failure, by this coordinator's clock
     // Valid while away or lost: when the connection closed, or the last message came.
     TimeMs lost_at = 0;
-    TimeMs began_at = 0;  // time at which the node's start began, from report.ran_ms
+    TimeMs began_at = 0;  // time at which the node's present start began, from report.ran_ms
     TimeMs back_by = 0;   // valid while away: end of the time in which the node can reconnect
     std::uint32_t go = 0;
     bool went = false;   // since the grant in `go`, the node has reported that it no longer waits
     bool known = false;  // the node has been connected to this coordinator
     bool connected = false;
     bool reported = false;
-    bool away = false;  // the connection closed, and no report has come through a new one
+    bool away = false;  // the connection has closed, and no report has come through a new one
     bool lost = false;
     bool silent = false;  // lost by silence, not by a closed connection
     bool gone = false;
@@ -132,7 +138,7 @@ class Coordinator {
     TimeMs at = 0;
   };
   struct Failing {    // a start of the job with a failure
-    Candidate first;  // first failure, as far as it is known
+    Candidate first;  // the first failure, as far as it is known now
     // Other failures while State is kFailing; at most kMaxOtherFailures.
     std::vector<Candidate> others = {};
     TimeMs since = 0;    // time at which this coordinator learned of the first of these failures
@@ -242,14 +248,15 @@ class Coordinator {
   std::uint32_t present_ = 0;  // nodes that have reported through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;
-  std::uint32_t given_start_ = 0;  // start of the last grant
+  std::uint32_t given_start_ = 0;  // number of the start that was granted last
   // Rendezvous id of the last grant; learned from node 0 if an earlier coordinator gave it.
   std::uint64_t meeting_ = 0;
   bool missed_ = false;  // miss() has looked for the nodes of the last rendezvous that are absent
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
   std::uint32_t saves_known_ = 0;
-  std::uint32_t knowing_ = 0;  // nodes below this index know of checkpoint saves_
+  // All nodes with a lower rank know of checkpoint saves_, or do not count.
+  std::uint32_t knowing_ = 0;
   std::uint32_t look_ = 0;
   TimeMs look_since_ = 0;
   bool look_open_ = false;  // the last look is not judged yet, because places are expected

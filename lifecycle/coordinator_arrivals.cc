@@ -37,8 +37,8 @@ bool Coordinator::container_restarted(const Node& node) const {
   return running_meeting() != 0 && node.report.meeting == 0;
 }
 
-// True if the node runs or stops a start that the job has left: node 0 has ended it, or is another
-// process instance.
+// True if the node runs or stops a start that the job has left: node 0 has ended that start, or
+// another process is node 0 now.
 bool Coordinator::astray(const Node& node) const {
   if (!node.reported || !numbered() || !start_.number) return false;
   const NodeReport& report = node.report;
@@ -53,8 +53,8 @@ bool Coordinator::astray(const Node& node) const {
   return fine && report.meeting != running_meeting();
 }
 
-// True if the node got a grant and has not reported that it started. It can start at any time, or
-// it is ending and never will.
+// True if the node got a grant and has not reported yet that it started. It can start at any time.
+// Or it is ending, and will not start.
 bool Coordinator::may_go(const Node& node) const {
   const NodeReport& report = node.report;
   const bool ends = report.stage == Stage::kStopping || report.stage == Stage::kEnded;

@@ -63,7 +63,7 @@ struct TasksEnded {  // all ends of tasks that trainit saw in one loop iteration
 // resolve task.
 struct ResolveFailed {
   int exit_code = 125;
-  bool left = false;  // no failure: the job continues without this node, which succeeds
+  bool left = false;  // no failure: the job continues without this node, which exits with 0
 };
 struct StopRequested {
   int signal = 15;
@@ -87,11 +87,12 @@ struct Release {};  // ends the debug window
 struct HoldFor {    // during the debug window: sets its end to duration_ms from now
   TimeMs duration_ms = 0;
 };
-// A request that the main tasks save a checkpoint. The job then ends with 75, whatever their exit
-// codes, to be started again elsewhere. If keep_running is set, the job continues instead.
+// A request for a checkpoint of the main tasks. The job then ends with exit code 75, whatever the
+// tasks' exit codes are, to be started again elsewhere. If keep_running is set, the job continues
+// instead.
 struct CheckpointRequested {
   bool keep_running = false;
-  bool elsewhere = false;  // requested on another node of the job
+  bool elsewhere = false;  // the request was made on another node of the job
 };
 struct NobodySaves {};  // the answer to AskToSave: no process of the job handles the signal
 // All nodes know of the checkpoint that ends the job, and no node failed before it knew.
@@ -106,7 +107,7 @@ struct MembershipChanged {
 // A main task lives but makes no progress. It counts as failed, with exit code 70.
 struct TaskStalled {
   TaskRef task;
-  TimeMs silent_ms = 0;  // time without progress
+  TimeMs silent_ms = 0;  // how long the task has made no progress
 };
 // A main task has just written to files. After a failure, it may be saving
 // (Policy::failure_grace_ms).
@@ -118,16 +119,16 @@ struct TaskWrites {
 // coordinator decides which failure was the first.
 struct Linked {
   bool up = false;
-  bool ended = false;  // node 0 has sent its leave message and allows no further start
+  bool ended = false;  // node 0 has sent its leave message: there is no further start
 };
-// A node of the job has failed or was stopped, and the whole job with it.
+// A node has failed or was stopped, and therefore the whole job fails or stops.
 struct JobFailed {
   // Node 0 has decided which failure was the first; the other members describe it.
   bool known = false;
   bool here = false;     // the first failure is this node's own
   bool stopped = false;  // no failure: the node that ended first was stopped
   bool expired = false;  // no failure: the job's time limit is reached
-  bool again = false;    // the job starts again on all nodes
+  bool again = false;    // after that, the job starts again on all nodes
   TimeMs ran_ms = -1;    // NodeFailure::ran_ms
 };
 // This node cannot take part in the job: the other nodes wait for it, but its options make it start
@@ -136,7 +137,7 @@ struct Unfit {};
 // The diagnosis of a failure on this node, made from the output of its tasks. The machine waits for
 // it if Policy::restart_verdict asks for it, or if several tasks failed.
 struct Diagnosed {
-  std::uint32_t restarts = 0;  // number of the start that failed
+  std::uint32_t restarts = 0;  // Machine::restarts() of the start that failed
   bool hopeless = false;       // a restart would fail in the same way
   // The task that failed first, as the output shows. It is another task of the cause. Or, while the
   // first failure is assumed on another node, it is a rank of this node that failed before
@@ -172,7 +173,7 @@ struct Start {
 struct Signal {
   TaskRef task;
   int signal = 0;
-  bool stops = false;  // a stop signal; otherwise a forwarded signal
+  bool stops = false;  // true: the signal stops the task; false: it is only forwarded
 };
 // Sends `signal` to every adopted process, and from now on to each newly adopted one; 0 ends the
 // sweep. During a sweep the caller posts NothingLeft and NothingAdopted as soon as they are true,

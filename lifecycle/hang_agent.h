@@ -61,7 +61,7 @@ class HangAgent {
   bool linked_ = false;
   bool heard_ = false;  // a verdict of node 0 has arrived
   bool owes_ = false;
-  std::uint32_t look_ = 0;  // NodeReport::look
+  std::uint32_t look_ = 0;  // number of the last known look (NodeReport::look)
   std::string places_;
   std::uint32_t forgotten_ = 0;  // last look whose hang is over on this node
   HangVerdict verdict_;

@@ -18,7 +18,8 @@ void LinkWatch::resume(std::uint64_t instance, std::uint32_t restarts, TimeMs no
 }
 
 void LinkWatch::connected(TimeMs now) {
-  if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new connection replaces a silent one
+  // The new connection replaces one that was silent.
+  if (link_ == Link::kOpen) closed_at_ = heard_at_;
   link_ = Link::kOpen;
   heard_at_ = now;
 }

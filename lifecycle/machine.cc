@@ -253,7 +253,7 @@ void Machine::on(const event::NothingLeft& /*event*/, TimeMs now) {
 }
 
 void Machine::on(const event::NothingAdopted& /*event*/, TimeMs now) {
-  // At the end of the container (Next::kEnd) the machine also waits for services, until
+  // The machine also waits for services at the end of the container (Next::kEnd), until
   // NothingLeft.
   if (phase_ == Phase::kStopping && stop_.stage >= Stage::kSweep && stop_.next != Next::kEnd) {
     leave_sweep(now);

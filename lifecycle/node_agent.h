@@ -43,11 +43,11 @@ class NodeAgent {
   std::optional<TimeMs> stopped_at_;
   std::optional<TimeMs> replanned_at_;
   std::uint64_t meeting_ = 0;
-  std::uint32_t met_for_ = 0;    // start that meeting_ was given for
+  std::uint32_t met_for_ = 0;    // number of the start that meeting_ was granted for
   std::uint32_t own_saves_ = 0;  // Machine::saves_asked(), as far as saves_ counts them
   std::uint32_t saves_ = 0;      // NodeReport::saves
   bool keeps_running_ = false;
-  std::uint32_t saves_known_ = 0;  // last checkpoint that SaveKnown was posted for
+  std::uint32_t saves_known_ = 0;  // number of the last checkpoint for which SaveKnown was posted
   bool heard_ = false;             // a verdict has arrived
   struct Loss {
     NodeFailure failure;

@@ -32,7 +32,7 @@ struct NodeFailure {
     // with another exit code.
     kExpired,
     kClosed,  // the connection closed without a leave message (process killed, machine lost)
-    kSilent,  // no message arrived within the link's time-out
+    kSilent,  // no message has come from it within the link's time-out
     // No failure: that node noticed a changed list of nodes, and restarts with the new list.
     kReplanned,
     kUnfit,  // the node waits for no other node before a start, though others wait for it
@@ -82,7 +82,7 @@ struct HangVerdict {
     bool operator==(const Suspect&) const = default;
   };
   std::uint32_t look = 0;  // number of the look that was judged (NodeReport::look)
-  // At most kMaxSuspects; empty: the cause of the hang is not known.
+  // Suspects, at most kMaxSuspects; empty: the cause of the hang is not known.
   std::vector<Suspect> suspects = {};
   std::string text = {};  // text for people; at most kMaxHangBytes
 
@@ -98,14 +98,14 @@ inline void fields(base::FieldVisitor& v, HangVerdict& hang) {
   v("text", hang.text);
 }
 
-// The state of a node, reported by that node.
+// The message of each node to node 0: the state of the sender.
 struct NodeReport {
   enum class Stage : std::uint8_t {
     kPreparing,
     kArrived,  // waits for the other nodes; all processes of the previous start have ended
     kRunning,  // takes part in the start: runs pre-start hooks, copies data or runs ranks
     kStopping,
-    kEnded,  // the leave message: the container exits
+    kEnded,  // this report is the leave message: the container exits
   };
   Stage stage = Stage::kPreparing;
   std::uint32_t restarts = 0;  // number of the start that the report is about: restarts until then
@@ -129,7 +129,7 @@ struct NodeReport {
   // Encoded places of this node's ranks; at most kMaxPlacesBytes; empty: not taken yet.
   std::string places = {};
   std::uint32_t judged = 0;  // number of the last look that has a verdict, or whose hang is over
-  int exit_code = 0;         // valid with kEnded
+  int exit_code = 0;         // exit code of the container; valid with kEnded
   // The remaining fields are only for `trainit status --cluster`.
   std::uint32_t ranks = 0;  // number of live ranks
   TimeMs silent_ms = -1;    // time since the last output of a rank; -1: not known
@@ -158,23 +158,23 @@ inline void fields(base::FieldVisitor& v, NodeReport& report) {
   v("phase", report.phase);
 }
 
-// The message of node 0 to one node.
+// The message of node 0 to each node: what the receiver must know and do.
 struct NodeVerdict {
   enum class State : std::uint8_t {
     kFine,
     kTold,     // a node has failed, and the others continue; `failure` describes it
     kFailing,  // all nodes stop; the first failure is not known yet
-    kFailed,   // `failure` is the first
+    kFailed,   // all nodes stop; `failure` is the first failure
   };
   State state = State::kFine;
   std::uint32_t restarts = 0;               // number of the start that the verdict is about
-  bool again = false;                       // all nodes start again (kFailed)
+  bool again = false;                       // all nodes start again; valid with kFailed
   std::optional<NodeFailure> failure = {};  // valid with kFailed and kTold
   std::uint32_t go = 0;  // NodeReport::arrival of the receiver, which may now start; 0: no grant
   // The rendezvous id of the grant in `go`: a digest of the nodes that got it. The receiver reports
   // it.
   std::uint64_t meeting = 0;
-  std::uint32_t missing = 0;  // number of nodes that have not arrived
+  std::uint32_t missing = 0;  // number of nodes that have not arrived at the rendezvous
   // Names of these nodes, and why they are missing; at most kMaxTextBytes.
   std::string waits_for = {};
   // The number of the last checkpoint request. A new coordinator can send a lower number than
@@ -185,10 +185,10 @@ struct NodeVerdict {
   // failure came after the request.
   std::uint32_t saves_known = 0;
   std::uint32_t look = 0;                // number of the last look that a node has requested
-  std::optional<HangVerdict> hang = {};  // verdict on that look
+  std::optional<HangVerdict> hang = {};  // verdict on that look; empty: not judged yet
   std::uint64_t instance = 0;  // process instance id of node 0; changes with its container
   bool ended = false;          // node 0 has sent its leave message
-  int exit_code = 0;           // exit code in that message
+  int exit_code = 0;           // exit code in node 0's leave message
   // true: not sent by node 0, but made by the receiver, which has lost node 0.
   bool by_itself = false;
 

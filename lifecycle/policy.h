@@ -24,7 +24,7 @@ using base::SuccessPolicy;
 // wait after a checkpoint that ends the job, until node 0 has said whether a node failed before it.
 inline constexpr TimeMs kVerdictMs = 6000;
 
-// The longest wait for the diagnosis whether a restart can help, counted from the failure.
+// The longest wait for the diagnosis whether a restart can help. It begins at the failure.
 inline constexpr TimeMs kDiagnosisMs = 2500;
 
 // The time that a node waits for its own stop request after another node was stopped. A platform

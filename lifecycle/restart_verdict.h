@@ -1,5 +1,6 @@
 #pragma once
-// The judgement whether a restart can help after a failure. In doubt it can.
+// The judgement whether a restart can help after a failure. In case of doubt, a restart is assumed
+// to help.
 
 #include <cstdint>
 #include <optional>
@@ -9,19 +10,19 @@
 
 namespace lifecycle {
 
-// The facts about a failure that its output shows.
+// The facts about a failure that the output of the failed task shows.
 struct FailureSign {
   // The failure catalogue's answer whether a restart helps: "unknown", "yes" or "no".
   enum class Prospect : std::uint8_t { kUnknown, kHelps, kUseless };
 
   std::string key;  // equal for equal failures; "": the failure cannot be identified
   Prospect prospect = Prospect::kUnknown;
-  TimeMs after_ms = -1;  // time from the start to the failure; -1: not known
+  TimeMs after_ms = -1;  // time from the task's start to the failure; -1: not known
 };
 
 enum class RestartProspect : std::uint8_t {
   kOpen,
-  kUseless,   // a failure of this kind is permanent
+  kUseless,   // a restart cannot help, because failures of this kind are permanent
   kRepeated,  // the previous start had the same failure, and both came within kStartPhaseMs
 };
 

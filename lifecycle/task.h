@@ -23,8 +23,8 @@ enum class TaskKind : std::uint8_t {
   // order.
   kResolve,
   kPreStart,    // hook: after kData and kResolve, before the main tasks
-  kMain,        // a rank, or the single command
-  kService,     // runs beside the main tasks; its end is no failure
+  kMain,        // a rank, or the job's single command
+  kService,     // runs beside the main tasks; its end is no failure of the job
   kPostStart,   // hook: when all main tasks run
   kCheckpoint,  // hook: saves a checkpoint
   kPreStop,     // hook: before the main tasks get the stop signal
@@ -70,7 +70,8 @@ struct Task {
   TaskState state = TaskState::kIdle;
   std::uint32_t incarnation = 0;  // 0 = never started
   int stop_signal = 0;            // last stop signal from the machine; 0: none
-  std::uint64_t sent = 0;         // set of all stop signals from the machine, by signal_bit()
+  // Set of the stop signals that the machine has sent in this run (signal_bit).
+  std::uint64_t sent = 0;
   // Not waited for: it outlived SIGKILL (D state), or trainit may not signal it.
   bool abandoned = false;
   ExitStatus exit_status;  // valid with kEnded

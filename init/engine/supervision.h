@@ -168,7 +168,7 @@ class Supervisor {
   bool settled_ = false;       // the job runs, and the memory of its start has been released
   bool done_ = false;
   int exit_code_ = 0;
-  int resolve_code_ = 0;  // exit code of a resolver that failed
+  int resolve_code_ = 0;  // exit code of a resolver that failed; 0: none
   std::int64_t started_ms_ = sys::wall_ms();
   std::string job_name_;
 };

@@ -587,7 +587,7 @@ void Supervisor::drain() {
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
-    // In a debug window a user may run the job again, so the node must not be claimed any more.
+    // A user in a debug window may run the job again, so the node must not be claimed any more.
     if (machine_.phase() >= lifecycle::Phase::kHold) claim_.release();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();

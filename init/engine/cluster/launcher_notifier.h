@@ -33,7 +33,7 @@ class LauncherNotifier : public ChildWorker {
 
   const WorkerContext& context_;
   std::string wanted_;  // message that the sshd must get; "": none
-  std::string told_;    // last message that the sshd took
+  std::string told_;    // last message that the sshd has taken; "": none
   std::string telling_;
   bool ended_ = false;
   sys::Fd start_pipe_;

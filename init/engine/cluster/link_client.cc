@@ -36,7 +36,7 @@ constexpr std::int64_t kMaxPauseMs = 2000;
 // Pause between attempts after a difference: several fit in while node 0 ends.
 constexpr std::int64_t kDiffersPauseMs = 500;
 constexpr std::int64_t kWarnMs = 30'000;
-// In an elastic job, refusals are reported only after this time: the nodes see a changed list at
+// Refusals in an elastic job are reported only after this time: the nodes see a changed list at
 // different times.
 constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
@@ -404,7 +404,7 @@ class LinkClient {
   bool warned_ = false;
   bool differs_ = false;                    // the last attempt was refused for a difference
   std::optional<std::int64_t> refused_ms_;  // time of the first of consecutive refusals
-  bool over_ = false;                       // node 0 has left, or has ended this node's job
+  bool over_ = false;                       // node 0 has left, or has refused this node for ever
   bool farewell_ = false;
   // Time at which the worker gives up the leave message; monotonic clock.
   std::int64_t farewell_ms_ = 0;

@@ -14,8 +14,8 @@ namespace engine {
 class LinkClock {
  public:
   [[nodiscard]] std::int64_t now_ms() const { return now_ms_; }
-  // Advances the clock after a wait of `planned_ms`. The work since the last call counts as
-  // waiting.
+  // Advances the clock. Call it after each wait; `planned_ms` is how long the wait was to be. The
+  // work since the last call counts as waiting too.
   void woke(std::int64_t planned_ms) {
     constexpr std::int64_t kLateMs = 1000;
     const std::int64_t real_ms = sys::monotonic_ms();

@@ -131,7 +131,7 @@ bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t n
       return hear_member(peer, frame, now_ms);
     case Stage::kWaiting:
     case Stage::kRefused:
-      break;  // such a peer must not send frames
+      break;  // a peer that waits or was refused must not send frames
   }
   return false;
 }

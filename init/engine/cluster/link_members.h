@@ -45,7 +45,8 @@ class LinkMembers {
   // Sends each node its verdict if it has changed. A change only of the missing nodes is sent after
   // a pause, any other change at once.
   void tell_all(std::int64_t now_ms);
-  [[nodiscard]] std::optional<std::int64_t> next_ms() const;  // when tick() or tell_all() has work
+  // Returns when tick() or tell_all() is due.
+  [[nodiscard]] std::optional<std::int64_t> next_ms() const;
 
   // Ends all connections. Drops strangers at once. Sends each member the last verdict as soon as it
   // takes data, and then closes the sending side. Call ready() until all_gone().
@@ -116,8 +117,8 @@ class LinkMembers {
   Id next_id_ = kFirstId;
   std::unordered_map<Id, Peer> connections_;
   std::map<Id, std::int64_t> strangers_;  // strangers with their deadlines; the oldest first
-  std::vector<Id> members_;               // by node: its connection; 0: not connected
-  // By node: the newcomer that claims to be this node.
+  std::vector<Id> members_;               // connection of each node, by rank; 0: not connected
+  // Newcomer that claims to be a node, by the node's rank.
   std::map<std::uint32_t, Question> questions_;
   Encoded encoded_;
   std::uint64_t told_version_ = 0;
@@ -126,8 +127,9 @@ class LinkMembers {
   bool seen_off_ = false;
   bool met_itself_ = false;
   std::string warning_;
-  std::vector<std::string> clocks_;      // clock differences to be reported
-  std::vector<std::uint64_t> compared_;  // by node: the instance whose clock was compared last
+  std::vector<std::string> clocks_;  // clock differences to be reported
+  // Instance of each node whose clock was compared last, by rank.
+  std::vector<std::uint64_t> compared_;
   std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
   // Warnings that were given, as each attempt of a stranger would repeat one.

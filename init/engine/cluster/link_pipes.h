@@ -33,7 +33,7 @@ class LinkPipes {
   void verdict(const lifecycle::NodeVerdict& verdict);
   void state(LinkState state);
   void warn(const std::string& text);
-  // True if data waits until PID 1 reads.
+  // True if PID 1 must read before more can be sent: then poll up() for writing, and call flush().
   [[nodiscard]] bool waits() const { return !unsent_.empty(); }
   void flush();
   // Returns when tick() is due to send a message that was held back; nullopt: none was.
@@ -53,7 +53,7 @@ class LinkPipes {
   std::optional<lifecycle::NodeVerdict> told_;  // the last verdict that was sent, without its age
   std::int64_t told_ms_ = 0;
   bool verdict_due_ = false;
-  LinkState state_;       // present state
+  LinkState state_;       // the present state
   LinkState told_state_;  // last state that was sent or is about to be
   std::int64_t told_state_ms_ = 0;
   bool state_due_ = false;

@@ -35,13 +35,13 @@ constexpr std::int64_t kListenPauseMs = 3000;
 constexpr std::int64_t kPortPauseMs = 200;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMaxWaitMs = 10'000;
-constexpr std::int64_t kSeekMs = 5000;      // duration of the search for another node 0
-constexpr std::int64_t kSeekPauseMs = 500;  // pause before the next attempt
-constexpr std::int64_t kSeekLookMs = 50;    // poll interval during an attempt
+constexpr std::int64_t kSeekMs = 5000;      // duration of the search for a second node 0
+constexpr std::int64_t kSeekPauseMs = 500;  // pause of that search before the next attempt
+constexpr std::int64_t kSeekLookMs = 50;    // poll interval of that search
 constexpr std::int64_t kMissingMs = 10'000;
 constexpr std::uint32_t kMaxMissing = 8;  // maximum of nodes that a message names
-// With this many nodes or more, the server reads only every kLookMs, all that has arrived by then.
-// Waking up for each message of ten thousand nodes costs more than reading it.
+// If there are this many nodes or more, the server reads only every kLookMs, all that has arrived
+// by then. Waking up for each message of ten thousand nodes costs more than reading it.
 constexpr std::uint32_t kManyNodes = 1000;
 constexpr std::int64_t kLookMs = 20;
 constexpr int kMaxRounds = 64;  // calls of epoll_wait() in one turn
@@ -367,9 +367,10 @@ class LinkServer {
   LinkMembers members_;
   LinkKey key_;
   LinkResolver resolver_;
-  std::optional<LinkAttempt> attempt_;  // connection to the process at the master's address
-  bool searched_ = false;               // the search for another node 0 has ended
-  std::int64_t seek_ms_ = 0;            // time of the next attempt
+  // Attempt to connect to the process at the master's address, in search of a second node 0.
+  std::optional<LinkAttempt> attempt_;
+  bool searched_ = false;     // the search for a second node 0 has ended
+  std::int64_t seek_ms_ = 0;  // time of that search's next attempt
   std::int64_t seek_until_ms_ = began_ms_ + kSeekMs;
   std::string no_status_;
   LinkStatusSocket status_;
@@ -386,7 +387,8 @@ class LinkServer {
   std::uint64_t told_version_ = 0;
   bool waits_for_pid1_ = false;
   bool farewell_ = false;
-  std::int64_t first_until_ms_ = 0;  // end of the wait for nodes that have never connected
+  // End of the wait for nodes that have never connected, before the leave messages.
+  std::int64_t first_until_ms_ = 0;
   bool gone_ = false;
 };
 

@@ -23,7 +23,8 @@ namespace engine {
 
 std::string new_link_nonce();  // returns "" if the kernel has no random bytes
 
-// One end of a connection whose hello has been sent.
+// The session at one end of a connection, from the hello on: it makes and checks the tags of
+// frames.
 class LinkSession {
  public:
   LinkSession() = default;  // no session yet: opens() returns false

@@ -14,11 +14,11 @@ struct LinkSettings {
   int port = 0;
   std::uint32_t node = 0, node_count = 1;
   std::int32_t world_size = 0;  // ranks of the whole job, as this node plans it
-  std::uint64_t cluster = 0;    // digest of the list of nodes
+  std::uint64_t cluster = 0;    // digest of this node's list of nodes
   // Process instance id of this PID 1: a random number, the same for all its workers.
   std::uint64_t instance = 0;
   std::vector<std::string> names;  // names of the nodes, by rank; may be shorter or empty
-  std::string secret;              // "" = none
+  std::string secret;              // secret of the job; "" = none
   std::string common;              // used for the job's key if there is no secret: common_key()
   std::int64_t timeout_ms = 30'000;
   // The members of lifecycle::Coordinator::Settings with these names.
@@ -35,7 +35,7 @@ struct LinkSettings {
   std::uint32_t restarts = 0;  // number of restarts when the worker starts
   bool all_connected = false;  // last LinkState::all_connected of the previous worker
   std::string socket;          // path of the local socket for `trainit status --cluster`; "" = none
-  std::string recorder;        // path of the dumps: recorder_file()
+  std::string recorder;        // path of the file with flight recorder dumps: recorder_file()
 };
 
 // The time after the begin of the link within which the first connection is expected. If the job
@@ -51,14 +51,14 @@ inline constexpr std::int64_t kFirstFarewellMs = 1400;
 inline constexpr std::uint32_t kLinkReport = 1;
 inline constexpr std::uint32_t kLinkVerdict = 1;  // up: NodeVerdict, if it has changed
 inline constexpr std::uint32_t kLinkState = 2;    // up: LinkState
-inline constexpr std::uint32_t kLinkWarning = 3;  // up: a text for the log
+inline constexpr std::uint32_t kLinkWarning = 3;  // up: a text for a warning in the log
 inline constexpr std::uint32_t kLinkKinds = 3;
 inline constexpr std::uint32_t kMaxLinkMessage = 16U * 1024;
 
 struct LinkState {
   bool up = false;             // node 0: it listens; other nodes: connected to node 0
   std::string text;            // text for the log; "": none
-  bool all_connected = false;  // node 0: lifecycle::Coordinator::all_connected
+  bool all_connected = false;  // node 0: Coordinator::all_connected()
   // Node 0: names (node_text) of nodes that have not connected for long; "": none.
   std::string absent;
 

@@ -15,10 +15,10 @@ int listen_at(int port, sys::Fd& listener);
 
 struct SocketAddress {
   sockaddr_storage bytes{};
-  socklen_t size = 0;  // 0: not an address
+  socklen_t size = 0;  // 0: the text was no address
 };
 SocketAddress socket_address(const std::string& text, int port);
-std::string address_text(const SocketAddress& address);  // excludes the port
+std::string address_text(const SocketAddress& address);  // returns the address without the port
 SocketAddress peer_address(int fd);
 
 // Begins to connect; the connection may be complete at once. If it fails, returns an invalid

@@ -15,7 +15,7 @@
 
 namespace engine {
 
-// What node 0 knows about one node. On the socket it is one line of JSON.
+// The knowledge of node 0 about one node. On the socket it is one line of JSON.
 struct NodeRow {
   std::uint32_t node = 0;
   std::string name;
@@ -28,7 +28,7 @@ struct NodeRow {
   std::int64_t silent_ms = -1;  // time since its ranks' last output; -1: unknown
   std::uint32_t restarts = 0;
   std::int64_t heard_ms_ago = -1;  // time since its last message to node 0; -1: never
-  std::string failure;             // "": none
+  std::string failure;             // message of the node's failure; "": none
 
   bool operator==(const NodeRow&) const = default;
 };
@@ -45,7 +45,7 @@ inline void fields(base::FieldVisitor& v, NodeRow& row) {
   v("failure", row.failure, {.omit = true, .may_miss = true});
 }
 
-inline constexpr const char* kLinkSocketName = "link";  // file name in the run directory
+inline constexpr const char* kLinkSocketName = "link";  // name of the socket in the run directory
 inline constexpr int kLinkStatusMs = 10'000;
 
 base::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
@@ -56,7 +56,7 @@ std::string nodes_to_json(const std::vector<NodeRow>& rows);  // {"nodes": [...]
 // True if the node is connected or has sent its leave message.
 bool is_present(const NodeRow& row);
 bool is_lost(const NodeRow& row);
-// True if no node has failed, and each is_present().
+// True if no node has failed, and is_present() is true for each.
 bool all_well(const std::vector<NodeRow>& rows);
 
 }  // namespace engine

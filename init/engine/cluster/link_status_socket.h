@@ -36,7 +36,7 @@ class LinkStatusSocket {
     std::string unsent;
     std::uint32_t from = 0;
     bool asks = false;   // the client has asked, and has not received all rows
-    bool ended = false;  // `unsent` is the end of the answer
+    bool ended = false;  // `unsent` has the end of the answer
   };
   void accept_clients();
   bool serve(Client& client);

@@ -1,6 +1,6 @@
 #pragma once
-// The frames on a connection of the link, between a node and node 0. Neither end trusts the other:
-// any program may have connected, or may listen. Pure.
+// The frames on a connection of the link, between a node and node 0. Neither end trusts the other
+// before it has proved its identity: any program may connect, or may listen. Pure.
 //
 // Wire format in both directions, little endian: "trlk", u32 size of the payload, u32 kind,
 // payload, tag. The tag of 16 bytes proves who sent the frame (link_session.h). Node 0 sends the
@@ -18,6 +18,7 @@
 namespace engine {
 
 struct LinkFrame {
+  // Each comment has the sender of the frame, then the payload.
   enum class Kind : std::uint32_t {
     kGreeting = 1,   // node 0 to each peer: its nonce, without a tag
     kHello = 2,      // other node: LinkHello, tagged with the job's key
@@ -25,7 +26,7 @@ struct LinkFrame {
     kRefused = 4,    // node 0, instead of kWelcome: the reason as text
     kReport = 5,     // other node: lifecycle::NodeReport
     kVerdict = 6,    // node 0: lifecycle::NodeVerdict
-    kHeartbeat = 7,  // other node, and node 0's answer
+    kHeartbeat = 7,  // other node; node 0 answers with the same kind
     kPing = 8,       // node 0: requests a heartbeat at once
     kNodes = 9,      // other node: LinkNodesRequest
     kRows = 10,      // node 0: LinkRows
@@ -81,7 +82,7 @@ inline void fields(base::FieldVisitor& v, LinkWelcome& welcome) {
 // The difference because of which two nodes can never run together.
 struct LinkDifference {
   bool ends_job = false;  // the job fails, because the difference has lasted
-  std::string how;        // text for people
+  std::string how;        // text about the difference, for people
 };
 inline void fields(base::FieldVisitor& v, LinkDifference& difference) {
   v("ends_job", difference.ends_job);
@@ -96,7 +97,7 @@ struct LinkNodesRequest {
 inline void fields(base::FieldVisitor& v, LinkNodesRequest& request) { v("from", request.from); }
 struct LinkRows {
   std::uint32_t next = 0;  // first node of the next rows; 0: these were the last rows
-  std::string text;        // lines of JSON
+  std::string text;        // the rows, as lines of JSON
 };
 inline void fields(base::FieldVisitor& v, LinkRows& rows) {
   v("next", rows.next);

@@ -62,7 +62,7 @@ class LookedAt {
   static FileStamp stamp_of(const std::string& path, bool whole);
 
   FileStamps stamps_;
-  std::int64_t look_began_ns_ = 0;  // wall clock
+  std::int64_t look_began_ns_ = 0;  // begin of the last look, wall clock
   bool settled_ = false;
 };
 

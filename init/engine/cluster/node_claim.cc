@@ -62,7 +62,7 @@ std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   if (::getsockopt(asks.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) != 0) return std::nullopt;
   if (holder.uid != 0 && holder.uid != ::geteuid()) return std::nullopt;
   if (holder.pid > 0 && ::kill(holder.pid, 0) != 0 && errno == ESRCH) return std::nullopt;
-  return holder.pid;  // 0: in another PID namespace
+  return holder.pid;  // 0: the process is in another PID namespace
 }
 
 base::Status refuse(const envgen::Plan& plan, pid_t holder) {

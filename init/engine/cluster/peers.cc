@@ -38,7 +38,7 @@ struct Peer {
   std::string complaint;  // error of the last attempt; "": none has failed yet
 };
 
-// One run of the ssh client.
+// One run of the ssh client for a peer.
 struct Attempt {
   Peer* peer = nullptr;
   std::unique_ptr<proc::ChildRun> run;
@@ -164,7 +164,7 @@ class PeerWaiting {
     return text;
   }
 
-  // Returns the error of the first host that has one: "node-5: ssh: Connection refused".
+  // Returns the error of the first missing host that has one: "node-5: ssh: Connection refused".
   [[nodiscard]] std::string complaint() const {
     for (const Peer& peer : peers_) {
       if (!peer.answered && !peer.complaint.empty()) return peer.host + ": " + peer.complaint;

@@ -21,8 +21,9 @@ constexpr std::size_t kMaxClients = 16;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;       // a request: ControlOp; an answer: ControlAnswer
-  std::int64_t argument = 0;  // milliseconds, but kCheckpoint: 1 keeps the job running, 0 does not
+  std::uint32_t op = 0;  // a request: ControlOp; an answer: ControlAnswer
+  // Milliseconds; kCheckpoint: 1 = the job continues after it, 0 = it ends.
+  std::int64_t argument = 0;
 };
 static_assert(sizeof(Record) == 16);
 

@@ -40,7 +40,7 @@ enum class ControlAnswer : std::uint32_t {
   kNotNow = 1,        // the job is not in a phase that allows this request
   kRefused = 2,       // the client runs as another user
   kUnknown = 3,       // the record has an unknown size, version or operation
-  kBusy = 4,          // a checkpoint is under way
+  kBusy = 4,          // a checkpoint is under way already
   kRestarts = 5,      // the job restarts on failure, so a checkpoint must not end it
   kNoLimit = 6,       // the job has no time limit
   kNoCheckpoint = 7,  // the job has neither a checkpoint signal nor checkpoint hooks

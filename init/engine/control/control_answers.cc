@@ -78,7 +78,8 @@ ControlDecision decide(const ControlRequest& request, const ControlView& view) {
     case ControlOp::kExpireIn:
       return decide_limit(request, view);
     case ControlOp::kStacks:
-      return no(ControlAnswer::kNotNow);  // StackDump answers this request, not the machine
+      // Not reached: the supervisor passes this request to StackDump.
+      return no(ControlAnswer::kNotNow);
   }
   return no(ControlAnswer::kUnknown);
 }

@@ -15,7 +15,7 @@ namespace engine {
 struct ControlView {
   lifecycle::Phase phase = lifecycle::Phase::kPreparing;
   bool restarts = false;        // the job has --max-restarts, even if no restart is left
-  bool checkpointing = false;   // a checkpoint is under way
+  bool checkpointing = false;   // a checkpoint is under way now
   bool can_checkpoint = false;  // the job has a checkpoint signal or checkpoint hooks
   std::int64_t checkpoint_ms = 0;
   bool has_limit = false;          // the job has a time limit

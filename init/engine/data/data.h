@@ -56,7 +56,7 @@ class DataTask : public ChildWorker {
   const ChildWorker& resolver_;
   sys::Fd socket_;
   bool killed_ = false;
-  int exit_code_ = 0;                       // exit code of the job for this failure
+  int exit_code_ = 0;                       // exit code that the job gets for this task's failure
   std::int64_t stage_since_ms_ = 0;         // start of the present phase, wall clock
   std::optional<std::int64_t> delayed_ms_;  // when to post the held-back failure, monotonic
 };

@@ -43,7 +43,7 @@ std::string encode_data_message(const DataMessage& message);
 std::optional<DataMessage> decode_data_message(std::string_view packet);
 inline constexpr std::size_t kMaxPacketBytes = 16UL << 10;
 
-// The two ends of the socket, PID 1's and the child's. Both close on exec.
+// The two ends of the socket: PID 1's (ours) and the child's (theirs). Both close on exec.
 struct DataSocket {
   sys::Fd ours;
   sys::Fd theirs;
@@ -58,7 +58,7 @@ void send_data_message(int socket, const DataMessage& message, int lease = -1);
 struct ReceivedData {
   std::optional<DataMessage> message;  // nullopt: no message has arrived
   sys::Fd lease;
-  bool damaged = false;  // the child misbehaves or has closed its end: read no further
+  bool damaged = false;  // do not read on: the packet is damaged, or the child has closed its end
 };
 ReceivedData receive_data_message(int socket);
 

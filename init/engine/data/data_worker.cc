@@ -47,7 +47,7 @@ class Reporter {
  public:
   Reporter(const DataOrder& order, int socket)
       : socket_(socket), places_(places_of(order.dataset)) {
-    if (sys::log::has_screen()) return;  // PID 1 draws on the screen (wait_view.h)
+    if (sys::log::has_screen()) return;  // no view here: PID 1 draws on the screen (wait_view.h)
     view_.emplace("data " + order.dataset.name, places_,
                   [](std::string_view line) { sys::log::info(line); });
   }

@@ -150,7 +150,7 @@ class Worker {
   HookOutput output_;
   std::size_t exported_bytes_ = 0;
   bool no_file_reported_ = false;
-  bool stalled_ = false;   // stderr took nothing for too long
+  bool stalled_ = false;   // stderr has taken nothing for kFlushMs
   std::size_t begun_ = 0;  // number of hooks begun so far
   int stops_ = 0;          // number of SIGTERMs received
   bool stop_reported_ = false;

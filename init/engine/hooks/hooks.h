@@ -53,7 +53,8 @@ struct HookExports {  // the exports of one hook; later exports of a name overri
   bool operator==(const HookExports&) const = default;
 };
 inline void fields(base::FieldVisitor& v, HookExports& exports) {
-  v("edits", exports.edits, {.most_items = 1U << 20});  // parse_hook_exports() bounds their bytes
+  // The number of bytes is limited by parse_hook_exports().
+  v("edits", exports.edits, {.most_items = 1U << 20});
 }
 using HookMessage = std::variant<HookFailed, HookExports>;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What NCCL and PyTorch report about ranks that hang. NCCL's RAS threads answer over a local
+// The reports of NCCL and PyTorch about ranks that hang. NCCL's RAS threads answer over a local
 // connection. PyTorch's flight recorder writes dumps. If the job has made FIFOs for requests
 // (TORCH_NCCL_DEBUG_INFO_PIPE_FILE), dumps are requested first. A call may take until its deadline,
 // so it is for a worker with a single thread. RAS exists since NCCL 2.24. Its protocol is lines of

@@ -47,11 +47,12 @@ class HangTask : public StackJob {
 
   const WorkerContext& context_;
   std::vector<Stalled> stalled_;  // ranks that wait for a verdict
-  int suspect_ = -1;              // a rank of this node, index in the plan; -1: not known
-  std::string places_;            // the places of this node's ranks, as the monitor took them
-  std::string text_;              // the last verdict as text; "": none
-  std::string notes_;             // the note from RAS
-  bool logged_ = false;           // text_ is in the log
+  // The rank of this node that the others wait for: index in the plan; -1: not known.
+  int suspect_ = -1;
+  std::string places_;   // the places of this node's ranks, as the monitor took them
+  std::string text_;     // the last verdict as text; "": none
+  std::string notes_;    // RAS's note, a part of the places' text
+  bool logged_ = false;  // text_ is in the log
   bool looking_ = false;
   bool ran_ = false;
   std::optional<std::int64_t> look_at_ms_;

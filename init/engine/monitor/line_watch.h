@@ -24,7 +24,8 @@ struct LineSlot {
   std::atomic<std::int64_t> hardware;  // hardware time in the last line, in millionths
   std::atomic<std::int64_t> e2e;
   std::atomic<std::int64_t> ratio_ppm;
-  std::atomic<std::uint32_t> above;      // lines in succession above the threshold
+  // Number of lines in succession with a ratio above the threshold.
+  std::atomic<std::uint32_t> above;
   std::atomic<std::uint32_t> crossings;  // how often `above` has reached Observation::perf_count
 
   std::atomic<std::uint64_t> steps;      // how often the printed step changed; 0: no step yet
@@ -55,7 +56,8 @@ class LineBoard {
   std::size_t size_;
 };
 
-// A reader that writes the numbers it finds on the board. The patterns of `observe` must be valid.
+// The reader of output, which finds numbers in lines and writes them to the board. The patterns of
+// `observe` must be valid.
 class LineReader {
  public:
   LineReader(std::shared_ptr<LineBoard> board, const envgen::Observation& observe);

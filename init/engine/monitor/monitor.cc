@@ -63,7 +63,7 @@ void take(const WorkerContext& context, HangTask& hang, const MonitorMessage& me
   if (message.process >= job.watches.size()) return;
   switch (message.kind) {
     case Kind::kSample:
-      return;  // nothing to do: the caller marks the state as changed
+      return;  // no work here: the caller marks the state as changed
     case Kind::kNoStep:
       return sys::log::warning(message.text);
     case Kind::kAbove:
@@ -93,7 +93,7 @@ void note(const WorkerContext& context, const MonitorMessage& message) {
   if (message.kind == Kind::kSample || message.process >= job.plan.processes.size()) return;
   if (message.kind == Kind::kNoStep) return timeline.note("stall", message.text);
   const char* name = message.kind == Kind::kAbove ? "performance" : "stall";
-  // With a link, node 0's verdict is recorded instead.
+  // If there is a link, node 0's verdict is recorded instead.
   if (message.kind == Kind::kHang && !job.hang_agent.is_linked())
     timeline.note("hang", message.text);
   if (message.kind == Kind::kHang) return;

@@ -13,7 +13,7 @@ namespace engine {
 struct MonitorMessage {
   enum class Kind : std::uint32_t {
     kSample = 1,  // numbers on the board (line_watch.h) have changed
-    kAbove,       // the performance ratio of `process` is above the threshold
+    kAbove,       // the performance ratio of `process` is above --perf-threshold
     kNoStep,      // no rank has printed a step for `value` milliseconds
     kStalled,     // `process` has made no progress for `value` milliseconds
     kMoves,       // `process` makes progress again

@@ -36,7 +36,7 @@ constexpr std::int64_t kFirstStepStalls = 3;
 constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
-// In the first minute samples come more often. A job that is tried out ends soon, and its report
+// Samples come more often in the first minute. A job that is tried out ends soon, and its report
 // needs more than a few points.
 constexpr std::int64_t kEarlyMs = 60'000;
 constexpr std::int64_t kEarlySampleMs = 1000;
@@ -271,7 +271,7 @@ void Worker::look_for_stalls(std::int64_t now_ms) {
   const auto parent = std::ranges::find(loads, ::getppid(), &proc::Load::pid);
   // PID 1 may be stopped by a user's ^Z or a debugger. That is no stall of the ranks.
   const bool stopped = parent != loads.end() && (parent->state == 'T' || parent->state == 't');
-  // At most half of stall_ms, so that one late look on a busy machine never makes a stall.
+  // Limited to half of stall_ms, so that one late look on a busy machine never makes a stall.
   const std::int64_t late_ms =
       std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
   // True if a rank is blocked because the reader of trainit's stdout pauses. Others may wait for

@@ -28,7 +28,7 @@ struct Watched {
   pid_t pid = 0;
   std::string name;
   int rank = -1;
-  bool tee = false;          // its output goes through the tee
+  bool tee = false;          // the process's output goes through the tee
   std::string log;           // the file with its output; "": none
   bool tells_steps = false;  // the process printed steps in an earlier start, so steps are expected
 };
@@ -36,7 +36,7 @@ struct Watched {
 struct MonitorOrder {
   envgen::Observation observe;
   std::vector<Watched> watched;
-  std::shared_ptr<LineBoard> board;      // nullptr: no lines are read
+  std::shared_ptr<LineBoard> board;  // board for the numbers in lines; nullptr: no lines are read
   const logtee::Shared* seen = nullptr;  // data shared by the tee; nullptr: no tee
   // Health check, called in a worker: returns the faults found; may be empty.
   std::function<std::string()> checks = {};

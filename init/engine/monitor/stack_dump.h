@@ -38,7 +38,8 @@ class StackDump : public StackJob {
   const WorkerContext& context_;
   std::int64_t asked_ = 0;
   Occasion occasion_ = Occasion::kAsked;
-  std::optional<std::int64_t> before_kill_ms_;  // monotonic clock
+  // Time to begin the stacks before a KILL, monotonic clock; nullopt: none are due.
+  std::optional<std::int64_t> before_kill_ms_;
 };
 
 // Returns the path, without its extension, of the files that `trainit stacks` has requested.

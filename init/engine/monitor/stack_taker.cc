@@ -24,8 +24,8 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxProcesses = 64;  // per main process
-constexpr std::size_t kMaxThreads = 64;    // per process
+constexpr std::size_t kMaxProcesses = 64;  // limit of processes per main process
+constexpr std::size_t kMaxThreads = 64;    // limit of threads per process
 constexpr std::size_t kMaxThreadsTold = 16;
 constexpr std::size_t kMaxDumpBytes = 256U << 10;
 constexpr std::int64_t kGapMs = 500;     // pause between the two looks at the threads
@@ -366,7 +366,7 @@ TakenStacks take_stacks(const StackOrder& order) {
   // Use the rights of the job's user to open the job's files.
   std::optional<sys::AsUser> as_job;
   if (sys::take_rights(order.job, as_job)) return Taker(order).take();
-  // Without these rights, only the threads in /proc: root opens no file of the job.
+  // If these rights cannot be taken, use only the threads in /proc: root opens no file of the job.
   StackOrder native = order;
   native.directory.clear();
   return Taker(native).take();

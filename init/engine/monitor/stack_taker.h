@@ -29,7 +29,8 @@ struct StackTarget {
 
 struct StackOrder {
   std::vector<StackTarget> targets;
-  std::string directory;                // Observation::stacks; "": no process has the hook
+  // Directory of the Python hook (Observation::stacks); "": no process has the hook.
+  std::string directory;
   std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
   bool whole = false;                   // all ranks of the job run on this node
   std::int64_t most_ms = 8000;
@@ -38,12 +39,14 @@ struct StackOrder {
   std::string nccl_ras;  // Observation::nccl_ras
   std::vector<std::string> trace_pipes;
   DumpOrder dumps;
-  std::string recorder;  // recorder_file of hang_dumps.h, for node 0; "": no file
+  // File for the flight recorder's dumps, for node 0: recorder_file(); "": none.
+  std::string recorder;
 };
 
 struct TakenStacks {
   envgen::SeenJob seen;
-  std::vector<std::uint32_t> processes;  // for each rank in `seen`: the process's index in the plan
+  // Index of each rank's process in the plan, in the order of `seen`.
+  std::vector<std::uint32_t> processes;
 };
 TakenStacks take_stacks(const StackOrder& order);
 

@@ -182,7 +182,8 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       others.push_back({job.records[i].name, std::move(read)});
     }
   }
-  std::vector<FailedMain> together;  // processes that failed at the same time
+  // The processes of the cause, which failed at about the same time.
+  std::vector<FailedMain> together;
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
     if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMaxOthers) break;

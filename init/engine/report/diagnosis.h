@@ -73,7 +73,7 @@ class Diagnosis {
   OutputTail& tail_;
   Timeline& timeline_;
   bool unsaid_ = false;
-  std::int64_t began_ms_ = 0;        // monotonic clock
+  std::int64_t began_ms_ = 0;        // time of begin(), monotonic clock
   std::vector<std::string> behind_;  // lines to log after the failure
   std::optional<Line> late_;  // failure of the previous start, whose output is still being read
   bool bare_ = false;         // the message says no more than the exit code (is_bare)

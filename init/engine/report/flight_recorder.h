@@ -17,7 +17,7 @@
 namespace engine {
 
 struct DumpOrder {
-  std::vector<std::string> prefixes;    // path prefixes of the dumps, followed by the rank's number
+  std::vector<std::string> prefixes;    // paths of the dumps without the rank's number at the end
   std::int64_t since_ms = 0;            // begin of the start, wall clock; older dumps are ignored
   std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
   int world_size = 0;                   // 0: not known, because a launcher starts the ranks
@@ -28,7 +28,7 @@ DumpOrder dump_order(const Job& job);
 struct RecorderFile {
   int rank = 0;
   std::string path;
-  std::int64_t written_ms = 0;  // wall clock
+  std::int64_t written_ms = 0;  // time of the last write, wall clock
 };
 struct Dumps {
   std::size_t count = 0;
@@ -40,8 +40,8 @@ struct RecorderFindings {
   std::vector<envgen::RecorderDump> dumps;  // the dumps that could be read
   std::vector<int> culprits;                // ranks that the others wait for (RecorderVerdict)
   std::size_t unreadable = 0;  // number of dumps not read: damaged, incomplete or beyond a limit
-  // For example "the flight recorder: rank 12 has not entered all_reduce 27 of group DP, in which 8
-  // ranks wait (dumps /d/trace_0 and 15 more)". If no rank can be named, the text has the command
+  // Text such as "the flight recorder: rank 12 has not entered all_reduce 27 of group DP, in which
+  // 8 ranks wait (dumps /d/trace_0 and 15 more)". If no rank can be named, the text has the command
   // that reads the dumps. "": no dump was found.
   std::string text;
 };

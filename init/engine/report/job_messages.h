@@ -27,7 +27,8 @@ bool says_exit_code(const Job& job, int exit_code);
 // Returns why a program did not start; the text has no word "starting".
 std::string start_text(const proc::StartFailure& failure);
 
-// Returns for example "vk/mpi: node 0 of 2, starting mpirun, services: sshd".
+// Returns the log line about a start, for example "vk/mpi: node 0 of 2, starting mpirun, services:
+// sshd".
 std::string starting_text(const envgen::Plan& plan);
 
 // Logs a warning if a service, a post-stop process or a hook that may fail has failed. That is no

@@ -41,7 +41,7 @@ std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   if (how.by_oom) {
     return FailureCause{.failure_class = kHostOom,
                         .role = "root",
-                        .advice = "",  // none: the failure's message has it already
+                        .advice = "",  // the failure's message has the advice already
                         .restart = "unknown"};
   }
   struct statvfs status{};

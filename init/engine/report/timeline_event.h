@@ -11,13 +11,14 @@
 
 namespace engine {
 
-inline constexpr const char* kEventsFile = "events.jsonl";  // file in the run directory
+// Name of the timeline in the run directory.
+inline constexpr const char* kEventsFile = "events.jsonl";
 
 struct TimelineEvent {
   std::int64_t at_ms = 0;  // wall clock, UTC
   std::string event;
   int node = -1;
-  std::string task = {};  // the task's name
+  std::string task = {};  // name of the task; "": the event is about no task
   std::string kind = {};  // kind of the task, as in TaskReport
   int rank = -1;
   std::uint32_t incarnation = 0;

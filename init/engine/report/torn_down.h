@@ -41,7 +41,7 @@ class TornDown {
   OutputTail& tail_;
   struct Printed {
     lifecycle::TaskRef task;
-    std::int64_t last_ms = 0;  // monotonic clock
+    std::int64_t last_ms = 0;  // time of the task's last output, monotonic clock
     logtee::Tail tail;
   };
   std::vector<Printed> printed_;

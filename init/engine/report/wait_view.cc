@@ -69,7 +69,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
     const int rest = columns - static_cast<int>(head.size());
     return cut(head + data_bar(*data, rest), room);
   }
-  // What the job waits for may be cut, but not the duration after it.
+  // The text may be cut, but not the duration after it.
   std::string tail = since_text(job.waiting_since_ms, wall_ms);
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";

@@ -39,7 +39,7 @@ class Places {
   static constexpr std::size_t kMax = 8;
   struct Known {
     std::string path;
-    sys::SafePath place;  // place of a path in this directory
+    sys::SafePath place;  // place of a path in the directory, which it keeps open
   };
   using Kept = std::list<Known>;
 

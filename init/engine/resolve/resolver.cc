@@ -269,8 +269,8 @@ base::Status carry_out_files(const envgen::Plan& plan) {
 
 namespace {
 
-// For a job with Observation::stacks: writes the file that its Python processes load
-// (python_hook.h), and creates the directory of their dumps.
+// Writes the file that the job's Python processes load (python_hook.h), and creates the directory
+// of their dumps. Requires Observation::stacks.
 base::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
                               Places& places) {
   const std::string directory = run_dir + "/stacks/";
@@ -366,7 +366,7 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (auto status = restarts == 0 ? NodeClaim::look(plan) : base::Status(); !status) {
     return fail(exit_code::kOwnFailure, status.error());
   }
-  // With SIG_IGN, which a caller may have set, no end of a child could be seen.
+  // If a caller has set SIG_IGN, no end of a child could be seen.
   ::signal(SIGCHLD, SIG_DFL);
   envgen::confine(plan, confinement.sandbox);
   if (auto status = source_scripts(plan, base.env, request.script_timeout_ms); !status)

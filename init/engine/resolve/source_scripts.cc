@@ -72,7 +72,7 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
 // Opens trainit's own program. This works even if the file was replaced, or lies where the job's
 // user may not go. The descriptor stays open in the shell.
 sys::Fd open_program() {
-  constexpr int kFirst = 65;  // above kFirstEnvironmentFd
+  constexpr int kFirst = 65;  // higher than kFirstEnvironmentFd, which stays free for the pipe
   const sys::Fd program(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
   return sys::Fd(::fcntl(program.get(), F_DUPFD_CLOEXEC, kFirst));
 }
@@ -166,7 +166,7 @@ struct ShellFds {
   give_up(failure.error, failure.exit_code);
 }
 
-// What one shell has to do.
+// The work of one shell: the scripts that it sources, and how.
 struct Task {
   std::string shell;
   std::string prologue;  // shell text before the scripts

@@ -54,7 +54,7 @@ std::string first_of(const std::vector<std::string>& addresses) {
 // Returns the address to use for the scheduler, from the addresses of its name; "": none.
 std::string address_of(const std::vector<std::string>& found, const envgen::Snapshot& base,
                        envgen::Plan& plan) {
-  // With a loopback name all nodes are on this machine.
+  // If the name is a loopback name, all nodes are on this machine.
   if (envgen::is_loopback(plan.scheduler->host)) return "127.0.0.1";
   std::string address = first_of(found);
   if (!plan.scheduler->here || address.empty()) return address;

@@ -53,9 +53,9 @@ struct FailureDetail {
   // The launcher, such as "torchrun", if the rank is a process below the task. "" = the task is the
   // rank itself.
   std::string launcher = {};
-  int node = 0;        // rank of the node
-  std::string host;    // the node's name
-  int device = -1;     // -1: no device
+  int node = 0;        // rank of the node on which the task failed
+  std::string host;    // name of that node
+  int device = -1;     // index of the rank's device; -1: none
   std::string signal;  // "SIGKILL" if a signal ended the task
   int exit_code = -1;
   bool oom = false;        // SIGKILL ended the task, and the cgroup's count of OOM kills has risen

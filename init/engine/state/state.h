@@ -15,7 +15,8 @@ namespace engine {
 
 // Names of trainit's own files in the run directory. Files that the plan puts there are not listed.
 inline constexpr const char* kStateFile = "state.json";
-inline constexpr const char* kPlanFile = "plan.txt";  // plan of the last start, as `plan` shows it
+// Plan of the last start, as `trainit plan` shows it.
+inline constexpr const char* kPlanFile = "plan.txt";
 
 // TaskReport::log of hooks and data tasks. trainit logs their output as its own lines.
 inline constexpr const char* kHookOutput = "stderr";
@@ -115,7 +116,7 @@ struct LostOutput {
 struct JobReport {
   int pid = 0;
   std::string phase;
-  // Outcome in the platforms' words: running, success, error, stopped, expired.
+  // State of the job in the words that platforms use: running, success, error, stopped, expired.
   std::string state;
   std::string trainit;  // version
   std::string job;      // the job's name; "" = the platform gives none
@@ -134,8 +135,8 @@ struct JobReport {
   std::string hook;  // hooks that run now, such as "pre-start hooks"; "" = none
   // Message of the first failure of the last start; "" = no failure.
   std::string first_failure;
-  FailureDetail failure;     // details of the first failure
-  std::string stop_signal;   // "" if no stop signal came
+  FailureDetail failure;     // details of the first failure; valid if `task` in it is not ""
+  std::string stop_signal;   // signal of the first stop request; "" if none came
   int exit_code = -1;        // exit code of the job; -1: has not ended
   int given_code = -1;       // exit code of the container, after --exit-codes; -1: has not ended
   int restarts = 0;          // number of restarts until now
@@ -152,7 +153,7 @@ struct JobReport {
   // Finding of the last round of health checks; "" = no round has ended.
   std::string health;
   std::vector<std::string> warnings;
-  std::vector<LostOutput> lost;  // empty: not known
+  std::vector<LostOutput> lost;  // lost output by destination; empty: not known
 };
 inline void fields(base::FieldVisitor& v, JobReport& report) {
   v("pid", report.pid);

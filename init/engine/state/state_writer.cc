@@ -111,7 +111,7 @@ base::Status StateWriter::replace(const char* name, std::string_view content) {
 
 std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {
   constexpr std::int64_t kSettleMs = 1000;
-  // Without any change, the metric of the time without output grows.
+  // The metric of the time without output grows even if nothing else changes.
   constexpr std::int64_t kRefreshMs = 15'000;
   if (!run_dir_.lock.valid() || (!metrics_changed_ && !watched)) return std::nullopt;
   return metrics_ms_ + (metrics_changed_ ? kSettleMs : kRefreshMs);

@@ -31,7 +31,8 @@ class EnvFiles : public ChildWorker {
   void write();
 
   const WorkerContext& context_;
-  std::optional<std::int64_t> begin_ms_;  // time of the next write
+  // Time of the next write, monotonic clock; nullopt: none is due.
+  std::optional<std::int64_t> begin_ms_;
   bool again_ = false;  // another write is needed: a process was started during this one
 };
 

@@ -308,7 +308,7 @@ sys::Fd lock_termination_log(const char* path) {
 void write_termination_log(const char* path, std::string_view text) {
   if (path == nullptr) return;
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd.valid()) return;  // without the file, this is no pod
+  if (!fd.valid()) return;  // no such file: this is no pod
   const std::string masked = base::mask_secrets(text);
   const std::string_view message = base::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {

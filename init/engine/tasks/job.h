@@ -38,13 +38,14 @@ struct TaskRecord {
   std::string hook_message;  // message about the hook that failed; "" otherwise
   pid_t pid = 0;             // 0: not alive
   std::uint32_t incarnation = 0;
-  sys::Fd start_pipe;  // open until the program runs or the process ends
+  // Shows the start of the program; open until the program runs or the process ends.
+  sys::Fd start_pipe;
   std::optional<proc::StartFailure> failure;
   // Exit status of the last run, set before the machine receives it.
   std::optional<lifecycle::ExitStatus> exit_status;
   // Message of the stall watch if it fails this main process; "" = none.
   std::string stall;
-  bool stop_sent = false;  // a stop signal was sent
+  bool stop_sent = false;  // a stop signal was sent to this run
   bool unasked = false;    // the process ended on its own, before a stop signal reached it
   bool paused = false;     // stopped by SIGSTOP or a similar signal
   bool core = false;
@@ -78,7 +79,7 @@ struct StepLog {
     std::uint64_t steps = 0;  // LineSlot::steps of the last record in this start
     std::int64_t saved_ms = 0;
   };
-  std::vector<Rank> ranks;   // by index in plan.processes
+  std::vector<Rank> ranks;   // ranks by their index in plan.processes
   std::size_t bytes = 0;     // size of all records
   std::int64_t next_ms = 0;  // earliest time of the next record, sys::monotonic_ms()
 };
@@ -112,7 +113,8 @@ struct Job {
   std::vector<DataRecord> data;  // ordered by the ordinals of their tasks
   std::vector<std::string> data_warnings;
   std::string resolver_message;  // error of the resolver; "" otherwise
-  std::string waiting_for;       // see note_waiting()
+  // Reason why the job waits, such as "2 of 4 nodes"; "" = it does not wait (note_waiting).
+  std::string waiting_for;
   std::int64_t waiting_since_ms = 0;
   std::string missing_nodes;    // nodes that the start waits for; "" = none
   std::string never_connected;  // current value for FailureDetail::never_connected

@@ -56,7 +56,7 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
 bool OrphanReaper::sweep() {
   std::vector<pid_t> children = proc::children_of_self();
   if (children.empty() && ::getpid() == 1 && !proc::has_own_proc()) {
-    // Without /proc the orphans are not known. kill(-1) reaches all processes of the PID namespace,
+    // The orphans are not known without /proc. kill(-1) reaches all processes of the PID namespace,
     // so one call is enough.
     const bool had = signal_ == SIGTERM && stopper_.has_had_term(-1);
     if ((swept_.insert(-1).second && !had) || signal_ == SIGKILL) ::kill(-1, signal_);

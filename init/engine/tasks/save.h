@@ -40,7 +40,8 @@ class SaveRequest : public ChildWorker {
   explicit SaveRequest(const WorkerContext& context) : context_(context) {}
 
   void begin();
-  [[nodiscard]] bool looks() const { return left_ > 0; }  // the result is not known yet
+  // true: further looks follow, so the result is not known yet.
+  [[nodiscard]] bool looks() const { return left_ > 0; }
   [[nodiscard]] bool reached_nobody() const { return asked_.reached.empty(); }
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;

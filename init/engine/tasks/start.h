@@ -14,7 +14,8 @@ namespace engine {
 // The values that the starts of all tasks share.
 struct StartContext {
   const envgen::Snapshot& base;
-  const std::vector<std::string>& own_variables;  // variables that the job does not get
+  // Names of variables that the job does not get (Setup::own_variables).
+  const std::vector<std::string>& own_variables;
   bool pid1 = false;
   bool pass_through = false;
   // A single main process stays in the process group of trainit's caller (proc::JobControl).

@@ -57,13 +57,13 @@ class Stopper {
   static void send_to_main(const StopTarget& target);
   void note(const proc::Member& member, int signal);
 
-  std::vector<StopTarget> to_continue_;  // main tasks that got a signal
+  std::vector<StopTarget> to_continue_;  // main tasks that got a signal, for continue_stopped()
   std::optional<std::int64_t> continue_due_ms_;
   // Process groups that got a signal in this step, with that signal.
   std::set<std::pair<pid_t, int>> groups_;
   std::set<int> trees_;                      // signals that the tree got in this step
   std::map<pid_t, std::uint64_t> had_term_;  // processes that got SIGTERM: pid and start time
-  bool all_had_term_ = false;                // without /proc: kill(-1) has sent SIGTERM to all
+  bool all_had_term_ = false;  // kill(-1) has sent SIGTERM to all, because /proc is missing
 };
 
 }  // namespace engine

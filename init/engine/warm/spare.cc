@@ -223,7 +223,7 @@ void Spare::end(std::string reason) {
 
 void Spare::await_end(std::int64_t until_ms) const {
   if (pid_ <= 0) return;
-  // Without pidfd_open (before Linux 5.3), do not wait: the process dies anyway.
+  // Do not wait without pidfd_open (before Linux 5.3): the process dies anyway.
   const sys::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!process.valid()) return;
   std::ignore = sys::await_ready(process.get(), POLLIN, until_ms);

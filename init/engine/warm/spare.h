@@ -90,9 +90,10 @@ class Spare : public ChildWorker {
   std::string name_;
   std::function<void()> changed_;
   State state_ = State::kNone;
-  std::optional<proc::SpawnSpec> spec_;         // how the running rank was started
-  std::optional<proc::SpawnSpec> kept_;         // start that the spare was made for
-  std::optional<envgen::Sandbox> confinement_;  // kept_->sandbox points to it
+  std::optional<proc::SpawnSpec> spec_;  // how the running rank was started
+  std::optional<proc::SpawnSpec> kept_;  // start that the spare was made for
+  // Copy of the rank's sandbox; kept_->sandbox points to it.
+  std::optional<envgen::Sandbox> confinement_;
   sys::Fd socket_;
   sys::Fd start_pipe_;  // held open so that a spare can report a failed start
   // Pid of the process of the last hand_over(), until is_handed() is false; 0: none.

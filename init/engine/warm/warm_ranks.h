@@ -58,7 +58,7 @@ class WarmRanks : public ChildWorker {
 
   const WorkerContext& context_;
   WorkerList& workers_;
-  std::map<int, Spare*> spares_;  // by the rank's index in the plan
+  std::map<int, Spare*> spares_;  // spare processes, by the rank's index in the plan
   // Names of ranks that start cold, by reason, until they are logged.
   std::map<std::string, std::vector<std::string>> cold_;
   std::vector<std::string> warm_;

@@ -51,7 +51,7 @@ class MessagePipe {
 
 struct Messenger {
   pid_t pid = -1;
-  sys::Fd pipe;  // read end
+  sys::Fd pipe;  // read end of the pipe with the worker's messages
 };
 
 // Forks a worker (proc::fork_worker) that runs `body`. `body` gets the write end of a pipe for its

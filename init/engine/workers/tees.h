@@ -84,7 +84,7 @@ class Tees : public ChildWorker {
   void on_exit(const proc::Death& death) override;
 
   struct Streams {
-    std::vector<logtee::Source> sources;  // indexed by logtee::Stream
+    std::vector<logtee::Source> sources;  // PID 1's ends of the streams, indexed by logtee::Stream
     bool echo = false;
   };
 
@@ -113,7 +113,7 @@ class Tees : public ChildWorker {
   sys::Fd before_;  // pipe that the previous start's tee closes when it exits
   bool begun_ = false;
   bool unused_ = false;  // no process of this start was started yet
-  bool ended_ = false;   // exited with code 0
+  bool ended_ = false;   // the tee has exited with code 0: all output is written
   struct Retired {
     pid_t pid;
     sys::Fd lifeline;

@@ -16,7 +16,8 @@ namespace engine {
 
 class WorkerList {
  public:
-  // Adds a worker. Must not be called by a worker during the calls below.
+  // Creates a worker and adds it to the end of the list. A worker must not call this during the
+  // calls below.
   template <class Worker, class... Args>
   Worker& add(Args&&... args) {
     auto worker = std::make_unique<Worker>(std::forward<Args>(args)...);
