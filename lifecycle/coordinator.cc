@@ -15,15 +15,17 @@ using Kind = NodeFailure::Kind;
 using Stage = NodeReport::Stage;
 
 constexpr TimeMs kScanMs = 1000;   // time between two scans of all nodes
-constexpr TimeMs kPauseMs = 2500;  // time without any call that counts as a pause of this process
+constexpr TimeMs kPauseMs = 2500;  // if no call comes for this time, this process was paused
 constexpr std::size_t kMaxPhaseBytes = 64;
-constexpr TimeMs kMaxRanMs = 1'000'000'000'000;  // 31 years; a peer may report any number
+// 31 years: limits the number of a peer, which can be any
+constexpr TimeMs kMaxRanMs = 1'000'000'000'000;
 
 bool is_stop(Kind kind) { return kind == Kind::kStopped || kind == Kind::kExpired; }
 bool is_loss(Kind kind) { return kind == Kind::kClosed || kind == Kind::kSilent; }
 
 bool refines(const NodeFailure& first, const NodeFailure& later) {
-  if (first.complete && !later.complete) return false;  // sent before the complete report
+  // `later` was sent before the complete report
+  if (first.complete && !later.complete) return false;
   return first.complete != later.complete || first.role != later.role ||
          first.message != later.message || (first.detail != later.detail && !later.detail.empty());
 }
@@ -91,7 +93,7 @@ void Coordinator::heard(std::uint32_t node, TimeMs now) {
   }
 }
 
-// Clears the states away and lost. The node is back, or is about to get another state.
+// Clears Node::away and Node::lost, because the node is back or is about to get another state.
 void Coordinator::come_back(std::uint32_t node) {
   Node& of = nodes_[node];
   if (of.away) std::erase(away_, node);
@@ -101,7 +103,7 @@ void Coordinator::come_back(std::uint32_t node) {
 }
 
 void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good) {
-  const bool second = node == 0 && for_good;  // node 0 itself is always connected
+  const bool second = node == 0 && for_good;  // node 0 itself is this coordinator's own node
   if (node >= nodes_.size() || (nodes_[node].connected && !second)) return;
   if (differing_.size() >= kMaxMissingNamed && !differing_.contains(node)) return;
   Difference& kept = differing_[node];
@@ -118,7 +120,7 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
           .message = difference_text(called(node), kept.how),
           .detail = {}},
          now, now);
-  settle(now);  // now, so that no node stops on its own first
+  settle(now);  // settle now, so that no node stops on its own first
 }
 
 bool Coordinator::ended_by_difference() const {
@@ -126,7 +128,8 @@ bool Coordinator::ended_by_difference() const {
          start_.failing->first.failure.kind == Kind::kDiffers;
 }
 
-// Detects a pause of this process, in which it received nothing. The pause is no silence of a node.
+// Detects a pause of this process, from the time since its last call. The pause does not count as
+// silence of the nodes.
 void Coordinator::awake(TimeMs now) {
   const TimeMs gap = now - awake_at_;
   if (gap <= 0) return;
@@ -164,8 +167,8 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
   }
   if (in_start(from) && from.report.stage == Stage::kRunning) begin(now);
   if (has_left(from)) {
-    // The node has lost node 0. If node 0 was silent then (a pause of this process), the loss is
-    // node 0's, otherwise the node's.
+    // The node has left the start because it lost its connection to node 0. If this process was
+    // paused at that time, node 0 counts as lost, otherwise the node.
     const bool ours = was_absent(Kind::kSilent, from.lost_at);
     fail_as_lost(ours ? 0 : node, Kind::kClosed, now, now);
   }
@@ -178,7 +181,7 @@ void Coordinator::reported(std::uint32_t node, const NodeReport& report, TimeMs 
            now, now);
   }
   std::string detail = report.failure ? report.failure->detail : "";
-  if (detail.size() > kMaxDetailBytes) detail.clear();  // a cut detail is useless
+  if (detail.size() > kMaxDetailBytes) detail.clear();  // a detail that is cut cannot be decoded
   weigh(node, detail, now);
   if (from.gone) weigh_farewell(node, now);
   if (from.gone || node == 0) weigh_absent(now);
@@ -208,8 +211,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
     changed();
   } else if (report.saves == saves_ && saves_ > from.report.saves && keeps_running_ &&
              !report.keeps_running) {
-    // Two simultaneous requests: the stronger one needs a new number, for nodes that know the
-    // other.
+    // Two nodes requested a checkpoint at the same time, with the same number. The request that
+    // ends the job is stronger. It gets a new number, so that nodes with the weaker one notice it.
     ++saves_;
     keeps_running_ = false;
     knowing_ = 0;
@@ -228,8 +231,8 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   if (auto& failure = from.report.failure; failure) {
     cut_text(failure->message, kMaxTextBytes);
     failure->detail = {};
-    // A report's transit makes the failure look later, never earlier. The earliest time is the most
-    // exact.
+    // The time that a report is under way makes the failure look later, never earlier. So the
+    // earliest time is the most exact.
     const TimeMs at = now - std::max<TimeMs>(failure->age_ms, 0);
     from.failed_at = same_start ? std::min(at, failed_before) : at;
     failure->age_ms = 0;
@@ -241,10 +244,11 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
   count(from, 1);
 }
 
-// Finds out whether all nodes know of the last checkpoint. An away node may have been lost before
-// it received the checkpoint request. So may a node that has not connected yet to a new
-// coordinator, because there may have been an earlier one. If the failure of a node stops no other
-// node, no node is waited for.
+// Finds out whether all nodes know of the last checkpoint. An away node (its connection closed, and
+// it can reconnect) may have been lost before it received the checkpoint request, so it must know
+// too. The same applies to a node that has not connected to a new coordinator yet, because an
+// earlier coordinator may have known it. If the failure of a node stops no other node, no node is
+// waited for.
 void Coordinator::look_who_saves(TimeMs now) {
   const bool failing =
       start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
@@ -265,8 +269,8 @@ void Coordinator::look_who_saves(TimeMs now) {
   changed();
 }
 
-// Follows node 0 to another start; node 0 alone decides its number. Earlier reports on that start
-// count from now on.
+// Follows node 0 to another start; node 0 alone decides its number. Failures that nodes have
+// already reported for that start are handled now.
 void Coordinator::follow(TimeMs now) {
   const std::uint32_t restarts = nodes_[0].report.restarts;
   if (start_.number == restarts) return;
@@ -284,8 +288,8 @@ void Coordinator::follow(TimeMs now) {
   }
 }
 
-// Marks the current start as begun, because the first node runs it. Until then a lost node only
-// delays the start; from now on its loss is a failure.
+// Marks the current start as begun, because a node runs it. Before, a lost node only delays the
+// start. From now on its loss is a failure.
 void Coordinator::begin(TimeMs now) {
   if (start_.begun) return;
   start_.begun = true;
@@ -301,16 +305,15 @@ void Coordinator::weigh(std::uint32_t node, const std::string& detail, TimeMs no
   if (from.report.failure && in_start(from)) failed(failure_of(node, detail), from.failed_at, now);
 }
 
-// Returns the failure that a node has reported. A reported loss of node 0 is node 0's failure or
-// the node's own.
+// Returns the failure that a node has reported. If the node reports that it lost node 0, the
+// failure is node 0's or the node's own.
 NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detail) const {
   const Node& from = nodes_[node];
   NodeFailure failure = *from.report.failure;
   failure.node = node;
   failure.detail = detail;
   if (is_loss(failure.kind)) {
-    // The node has lost node 0. If this process was present all the time, the node itself was cut
-    // off.
+    // If this process was not paused, it was the node's network that failed.
     if (was_absent(failure.kind, from.failed_at) || lost_earlier_coordinator(from))
       failure.node = 0;
     failure.message = loss_message(called(failure.node), failure.kind, settings_.timeout_ms);
@@ -320,8 +323,8 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
   return failure;
 }
 
-// Fails the job if a node has ended for a failure that only an earlier coordinator knew. The other
-// nodes must end as well.
+// Fails the job if a node has ended with exit code 76 (a failure elsewhere), and no failure is
+// known here. Only an earlier coordinator knew that failure. The other nodes must end as well.
 void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
   const Node& from = nodes_[node];
   const bool known =
@@ -336,8 +339,8 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
          now, now);
 }
 
-// Fails the job if a node has ended, perhaps by a stop, before the start that the others wait for.
-// That start cannot come. In an elastic job the list of nodes changes instead.
+// Fails the job if a node has ended, perhaps by a stop, before a start that the other nodes wait
+// for. That start cannot come. In an elastic job the list of nodes changes instead.
 void Coordinator::weigh_absent(TimeMs now) {
   const bool waits =
       start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
@@ -357,8 +360,8 @@ void Coordinator::weigh_absent(TimeMs now) {
   }
 }
 
-// Fails the job if some nodes wait for a node that starts alone, because node options differ. Their
-// start cannot come.
+// Fails the job if some nodes wait for a node that starts alone, because the nodes have different
+// options. Such a wait would never end.
 void Coordinator::weigh_unfit(TimeMs now) {
   const bool waits =
       start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
@@ -376,15 +379,15 @@ void Coordinator::weigh_unfit(TimeMs now) {
          now, now);
 }
 
-// True if this process was paused during a part of the time-out, from `since`, by which a node
-// concluded a loss.
+// True if this process was paused while a node waited for node 0. The wait began at `since` and
+// lasted for the time-out by which the node concluded the loss.
 bool Coordinator::was_absent(Kind kind, TimeMs since) const {
   const TimeMs patience = kind == Kind::kSilent ? settings_.timeout_ms : kReconnectMs;
   return since <= absent_until_ && since + patience >= absent_from_;
 }
 
-// True if the node lost a connection before its first one to this coordinator. The lost one was to
-// an earlier coordinator.
+// True if the node's failure is older than its first connection to this coordinator. So the lost
+// connection was to an earlier coordinator.
 bool Coordinator::lost_earlier_coordinator(const Node& node) const {
   return node.failed_at <= node.known_at;
 }
@@ -406,9 +409,9 @@ void Coordinator::count_loss(std::uint32_t node, TimeMs now) {
   fail_as_lost(node, of.silent ? Kind::kSilent : Kind::kClosed, of.lost_at, now);
 }
 
-// True if node 0 receives nothing from the other nodes, of which there are at least two. Node 0's
-// own network is then the more likely cause. A closed connection shows that a peer, or a kernel
-// other than node 0's, is reachable.
+// True if node 0 receives nothing from all other nodes, and there are at least two of them. Node
+// 0's own network is then the more likely cause. If a connection closed, the network works: the
+// close came from a peer or its kernel.
 bool Coordinator::is_cut_off(TimeMs now) const {
   std::uint32_t others = 0;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
@@ -474,9 +477,9 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
 }
 
 // Returns the time by which failures are compared. Node 0 notices a closed connection later than
-// ranks on other nodes notice theirs. The delay is the transit through the network and the time
-// that the kernel takes to end a container. If a node was stopped, losses are consequences: a
-// platform may kill the containers that it stops.
+// ranks on other nodes notice theirs, because of the transit and because the kernel needs time to
+// end a container. So such a loss counts as kGatherMs earlier. It does not if a node was stopped: a
+// platform may kill the containers that it stops, so losses are then consequences.
 TimeMs Coordinator::happened(const Candidate& of) const {
   const bool loss = of.failure.kind == Kind::kClosed && !start_.failing->stops;
   return of.at - (loss ? kGatherMs : 0);
@@ -489,8 +492,8 @@ bool Coordinator::is_earlier(const Candidate& one, const Candidate& other) const
   return order(one) < order(other);
 }
 
-// Orders by role: a root, a failure of unknown role, a victim. If the roles are equal, the earlier
-// failure is likelier.
+// Orders failures by role: first a root, then an open role, last a victim. If the roles are equal,
+// the earlier failure is likelier.
 bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) const {
   const auto order = [](NodeFailure::Role role) {
     return role == NodeFailure::Role::kRoot ? 0 : role == NodeFailure::Role::kOpen ? 1 : 2;
@@ -500,7 +503,8 @@ bool Coordinator::is_likelier(const Candidate& one, const Candidate& other) cons
   return first != second ? first < second : is_earlier(one, other);
 }
 
-// Adds a failure. Above kMaxOtherFailures, forgets the least likely one, but never the earliest.
+// Adds a failure to `others`. If there are more than kMaxOtherFailures, drops the least likely one,
+// but never the earliest.
 void Coordinator::add_other(Candidate other) {
   std::vector<Candidate>& others = start_.failing->others;
   others.push_back(std::move(other));
@@ -511,8 +515,8 @@ void Coordinator::add_other(Candidate other) {
   others.erase(std::max_element(others.begin() + 1, others.end(), likelier));
 }
 
-// Chooses the first failure: the earliest one. If the earliest is a victim, chooses the likeliest
-// one.
+// Chooses the first failure among all known ones. It is the earliest one. If the earliest is a
+// victim, it is the likeliest one (is_likelier).
 void Coordinator::choose_first() {
   std::vector<Candidate>& all = start_.failing->others;
   all.push_back(std::move(start_.failing->first));
@@ -526,8 +530,8 @@ void Coordinator::choose_first() {
   all.erase(chosen);
 }
 
-// Announces a failure that does not stop the other nodes, once for each node in a start. Verdicts
-// show the last one.
+// Announces a failure that does not stop the other nodes, at most once for each node in a start. A
+// verdict has the failure that was announced last.
 void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   if (start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed)
     return;
@@ -538,7 +542,8 @@ void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
   changed();
 }
 
-// Updates a known failure from a later report of it. Returns false if the failure is not known yet.
+// Updates a known failure of the same node and kind from a later report. Returns false if no such
+// failure is known.
 bool Coordinator::add_to(const NodeFailure& failure, TimeMs at) {
   const auto same = [&failure](const Candidate& known) {
     return known.failure.node == failure.node && known.failure.kind == failure.kind;
@@ -568,17 +573,17 @@ void Coordinator::update(Candidate& known, const NodeFailure& failure, TimeMs at
   if (start_.state != NodeVerdict::State::kFailing) changed();
 }
 
-// Decides on the first failure when no report of an earlier one can come any more.
+// Decides which failure was the first, when no earlier one is expected any more.
 void Coordinator::settle(TimeMs now) {
   if (start_.state != NodeVerdict::State::kFailing) return;
   const NodeFailure& first = start_.failing->first.failure;
   const TimeMs waited = now - start_.failing->since;
-  // A victim has a cause, which a slower node may still report.
+  // If the first known failure is a victim, a slower node may still report its cause.
   const bool open = !first.complete || first.role == NodeFailure::Role::kVictim;
   const bool gathers = waited < kGatherMs || awaits_away(now) || (open && waited < kDetailMs);
-  const bool replanned = first.kind == Kind::kReplanned;  // all other ends follow from it
+  const bool replanned = first.kind == Kind::kReplanned;  // all other failures follow from it
   const bool is_sure = replanned || first.kind == Kind::kUnfit || first.kind == Kind::kDiffers;
-  if (gathers && !is_sure && !ended_) return;  // no report can come after node 0's end
+  if (gathers && !is_sure && !ended_) return;  // node 0's end ends the wait
   start_.state = NodeVerdict::State::kFailed;
   start_.failing->others.clear();
   start_.failing->again =
@@ -586,8 +591,8 @@ void Coordinator::settle(TimeMs now) {
   changed();
 }
 
-// True while a connection that closed at about the time of the failure may become the loss of its
-// node.
+// True while a node whose connection closed at about the time of the failure can still reconnect.
+// Otherwise that node is lost, and its loss may have been the first failure.
 bool Coordinator::awaits_away(TimeMs now) const {
   const TimeMs latest = start_.failing->since + kGatherMs;
   return std::ranges::any_of(away_, [this, now, latest](std::uint32_t node) {
@@ -595,8 +600,9 @@ bool Coordinator::awaits_away(TimeMs now) const {
   });
 }
 
-// Returns whether all nodes can start again. A start that ran for Settings::restart_reset_ms resets
-// the restart counts of all nodes.
+// Returns whether all nodes that have reported can start again: they have not ended, and have
+// restarts left. A start that ran for Settings::restart_reset_ms resets the restart counts of all
+// nodes.
 bool Coordinator::all_may_restart(const NodeFailure& first) const {
   const TimeMs enough = settings_.restart_reset_ms;
   const bool anew = enough > 0 && first.ran_ms >= enough;
@@ -637,8 +643,8 @@ void Coordinator::scan(TimeMs now) {
   if (waiting_ != 0) describe_missing();
 }
 
-// Fails the job for nodes that have not reported to this coordinator within the time-out. They were
-// connected at the grant of this start or later, before this coordinator was created.
+// Fails the job for each node that has not reported to this coordinator within the time-out. Each
+// was connected to an earlier coordinator, at the grant of this start or later.
 void Coordinator::miss(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
   const bool given = settings_.all_connected || (zero.meeting != 0 && meeting_ == 0);
@@ -665,9 +671,10 @@ std::optional<TimeMs> Coordinator::next_tick() const {
 
 // --- Answers ---
 
-// Returns the state in the verdict for a node. A node that has not begun, such as the replacement
-// of a lost one, has nothing to stop and continues to the next rendezvous. The exception is node 0,
-// which must count the starts.
+// Returns the state in the verdict for a node. While the job may start again (kFailing, or kFailed
+// with `again`), a node that has not begun this start gets kFine: it has nothing to stop, and
+// continues to the next rendezvous. The replacement of a lost node is an example. The exception is
+// node 0, which must count the starts.
 NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   const Node& to = nodes_[node];
   if (astray(to)) return NodeVerdict::State::kFailed;
@@ -680,7 +687,7 @@ NodeVerdict::State Coordinator::shown(std::uint32_t node) const {
   return spared ? NodeVerdict::State::kFine : start_.state;
 }
 
-// Returns the verdict for a node that is astray().
+// Returns the verdict for a node that runs or stops a start that the job has left (astray()).
 NodeVerdict Coordinator::of_past(std::uint32_t node, TimeMs now) const {
   const NodeReport& report = nodes_[node].report;
   NodeVerdict verdict;

@@ -18,73 +18,85 @@
 
 namespace lifecycle {
 
-// The time in which a container of another job may still be ending.
+// Time for which a peer of another job must repeat its claim until the job fails (differs()). The
+// peer may be a container of an earlier job that is still ending.
 inline constexpr TimeMs kDiffersMs = 5000;
-inline constexpr TimeMs kGatherMs = 300;      // wait for failures at nearly the same time
-inline constexpr TimeMs kDetailMs = 2500;     // wait for a failure's last lines, or for its cause
-inline constexpr TimeMs kReconnectMs = 3000;  // time in which a closed connection can be restored
+inline constexpr TimeMs kGatherMs = 300;  // wait for failures that happened at nearly the same time
+// Longest wait for a complete report, or for the cause of a victim.
+inline constexpr TimeMs kDetailMs = 2500;
+// Time to restore a closed connection, before its node is lost.
+inline constexpr TimeMs kReconnectMs = 3000;
 
-inline constexpr TimeMs kLookMs = 10'000;  // time for all nodes to report their ranks' places
+// Longest wait until all nodes have reported their ranks' places.
+inline constexpr TimeMs kLookMs = 10'000;
 
-inline constexpr std::size_t kMaxMissingNamed = 8;    // further missing nodes are only counted
-inline constexpr std::size_t kMaxOtherFailures = 16;  // failures compared with the first one
+// Missing nodes that a text names; further ones are only counted.
+inline constexpr std::size_t kMaxMissingNamed = 8;
+inline constexpr std::size_t kMaxOtherFailures = 16;  // failures kept besides the first one
 
 // The places of one node's ranks, as that node reported them.
 struct NodeLook {
   std::uint32_t node = 0;
   std::string places;  // NodeReport::places
 };
-// Compares the places. `whole`: every node has reported its places.
+// Compares the places in `looks`, and returns the ranks that the others wait for. `look`: the
+// number of the look, NodeReport::look. `whole`: every node has reported its places.
 using JudgeHang =
     std::function<HangVerdict(const std::vector<NodeLook>& looks, std::uint32_t look, bool whole)>;
 
 // The caller must deliver all received messages before it calls tick(). Otherwise a pause of the
-// caller looks like silence of the nodes. The caller must give node 0 its verdict before the
-// others. Otherwise a node could run a start that node 0 does not know. Node 0's own reports come
-// through the same calls, from connected() on. Node 0 is never silent.
+// caller looks like silence of the nodes. The caller must send node 0 its verdict before it sends
+// the other nodes theirs. Otherwise a node could run a start that node 0 does not know. Node 0
+// reports through the same calls as the other nodes: connected() first, then reported(). Node 0 is
+// never lost by silence.
 class Coordinator {
  public:
   struct Settings {
     std::uint32_t node_count = 1;
-    std::uint64_t cluster = 0;       // digest that arrivals must have (NodeReport::cluster)
+    // Digest of the list of nodes, which each node must report (NodeReport::cluster).
+    std::uint64_t cluster = 0;
     std::vector<std::string> names;  // names of the nodes, by rank; may be shorter
     bool stops = true;  // a failure on one node stops all nodes; otherwise it is announced to them
-    bool together = true;  // all nodes start again or none does; otherwise each restarts alone
+    // All nodes start again together, or none does; otherwise each restarts alone.
+    bool together = true;
     // A lost node stops all nodes; otherwise the loss is announced to them.
     bool loss_counts = true;
     // A stopped node stops all nodes; otherwise the stop is announced to them.
     bool stop_counts = true;
     TimeMs timeout_ms = 30'000;   // silence after which a node is lost
     TimeMs restart_reset_ms = 0;  // Policy::restart_reset_ms
-    bool all_connected = false;   // all_connected() of the coordinator before this one
-    JudgeHang judge_hang = {};    // empty: hangs are not judged
+    // all_connected() of the previous coordinator, whose process has died
+    bool all_connected = false;
+    JudgeHang judge_hang = {};  // empty: hangs are not judged
   };
   Coordinator(Settings settings, TimeMs now);
 
-  // Registers a node, by its rank, that has proved its identity. `instance`: its process instance
-  // id, which changes after a crash. With an unchanged `instance`, this connection replaces an open
-  // one.
+  // Registers a node, by its rank, that has proved its identity. `instance`: the id of its process,
+  // which changes if its container starts again. With a changed `instance`, the previous process
+  // counts as lost if it took part in a start. With an unchanged one, this connection replaces the
+  // previous one.
   void connected(std::uint32_t node, std::uint64_t instance, TimeMs now);
   void reported(std::uint32_t node, const NodeReport& report, TimeMs now);
-  void heard(std::uint32_t node, TimeMs now);   // Records that a message of any kind arrived.
+  // Records that a message of any kind has arrived from the node.
+  void heard(std::uint32_t node, TimeMs now);
   void closed(std::uint32_t node, TimeMs now);  // Records that the node's last connection closed.
   // Records that a process claims to be `node` but does not belong to this job. `how` is the
   // difference, for the nodes that wait. `for_good`: the process knows the job's key, and its plan
-  // can never fit. If it repeats the claim for kDiffersMs, without a gap of that length, the job
-  // fails. For a second node 0, `node` is 0.
+  // can never fit. If such claims continue for kDiffersMs, without a gap of that length, the job
+  // fails. Ignored while `node` is connected, except for a second node 0 (`node` 0, `for_good`).
   void differs(std::uint32_t node, const std::string& how, TimeMs now, bool for_good);
   [[nodiscard]] bool ended_by_difference() const;
   // Blocks the next start for the reason `why`, which node 0 found; "" lifts the block.
   void block_start(const std::string& why);
   void tick(TimeMs now);
-  // Returns when tick() is due, at most a second after the last scan of the nodes.
+  // Returns when tick() is due next. That is at most one second after the last scan of the nodes.
   [[nodiscard]] std::optional<TimeMs> next_tick() const;
 
   [[nodiscard]] NodeVerdict verdict_for(std::uint32_t node, TimeMs now) const;
   // Returns a number that increases when the verdict for any node changes, except for age_ms.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  // True if all nodes have been connected, here or to the coordinator before this one, and none has
+  // True if all nodes have been connected, to this coordinator or to the previous one, and none has
   // ended or is lost.
   [[nodiscard]] bool all_connected() const {
     return left_ == 0 && (known_ == nodes_.size() || (settings_.all_connected && !missed_));
@@ -94,52 +106,54 @@ class Coordinator {
   // message has arrived.
   enum class Presence : std::uint8_t { kNeverConnected, kConnected, kReconnecting, kLost, kLeft };
   [[nodiscard]] Presence presence(std::uint32_t node) const;
-  // Returns the last report of the node, without the failure's detail.
+  // Returns the last report of the node, without NodeFailure::detail.
   [[nodiscard]] const NodeReport& report_of(std::uint32_t node) const;
   [[nodiscard]] TimeMs last_heard(std::uint32_t node) const;
 
  private:
   struct Node {
-    NodeReport report;  // last report, without the failure's detail
+    NodeReport report;  // last report, without NodeFailure::detail
     std::uint64_t instance = 0;
-    TimeMs known_at = 0;  // first connection to this coordinator
+    TimeMs known_at = 0;  // time of the node's first connection to this coordinator
     TimeMs heard_at = 0;
-    TimeMs failed_at = 0;  // time of report.failure
-    TimeMs lost_at = 0;    // away or lost: when the connection closed, or the node was last heard
-    TimeMs began_at = 0;   // time at which the node's start began, from report.ran_ms
-    TimeMs back_by = 0;    // away: time until which it can reconnect
+    TimeMs failed_at = 0;  // time of report.failure, by this coordinator's clock
+    // Valid while away or lost: when the connection closed, or the last message came.
+    TimeMs lost_at = 0;
+    TimeMs began_at = 0;  // time at which the node's present start began, from report.ran_ms
+    TimeMs back_by = 0;   // valid while away: end of the time in which the node can reconnect
     std::uint32_t go = 0;
-    bool went = false;   // the node has reported since that it no longer waits
-    bool known = false;  // a connection has existed
+    bool went = false;   // since the grant in `go`, the node has reported that it no longer waits
+    bool known = false;  // the node has been connected to this coordinator
     bool connected = false;
     bool reported = false;
-    bool away = false;  // the connection closed, and no report has come through a new one
+    bool away = false;  // the connection has closed, and no report has come through a new one
     bool lost = false;
     bool silent = false;  // lost by silence, not by a closed connection
     bool gone = false;
     bool told = false;          // this node's failure has been announced in this start
-    bool sees_missing = false;  // true: the node's verdict has NodeVerdict::missing and waits_for
+    bool sees_missing = false;  // the node waits, and its verdict names the missing nodes
   };
   struct Candidate {
     NodeFailure failure;
     TimeMs at = 0;
   };
-  struct Failing {    // a failing start of the job
-    Candidate first;  // first failure, as far as it is known
+  struct Failing {    // a start of the job with a failure
+    Candidate first;  // the first failure, as far as it is known now
     // Other failures while State is kFailing; at most kMaxOtherFailures.
     std::vector<Candidate> others = {};
-    TimeMs since = 0;    // time of the first report of a failure
-    bool stops = false;  // a node was stopped
+    TimeMs since = 0;    // time at which this coordinator learned of the first of these failures
+    bool stops = false;  // a node was stopped, or reached the job's time limit
     bool again = false;
   };
-  // The state of the current start, from the first report of node 0 on it.
+  // The state of the current start of the job.
   struct CurrentStart {
-    std::optional<std::uint32_t> number;  // only node 0 decides it; empty: no report of node 0 yet
-    bool begun = false;                   // a node runs this start
+    // NodeReport::restarts of node 0; empty: no report of node 0 yet
+    std::optional<std::uint32_t> number;
+    bool begun = false;  // a node runs this start
     NodeVerdict::State state = NodeVerdict::State::kFine;
-    std::optional<Failing> failing = {};  // empty if all is fine
+    std::optional<Failing> failing = {};  // empty with State::kFine
   };
-  struct Past {  // a start that node 0 has ended
+  struct Past {  // the start before the current one
     std::uint32_t restarts = 0;
     std::optional<Failing> failing;
   };
@@ -182,7 +196,7 @@ class Coordinator {
   [[nodiscard]] bool is_cut_off(TimeMs now) const;
   [[nodiscard]] bool awaits_away(TimeMs now) const;
   [[nodiscard]] bool all_may_restart(const NodeFailure& first) const;
-  [[nodiscard]] bool arrived(const Node& node) const;  // waits for a start, which is not granted
+  [[nodiscard]] bool arrived(const Node& node) const;  // waits for a start that is not granted yet
   [[nodiscard]] bool ready(const Node& node) const;
   [[nodiscard]] bool is_unfit(const Node& node) const;
   [[nodiscard]] bool in_start(const Node& node) const;
@@ -208,7 +222,7 @@ class Coordinator {
   Settings settings_;
   std::vector<Node> nodes_;
   std::uint64_t version_ = 1;
-  TimeMs awake_at_;  // time of the last call
+  TimeMs awake_at_;  // time of the last received message or tick()
   TimeMs made_at_;
   TimeMs absent_from_;  // begin of the last pause of this process, in which it received nothing
   TimeMs absent_until_;
@@ -216,7 +230,8 @@ class Coordinator {
   std::vector<std::uint32_t> away_;
   struct Difference {
     std::string how;
-    std::optional<TimeMs> since = {};  // begin of the repeated claims that are for good
+    // Time of the first of the repeated claims that are `for_good`.
+    std::optional<TimeMs> since = {};
     TimeMs last = 0;
   };
   std::map<std::uint32_t, Difference> differing_;
@@ -228,22 +243,23 @@ class Coordinator {
   std::uint32_t ready_ = 0;    // nodes that are ready()
   std::uint32_t waiting_ = 0;  // nodes that have arrived
   std::uint32_t unfit_ = 0;    // nodes for which is_unfit() is true
-  std::uint32_t known_ = 0;    // nodes that have been connected
+  std::uint32_t known_ = 0;    // nodes that have been connected to this coordinator
   std::uint32_t left_ = 0;     // nodes that have ended or are lost
-  std::uint32_t present_ = 0;  // nodes whose report came through their present connection
+  std::uint32_t present_ = 0;  // nodes that have reported through their present connection
   std::uint32_t missing_ = 0;
   std::string waits_for_;
-  std::uint32_t given_start_ = 0;  // start of the last grant
+  std::uint32_t given_start_ = 0;  // number of the start that was granted last
   // Rendezvous id of the last grant; learned from node 0 if an earlier coordinator gave it.
   std::uint64_t meeting_ = 0;
-  bool missed_ = false;  // the search for absent nodes of the last rendezvous is done
+  bool missed_ = false;  // miss() has looked for the nodes of the last rendezvous that are absent
   std::uint32_t saves_ = 0;
   bool keeps_running_ = false;
   std::uint32_t saves_known_ = 0;
-  std::uint32_t knowing_ = 0;  // nodes below this index know of checkpoint saves_
+  // All nodes with a lower rank know of checkpoint saves_, or do not count.
+  std::uint32_t knowing_ = 0;
   std::uint32_t look_ = 0;
   TimeMs look_since_ = 0;
-  bool look_open_ = false;  // places are still expected
+  bool look_open_ = false;  // the last look is not judged yet, because places are expected
   std::optional<HangVerdict> hang_;
   bool ended_ = false;
   int exit_code_ = 0;

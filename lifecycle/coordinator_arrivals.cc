@@ -12,7 +12,7 @@ namespace {
 using Kind = NodeFailure::Kind;
 using Stage = NodeReport::Stage;
 
-// splitmix64
+// Mixes the bits of `x`, by splitmix64.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
@@ -22,23 +22,23 @@ std::uint64_t mixed(std::uint64_t x) {
 
 }  // namespace
 
-// True if the node takes part in the current start. If each node counts its own starts, every node
-// that has reported takes part.
+// True if the node takes part in the current start. If the nodes do not stop and start together
+// (numbered() is false), every node that has reported takes part.
 bool Coordinator::in_start(const Node& node) const {
   if (!node.reported || !numbered()) return node.reported;
   return start_.number == (may_go(node) ? given_start_ : node.report.restarts) && !astray(node) &&
          !container_restarted(node);
 }
 
-// True if the node's container ended and was started again, while the start still runs without it.
+// True if the node's container ended and was started again, while the others still run the start.
 // The node no longer belongs to that start.
 bool Coordinator::container_restarted(const Node& node) const {
   if (!start_.begun || &node == nodes_.data() || may_go(node)) return false;
   return running_meeting() != 0 && node.report.meeting == 0;
 }
 
-// True if the node runs or stops a start that the job has left: node 0 has ended it, or is another
-// process instance.
+// True if the node runs or stops a start that the job has left: node 0 has ended that start, or
+// another process is node 0 now.
 bool Coordinator::astray(const Node& node) const {
   if (!node.reported || !numbered() || !start_.number) return false;
   const NodeReport& report = node.report;
@@ -53,8 +53,8 @@ bool Coordinator::astray(const Node& node) const {
   return fine && report.meeting != running_meeting();
 }
 
-// True if the node got a grant and has not reported that it started. It can start at any time, or
-// it is ending and never will.
+// True if the node got a grant and has not reported yet that it started. It can start at any time.
+// Or it is ending, and will not start.
 bool Coordinator::may_go(const Node& node) const {
   const NodeReport& report = node.report;
   const bool ends = report.stage == Stage::kStopping || report.stage == Stage::kEnded;
@@ -71,7 +71,7 @@ std::uint64_t Coordinator::running_meeting() const {
 }
 
 // True if the node has left the current start, which cannot continue without it. The node prepares
-// or waits for the next start, or was stopped while it did.
+// the next start or waits for it. Or it was stopped in one of these states.
 bool Coordinator::has_left(const Node& node) const {
   const bool fine =
       start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
@@ -86,7 +86,7 @@ bool Coordinator::has_left(const Node& node) const {
   return runs && (node.report.stage == Stage::kPreparing || arrived(node) || was_to_meet);
 }
 
-// True if the node resolved its list of nodes again before it received the grant that all nodes
+// True if the node resolved its list of nodes again before it received the grant, which all nodes
 // got. The current start runs without it.
 bool Coordinator::missed_go(const Node& node) const {
   const bool fine =
@@ -116,8 +116,8 @@ bool Coordinator::ready(const Node& node) const {
          node.report.cluster == settings_.cluster;
 }
 
-// True if the node does not wait for the others. A node that stops or ends is not unfit: its state
-// shows why it is missing.
+// True if the node starts without waiting for the others (NodeReport::meets). A node that stops or
+// ends is not unfit: its state shows why it is missing.
 bool Coordinator::is_unfit(const Node& node) const {
   const NodeReport& report = node.report;
   const bool goes_on = report.stage == Stage::kPreparing || report.stage == Stage::kRunning;
@@ -137,9 +137,9 @@ void Coordinator::count(const Node& node, int by) {
   add(present_, node.connected && node.reported && !node.away);
 }
 
-// Grants the start if all nodes are ready. A failing start is not granted. First the verdict must
-// decide that all start again. Then node 0, which counts the starts, must have ended the failed
-// start.
+// Grants the start if all nodes are ready. After a failure, two things must come first. The verdict
+// must decide that all nodes start again, and node 0, which counts the starts, must have ended the
+// failed start.
 void Coordinator::give_go() {
   const bool failing = start_.state == NodeVerdict::State::kFailing ||
                        (start_.state == NodeVerdict::State::kFailed && !start_.failing->again);
@@ -163,11 +163,12 @@ std::uint64_t Coordinator::meeting_of_all() const {
   for (std::uint64_t i = 0; i < nodes_.size(); ++i) {
     sum += mixed(mixed(mixed(i) ^ nodes_[i].instance) ^ nodes_[i].report.arrival);
   }
-  return sum | 1U;  // 0: no rendezvous
+  return sum | 1U;  // never 0, which stands for no rendezvous
 }
 
-// Restores a grant that an earlier coordinator gave. A node that has not received it gets it again,
-// unless a node was replaced since.
+// Restores the grant that an earlier coordinator gave, once all nodes have reported. A node that
+// has not received it gets it again. If a node was replaced since, nodes that wait or prepare count
+// as lost instead.
 void Coordinator::remember_meeting(TimeMs now) {
   const NodeReport& zero = nodes_[0].report;
   if (meeting_ != 0 || zero.meeting == 0 || zero.stage != Stage::kRunning) return;
@@ -209,7 +210,7 @@ std::string Coordinator::why_missing(std::uint32_t node) const {
 
 void Coordinator::describe_missing() {
   std::string text;
-  std::string reason;  // reason of the nodes named last, written once after several nodes
+  std::string reason;  // reason of the last node in `text`, written after the last node that has it
   std::uint32_t missing = 0;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (ready(nodes_[i])) continue;

@@ -1,4 +1,5 @@
-// The judgement of a hang in Coordinator, when all nodes have reported where their ranks are.
+// The part of Coordinator that judges a hang, when the nodes have reported where their ranks are in
+// their code. One collection of these places is a look.
 
 #include <algorithm>
 #include <utility>
@@ -8,10 +9,10 @@
 
 namespace lifecycle {
 
-// Opens a look if the report has a number above the last one. A new Coordinator learns the number,
-// and whether that look is over.
+// Opens a look if the report has a higher look number than this coordinator knows. So a new
+// Coordinator learns the number, and from `judged` whether that look is over.
 void Coordinator::take_look(const NodeReport& report, TimeMs now) {
-  // Looks of one job; trainit sends no higher number.
+  // No job has so many looks, so a higher number is damaged.
   constexpr std::uint32_t kMaxLooks = 1U << 31U;
   if (report.look > kMaxLooks || report.judged > report.look) return;
   if (report.judged > look_) {
@@ -28,7 +29,8 @@ void Coordinator::take_look(const NodeReport& report, TimeMs now) {
   changed();
 }
 
-// Judges the open look. Nodes that run no start, or are not connected, are not waited for.
+// Judges the open look when all nodes have answered, or kLookMs after its begin. A node that runs
+// no start, or is not connected, is not waited for.
 void Coordinator::judge_hang(TimeMs now) {
   if (!look_open_) return;
   const auto answered = [this](const Node& node) {

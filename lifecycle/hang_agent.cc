@@ -15,13 +15,14 @@ bool HangAgent::stalled(TimeMs silent_ms, TimeMs now) {
     return true;
   }
   const bool open = look_ > std::max(verdict_.look, forgotten_);
-  if (open && (owes_ || !places_.empty())) return true;  // node 0 is about to judge it
+  if (open && (owes_ || !places_.empty())) return true;  // node 0 is about to judge this hang
   ++look_;
   owes_ = places_.empty();
   return true;
 }
 
-// Node 0 must learn from an open look that the ranks make progress again.
+// If a look is open, this node must take its places again: they show node 0 that the ranks make
+// progress.
 void HangAgent::forget() {
   fails_at_.reset();
   places_.clear();
@@ -47,7 +48,8 @@ void HangAgent::apply_verdict(const NodeVerdict& verdict, TimeMs now) {
   verdict_at_ = now;
   places_.clear();
   owes_ = false;
-  told_ = first && !fails_at_;  // an old verdict
+  // The first message of node 0 has an old verdict, which is not logged.
+  told_ = first && !fails_at_;
   if (told_) forgotten_ = look_;
   if (fails_at_ && verdict_.suspects.empty()) fails_at_ = now;
 }

@@ -18,7 +18,8 @@ void LinkWatch::resume(std::uint64_t instance, std::uint32_t restarts, TimeMs no
 }
 
 void LinkWatch::connected(TimeMs now) {
-  if (link_ == Link::kOpen) closed_at_ = heard_at_;  // the new connection replaces a silent one
+  // The new connection replaces one that was silent.
+  if (link_ == Link::kOpen) closed_at_ = heard_at_;
   link_ = Link::kOpen;
   heard_at_ = now;
 }
@@ -65,7 +66,7 @@ NodeVerdict LinkWatch::loss(Kind kind, TimeMs at, TimeMs now) const {
   NodeVerdict verdict;
   verdict.state = counts_ ? NodeVerdict::State::kFailed : NodeVerdict::State::kTold;
   verdict.restarts = restarts_;
-  verdict.again = true;  // as far as this node can know: its own limits decide
+  verdict.again = true;  // node 0 cannot forbid a restart: only this node's own limits decide
   verdict.by_itself = true;
   verdict.failure = {.kind = kind,
                      .age_ms = now - at,

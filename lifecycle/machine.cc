@@ -10,7 +10,7 @@ namespace lifecycle {
 
 namespace {
 
-// 31 years, so that now + duration does not overflow.
+// 31 years. Durations are limited to it, so that now + duration does not overflow.
 constexpr TimeMs kLongestMs = 1'000'000'000'000;
 
 constexpr std::size_t slot(Timer timer) { return static_cast<std::size_t>(timer); }
@@ -113,7 +113,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     if (task == nullptr || !task->live()) continue;
     task->state = TaskState::kEnded;
     task->exit_status = end.exit_status;
-    // An abandoned task, perhaps of an earlier start, no longer matters.
+    // The machine no longer waits for an abandoned task, which may be of an earlier start.
     if (!task->abandoned) ends.push_back(end);
   }
   if (ends.empty()) return;
@@ -122,7 +122,8 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
       return preparing_ended(ends, now);
     case Phase::kStarting:
     case Phase::kRunning:
-      // The sender of the signal wanted the job to end, not to restart.
+      // A rank ended by a signal that trainit had forwarded. The sender of the signal wanted the
+      // job to end, so the end is no failure, and the job does not restart.
       if (event.forwarded != 0 && decides_any(ends)) {
         return on(event::StopRequested{event.forwarded, SIGTERM}, now);
       }
@@ -142,7 +143,7 @@ void Machine::on(const event::TasksEnded& event, TimeMs now) {
     case Phase::kAutoRestart:
     case Phase::kHold:
     case Phase::kExited:
-      return;  // a service, or a task that was abandoned earlier
+      return;  // only a service can end now
   }
 }
 
@@ -168,7 +169,8 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
   if (event.signal == SIGTERM) ++asked_.terms;
   const bool by_others =
       start_.outcome == Outcome::kReplanned || start_.outcome == Outcome::kStoppedElsewhere;
-  // All nodes are being stopped, and another node received the stop first.
+  // A failure of another node, and node 0 has not said which kind. Most likely all nodes are being
+  // stopped, and that node was stopped first.
   const bool unknown =
       start_.outcome == Outcome::kFailed && start_.began_elsewhere && !start_.verdict_known;
   if ((by_others || unknown || starts_again) && final_code_ < 0) start_.outcome = Outcome::kStopped;
@@ -188,8 +190,8 @@ void Machine::on(const event::StopRequested& event, TimeMs now) {
     case Phase::kPostStop:
       if (first) stop_sooner(now);
       if (waits_for_verdict()) return leave_verdict(now);
-      // Further TERMs are duplicates, which platforms send. A different signal may be the one on
-      // which the job saves.
+      // A further TERM is a duplicate, as platforms send them. A different signal may be the one on
+      // which the job saves, so the main tasks get it.
       if (asked_.interrupts >= 2 || (policy_.second_term_kills && asked_.terms >= 2))
         return expedite(now);
       if (phase_ == Phase::kStopping && stop_.stage == Stage::kTerm) {
@@ -207,7 +209,8 @@ void Machine::on(const event::SignalReceived& event, TimeMs /*now*/) {
   for (const Task& task : tasks_) {
     if (task.kind != TaskKind::kMain || !task.live() || task.abandoned) continue;
     actions_.emplace_back(
-        action::Signal{ref(task), event.signal});  // a death by this signal is a failure
+        // No stop signal: if the task dies of it, it has failed.
+        action::Signal{ref(task), event.signal});
   }
 }
 
@@ -241,7 +244,7 @@ void Machine::on(const event::TimerFired& event, TimeMs now) {
     case Timer::kVerdict:
       return leave_verdict(now);
     case Timer::kDiagnosis:
-      start_.diagnosing = false;  // no answer: assume that a restart can help
+      start_.diagnosing = false;  // no diagnosis came: assume that a restart can help
       return settle_on_failure(now);
   }
 }
@@ -251,7 +254,8 @@ void Machine::on(const event::NothingLeft& /*event*/, TimeMs now) {
 }
 
 void Machine::on(const event::NothingAdopted& /*event*/, TimeMs now) {
-  // The machine also waits for services and their leftover processes at the end of the container.
+  // The machine also waits for services at the end of the container (Next::kEnd), until
+  // NothingLeft.
   if (phase_ == Phase::kStopping && stop_.stage >= Stage::kSweep && stop_.next != Next::kEnd) {
     leave_sweep(now);
   }
@@ -270,7 +274,7 @@ void Machine::on(const event::HoldFor& event, TimeMs now) {
 void Machine::on(const event::CheckpointRequested& event, TimeMs now) {
   switch (phase_) {
     case Phase::kPreparing:
-    case Phase::kAutoRestart:  // there is nothing to save
+    case Phase::kAutoRestart:  // no rank runs, so there is nothing to save
       if (event.keep_running) return;
       note_save(event);
       return end_as(Outcome::kRescheduled, now);
@@ -306,11 +310,13 @@ void Machine::on(const event::ExpireIn& event, TimeMs now) {
   const bool goes_on = phase_ == Phase::kPreparing || phase_ == Phase::kAutoRestart ||
                        phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || !(goes_on || expires_at_ != 0)) return;
-  expires_at_ = std::max<TimeMs>(now + sane(event.duration_ms), 1);  // 0: no limit
+  // Not 0, which stands for no limit.
+  expires_at_ = std::max<TimeMs>(now + sane(event.duration_ms), 1);
   set_timer(Timer::kExpire, expires_at_);
 }
 
-// A resolver that still runs finds the new list of nodes without this event.
+// Restarts a job whose list of nodes changed, or resolves the list again if the node still waits
+// for the others. A resolver that runs now finds the new list without this event.
 void Machine::on(const event::MembershipChanged& event, TimeMs now) {
   if (phase_ == Phase::kStarting || phase_ == Phase::kRunning || start_granted()) {
     count_anew(ran_ms(now));
@@ -331,7 +337,7 @@ void Machine::on(const event::TaskStalled& event, TimeMs now) {
 
 // --- The start sequence ---
 
-// Starts the tasks that may start next, according to the state of all tasks.
+// Starts the tasks of Phase::kPreparing whose turn it is. Enters kStarting when none is left.
 void Machine::advance_preparing(TimeMs now) {
   for (Task& task : tasks_) {
     const bool resolve = &task == resolver();
@@ -364,7 +370,7 @@ void Machine::enter_starting(TimeMs now) {
   settle_running(now);
 }
 
-// Enters Running when every main task is confirmed or has already ended.
+// Enters Running when no main task is starting any more: each runs or has already ended.
 void Machine::settle_running(TimeMs now) {
   if (phase_ != Phase::kStarting) return;
   const bool starting = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
@@ -390,8 +396,8 @@ void Machine::restart(TimeMs now) {
   advance_preparing(now);
 }
 
-// Lets the resolve task run again, whose answer replaces the last one. Returns false if there is no
-// resolve task: the last answer stays.
+// Makes the resolve task run again; its answer replaces the last one. Returns false if there is no
+// resolve task: then the last answer stays.
 bool Machine::ask_resolver() {
   const Task* resolve = resolver();
   if (resolve == nullptr) return false;
@@ -412,8 +418,7 @@ void Machine::preparing_ended(const std::vector<event::TaskEnd>& ends, TimeMs no
       if (resolve && !cluster_ready_) set_timer(Timer::kResolve, now + kAnswerGapMs);
       continue;
     }
-    // A resolver that dies without a ResolveFailed, for whatever reason, is a defect of trainit:
-    // 125.
+    // If a resolver dies without a ResolveFailed, that is a defect of trainit: exit code 125.
     const int own = start_.resolve_code != 0 ? start_.resolve_code : exit_code::kOwnFailure;
     if (cause.ends.empty()) cause.exit_code = resolve ? own : end.exit_status.exit_code();
     cause.ends.push_back(end);
@@ -459,9 +464,9 @@ void Machine::checkpoint_ended(const std::vector<event::TaskEnd>& ends, TimeMs n
   settle_checkpoint(now);
 }
 
-// Ends the checkpoint when nothing is left to save, or when all hooks have answered. The checkpoint
-// signal has no answer. After it the main tasks have the whole granted time, unless they end
-// earlier.
+// Ends the checkpoint when the job is done, or when all checkpoint hooks have ended. The checkpoint
+// signal has no answer. If the main tasks got it, they have the whole time of the checkpoint,
+// unless they end earlier.
 void Machine::settle_checkpoint(TimeMs now) {
   const bool asked = start_.signal_saves && waits_for(TaskKind::kMain);
   if (job_done() || !(asked || waits_for(TaskKind::kCheckpoint))) enter_stopping(now);
@@ -482,21 +487,22 @@ void Machine::expire(TimeMs now) {
   }
 }
 
-// Ends the job for a reason other than a new failure on this node.
+// Ends this start for a reason other than a new failure on this node.
 void Machine::end_as(Outcome outcome, TimeMs now) {
   if (phase_ == Phase::kAutoRestart) leave_failed_start();
   start_.outcome = outcome;
   enter_stopping(now);
 }
 
-// Forgets the start that a pending restart was the answer to. The container then ends as it would
-// before the first process of the next start. The verdict on the failed start has come.
+// Forgets the failed start that a pending restart was the answer to. The container then ends as it
+// would in the next start before its first process. The verdict on the failed start has come
+// already.
 void Machine::leave_failed_start() { start_ = {.verdict_known = true}; }
 
 // --- Resolving ---
 
-// Fails the job because the resolver exceeded its time, or because one part of its answer is
-// missing.
+// Fails the job because the resolver exceeded its time. Or one part of its answer (the message or
+// the exit) did not follow the other in time.
 void Machine::resolve_overdue(TimeMs now) {
   Cause cause;
   const bool late = waits_for(TaskKind::kResolve) && !cluster_ready_;
@@ -507,7 +513,7 @@ void Machine::resolve_overdue(TimeMs now) {
 }
 
 bool Machine::job_done() const {
-  if (count(TaskKind::kMain) == 0) return false;  // a pause: services until the stop
+  if (count(TaskKind::kMain) == 0) return false;  // no ranks: the services run until a stop request
   if (policy_.success == SuccessPolicy::kFirst) return main_task(0)->state == TaskState::kEnded;
   return !waits_for(TaskKind::kMain);
 }

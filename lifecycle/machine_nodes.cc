@@ -24,8 +24,8 @@ bool Machine::awaits_nodes() const {
          !start_.nodes_ready && !waits_for(TaskKind::kResolve);
 }
 
-// Resolves the list of nodes again, because it changed during the wait. The time limit of the wait
-// stays.
+// Resolves the list of nodes again, because it changed while this node waited for the others. The
+// time limit of the wait stays.
 void Machine::resolve_again(TimeMs now) {
   if (!ask_resolver()) return;
   cancel_timer(Timer::kRendezvous);
@@ -47,7 +47,7 @@ void Machine::on(const event::Linked& event, TimeMs now) {
 
 void Machine::on(const event::JobFailed& event, TimeMs now) {
   switch (phase_) {
-    case Phase::kPreparing:  // before the grant, this node waits for restarting nodes anyway
+    case Phase::kPreparing:  // before the grant, this node takes no part in the failing start
       if (start_granted()) return fail_elsewhere(event, now);
       [[fallthrough]];
     case Phase::kAutoRestart:
@@ -69,7 +69,7 @@ void Machine::on(const event::JobFailed& event, TimeMs now) {
   }
 }
 
-// Fails the job for bad input that node 0 has found.
+// Fails the job for bad input (exit code 125): nodes whose plans or options do not fit.
 void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
   const bool up = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (!begun_ || (phase_ != Phase::kPreparing && !up)) return;
@@ -78,7 +78,8 @@ void Machine::on(const event::Unfit& /*event*/, TimeMs now) {
 }
 
 void Machine::fail_elsewhere(const event::JobFailed& event, TimeMs now) {
-  // No task has failed here, unless a pending restart was the answer to that failure.
+  // The first failure is this node's. The node knows it only if a pending restart is the answer to
+  // it; then that restart is cancelled. Otherwise no task has failed here.
   if (event.known && event.here) {
     if (phase_ != Phase::kAutoRestart || start_.outcome != Outcome::kFailed || start_.elsewhere)
       return;
@@ -100,8 +101,8 @@ void Machine::blame_elsewhere(const event::JobFailed& event, TimeMs now) {
   if (event.known) take_verdict(event);
 }
 
-// Turns the end by a checkpoint into a failure. A node that failed before it knew of the checkpoint
-// has saved nothing.
+// Turns the end by a checkpoint into a failure on another node. That node failed before it knew of
+// the checkpoint, so it has saved nothing.
 void Machine::fail_before_save(const event::JobFailed& event, TimeMs now) {
   if (event.known && event.here) return;
   blame_elsewhere(event, now);
@@ -123,7 +124,7 @@ void Machine::take_verdict(const event::JobFailed& event) {
   start_.verdict_known = true;
   start_.restartable = event.again && (start_.restartable || !event.here);
   if (event.here) return;
-  // The failure on this node was a consequence.
+  // A failure of another node was the first, so one on this node was a consequence of it.
   leave_diagnosis();
   if (event.again) count_anew(event.ran_ms >= 0 ? event.ran_ms : ran_ms(start_.cause.at));
   start_.elsewhere = true;
@@ -134,12 +135,13 @@ void Machine::take_verdict(const event::JobFailed& event) {
   actions_.emplace_back(action::Report{});
 }
 
-// Applies a verdict during the stop sequence. If a verdict was applied before, a later one can only
-// exclude the restart (enter_next).
+// Applies a verdict during the stop sequence. The first verdict counts. A later one can only forbid
+// the restart (enter_next).
 void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
   if (!event.known || start_.outcome != Outcome::kFailed || asked_.signal != 0 || hold_over_)
     return;
-  if (event.here && start_.elsewhere) return;  // no failure was found on this node
+  // Node 0 names this node, but no failure was found here.
+  if (event.here && start_.elsewhere) return;
   if (start_.verdict_known) {
     start_.restartable = start_.restartable && event.again;
     return;
@@ -148,7 +150,8 @@ void Machine::follow_verdict(const event::JobFailed& event, TimeMs now) {
   follow_in_wait(now);
 }
 
-// Shortens the wait for the verdict, because the first failure is known.
+// Ends the wait for the verdict, because the first failure is known. If another node was stopped,
+// waits at most kStopOfAllMs more for this node's own stop request.
 void Machine::follow_in_wait(TimeMs now) {
   if (!waits_for_verdict()) return;
   if (!awaits_stop()) return settle_verdict(now);
@@ -156,11 +159,11 @@ void Machine::follow_in_wait(TimeMs now) {
   set_timer(Timer::kVerdict, now + kStopOfAllMs);
 }
 
-// Treats a failure here as a consequence, because other nodes left this start for a new list of
-// nodes.
+// Handles that another node starts again with a new list of nodes. A failure of this node in the
+// present start is then a consequence.
 void Machine::follow_others(TimeMs now) {
   if (start_.outcome == Outcome::kRescheduled)
-    return on(event::SaveKnown{}, now);  // no failure follows
+    return on(event::SaveKnown{}, now);  // no node failed before the checkpoint
   const bool open =
       phase_ == Phase::kStopping && start_.outcome == Outcome::kFailed && !start_.verdict_known;
   if (!open || asked_.signal != 0 || hold_over_) return;
@@ -193,13 +196,14 @@ void Machine::tasks_gone(TimeMs now) {
   set_timer(Timer::kVerdict, others ? elsewhere : here);
 }
 
-// Ends the wait if none of its reasons is left.
+// Ends the wait for the verdict if no reason for it is left.
 void Machine::settle_verdict(TimeMs now) {
   const bool waits = awaits_verdict() || awaits_stop() || doubts_save() || seeks_first();
   if (!waits) leave_verdict(now);
 }
 
-// Ends the wait and adds its duration to the budget, because no stop was requested during the wait.
+// Ends the wait for the verdict. Its duration does not shorten the rest of the stop, because no
+// stop request came during the wait.
 void Machine::leave_verdict(TimeMs now) {
   cancel_timer(Timer::kVerdict);
   const TimeMs waited = now - stop_.verdict_since;

@@ -49,7 +49,8 @@ std::optional<NodeFailure> NodeAgent::failure(const Machine& machine, TimeMs now
     loss_->failure.age_ms = now - loss_->at;
     return loss_->failure;
   }
-  // The machine has already counted a pending restart, perhaps the last one.
+  // While a restart is pending, the machine has already counted it. It may be the last one, so
+  // would_restart() can be false.
   failure.restarts = machine.would_restart() || machine.phase() == Phase::kAutoRestart;
   if (failure.restarts && !together_) return std::nullopt;
   failure.age_ms = now - cause->at;
@@ -94,8 +95,9 @@ void NodeAgent::count_own_saves(const Machine& machine) {
   keeps_running_ = machine.save_keeps_running();
 }
 
-// Applies the checkpoint numbers of a verdict. Checkpoints from before the first verdict are left
-// to the other nodes. Requests made on this node meanwhile come after them.
+// Applies the checkpoint numbers of a verdict. The checkpoints before this node's first verdict are
+// no requests for this node. Requests that were made on this node before that verdict get the
+// numbers after them.
 void NodeAgent::apply_saves(const NodeVerdict& verdict, const Machine& machine,
                             std::vector<Event>& events) {
   count_own_saves(machine);
@@ -122,8 +124,8 @@ std::vector<Event> NodeAgent::apply_verdict(const NodeVerdict& verdict, const Ma
   if (verdict.go != 0 && verdict.go == arrival_ && machine.awaits_nodes()) {
     meeting_ = verdict.meeting;
     met_for_ = verdict.restarts;
-    loss_.reset();             // an earlier loss, whatever number its start had
-    start = verdict.restarts;  // this start may have failed meanwhile
+    loss_.reset();             // forget an earlier loss, whatever number its start had
+    start = verdict.restarts;  // the granted start may have failed already
     events.emplace_back(event::NodesReady{verdict.restarts});
   }
   const bool failing = verdict.state == NodeVerdict::State::kFailing;
@@ -150,12 +152,13 @@ std::vector<Event> NodeAgent::apply_verdict(const NodeVerdict& verdict, const Ma
     failed.ran_ms = verdict.failure->ran_ms;
     const bool lost =
         verdict.failure->kind == Kind::kClosed || verdict.failure->kind == Kind::kSilent;
-    // This node lives: only its connection was lost, and no task has failed here.
+    // If this node itself counts as lost, only its connection was lost. No task has failed here.
     failed.here = verdict.failure->node == node_ && !lost;
     if (lost && verdict.failure->node == 0 && node_ != 0) {
-      // Node 0 has compared both failures if the verdict is its own. Otherwise a failure here is no
-      // consequence of the loss if it came well before. The margin is needed because ranks may see
-      // their connections closed before the link sees its own.
+      // Is a failure of this node a consequence of node 0's loss? If the verdict is from node 0,
+      // node 0 has compared both. Otherwise the failure here is no consequence if it came more than
+      // kGatherMs before the loss. The margin is needed because ranks may notice a closed
+      // connection before the link does.
       const Cause* own = machine.failed_elsewhere() ? nullptr : machine.cause();
       const bool before = own != nullptr && own->at < now - verdict.failure->age_ms - kGatherMs;
       failed.here = verdict.by_itself && before;

@@ -23,12 +23,12 @@ class NodeAgent {
   // with an earlier one.
   void relink(std::uint32_t node, bool together);
 
-  // Returns this node's report. Must be called after each step of the machine. The caller adds
-  // texts, details and ranks.
+  // Returns this node's report. Must be called after each step of the machine. The caller adds the
+  // texts and the role of a failure, and the number of live ranks.
   NodeReport report(const Machine& machine, std::uint64_t cluster, TimeMs now);
   // Returns the events that follow from a verdict, in the order in which the caller must post them.
-  // A failure of an earlier start yields no event. The machine ignores events that a repeated
-  // verdict yields again.
+  // A failure of an earlier start yields no event. A repeated verdict can yield the same events
+  // again, which the machine ignores.
   std::vector<Event> apply_verdict(const NodeVerdict& verdict, const Machine& machine, TimeMs now);
 
  private:
@@ -43,18 +43,18 @@ class NodeAgent {
   std::optional<TimeMs> stopped_at_;
   std::optional<TimeMs> replanned_at_;
   std::uint64_t meeting_ = 0;
-  std::uint32_t met_for_ = 0;    // start that meeting_ was given for
-  std::uint32_t own_saves_ = 0;  // checkpoints that were requested on this node
+  std::uint32_t met_for_ = 0;    // number of the start that meeting_ was granted for
+  std::uint32_t own_saves_ = 0;  // Machine::saves_asked(), as far as saves_ counts them
   std::uint32_t saves_ = 0;      // NodeReport::saves
   bool keeps_running_ = false;
-  std::uint32_t saves_known_ = 0;  // last checkpoint that SaveKnown was posted for
+  std::uint32_t saves_known_ = 0;  // number of the last checkpoint for which SaveKnown was posted
   bool heard_ = false;             // a verdict has arrived
   struct Loss {
     NodeFailure failure;
     TimeMs at = 0;
     std::uint32_t restarts = 0;
   };
-  // Loss of node 0 that this node noticed, to be reported when node 0 is back.
+  // Loss of node 0 that this node noticed. The node reports it when node 0 is back.
   std::optional<Loss> loss_;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 // The messages between the nodes of a job: NodeReport, from each node to node 0, and NodeVerdict,
-// from node 0 to each node. The nodes wait for one another before each start (the rendezvous),
-// until node 0 grants the start. Each message is complete: a report has the whole state of its
-// sender, a verdict has all that its receiver must know. So a lost, repeated or late message only
-// costs time. The receiver limits the length of texts.
+// from node 0 to each node. Before each start the nodes wait for one another (the rendezvous),
+// until node 0 grants the start. A report has the whole state of its sender, and a verdict has all
+// that its receiver must know. So a lost, repeated or late message only costs time. The receiver
+// cuts texts that are too long.
 
 #include <cstdint>
 #include <optional>
@@ -21,24 +21,26 @@ inline constexpr std::uint32_t kMaxPlacesBytes = 4096;
 inline constexpr std::uint32_t kMaxSuspects = 16;
 inline constexpr std::uint32_t kMaxHangBytes = 1536;
 
-// The reason why a node's part of the job ended, reported by that node or concluded from its
-// silence. In a report it is the sender's own failure. The exception is a failure of
-// kind kClosed or kSilent: node 0's loss, as the sender's LinkWatch noticed it.
+// The reason why a node's part of the job ended. The node reports it, or node 0 concludes it from
+// the node's connection. In a report it is the sender's own failure, with one exception: a kClosed
+// or kSilent failure is node 0's loss, which the sender's LinkWatch noticed.
 struct NodeFailure {
   enum class Kind : std::uint8_t {
     kFailed,   // a task of the node failed
     kStopped,  // the platform or a user asked the node to stop
-    // The job's time limit ended there, and soon everywhere. As kStopped, with another exit code.
+    // The job's time limit is over on that node, and soon on all nodes. Treated like kStopped, but
+    // with another exit code.
     kExpired,
     kClosed,  // the connection closed without a leave message (process killed, machine lost)
-    kSilent,  // no message arrived within the link's time-out
-    // No failure: the list of nodes changed there, and the node restarts with the new list.
+    kSilent,  // no message has come from it within the link's time-out
+    // No failure: that node noticed a changed list of nodes, and restarts with the new list.
     kReplanned,
-    kUnfit,    // the node waits for no other node before a start, though others wait for it
-    kDiffers,  // the node plans another job: its number of ranks, list of nodes or version differs
+    kUnfit,  // the node waits for no other node before a start, though others wait for it
+    // The node plans another job, with a different number of ranks, list of nodes or version.
+    kDiffers,
   };
-  // The evidence in the output of kFailed. If the earliest of the compared failures is a victim, a
-  // root is the first failure. Without a root, a failure of unknown role is.
+  // The role of a kFailed failure, as the node's output shows it. If the earliest failure is a
+  // victim, node 0 looks for a root, then for an open role, and takes that as the first failure.
   enum class Role : std::uint8_t {
     kOpen,    // no certain evidence
     kRoot,    // the output shows the cause
@@ -47,12 +49,13 @@ struct NodeFailure {
   Kind kind = Kind::kFailed;
   Role role = Role::kOpen;
   std::uint32_t node = 0;
-  TimeMs age_ms = 0;         // time since the failure, when the message was sent
-  TimeMs ran_ms = -1;        // time that the node's start had run well; -1: not known
-  bool restarts = false;     // the node itself would answer the failure by a restart
-  bool complete = true;      // no text will be added; false while the last lines are being read
+  TimeMs age_ms = 0;      // time from the failure until the message was sent
+  TimeMs ran_ms = -1;     // time that the start had run well before the failure; -1: not known
+  bool restarts = false;  // a restart would answer the failure, as far as this node can decide
+  // false while `message` and `detail` can still change, because the output is being read.
+  bool complete = true;
   std::string message = {};  // a sentence for people; at most kMaxTextBytes
-  // engine::FailureDetail on the wire; opaque here; at most kMaxDetailBytes.
+  // Engine::FailureDetail as bytes, which this folder does not decode; at most kMaxDetailBytes.
   std::string detail = {};
 
   bool operator==(const NodeFailure&) const = default;
@@ -69,16 +72,17 @@ inline void fields(base::FieldVisitor& v, NodeFailure& failure) {
   v("detail", failure.detail);
 }
 
-// The ranks that all other ranks of a job wait for. Node 0 judges this once for each hang, from the
-// places of all nodes' ranks (where each rank is in its code).
+// The ranks that all other ranks of a job wait for. Node 0 judges this once for each hang. It
+// compares the places of all nodes' ranks: where each rank is in its code. One collection of these
+// places is a look.
 struct HangVerdict {
   struct Suspect {
     std::uint32_t node = 0;
     std::uint32_t process = 0;  // index in that node's plan
     bool operator==(const Suspect&) const = default;
   };
-  std::uint32_t look = 0;  // NodeReport::look of the places
-  // Suspects, at most kMaxSuspects; none: the cause is not known.
+  std::uint32_t look = 0;  // number of the look that was judged (NodeReport::look)
+  // Suspects, at most kMaxSuspects; empty: the cause of the hang is not known.
   std::vector<Suspect> suspects = {};
   std::string text = {};  // text for people; at most kMaxHangBytes
 
@@ -94,39 +98,41 @@ inline void fields(base::FieldVisitor& v, HangVerdict& hang) {
   v("text", hang.text);
 }
 
-// The state of a node, reported by that node.
+// The message of each node to node 0: the state of the sender.
 struct NodeReport {
   enum class Stage : std::uint8_t {
     kPreparing,
-    kArrived,  // all processes of the previous start have ended; waits for the other nodes
+    kArrived,  // waits for the other nodes; all processes of the previous start have ended
     kRunning,  // takes part in the start: runs pre-start hooks, copies data or runs ranks
     kStopping,
-    kEnded,  // the leave message: the container exits
+    kEnded,  // this report is the leave message: the container exits
   };
   Stage stage = Stage::kPreparing;
-  std::uint32_t restarts = 0;  // number of the start that the report is about
+  std::uint32_t restarts = 0;  // number of the start that the report is about: restarts until then
   std::uint32_t arrival = 0;   // number of the node's arrival at the rendezvous, from 1
-  std::uint64_t cluster = 0;   // digest of the list of nodes that the node uses
-  // The time that this start had run when the report was sent; -1: it has not begun.
+  std::uint64_t cluster = 0;   // digest of the list of nodes by which this node plans
+  // The time that this start had run well when the report was sent; -1: it has not begun.
   TimeMs ran_ms = -1;
   bool may_restart = false;  // the node has restarts left
   bool meets = true;         // the node waits for the other nodes before a start
   std::optional<NodeFailure> failure = {};
-  // The number of the job's last checkpoint that this node knows of. To request a checkpoint, a
-  // node reports the next number. So a new coordinator learns the number, and two simultaneous
-  // requests yield one checkpoint.
+  // The number of the last checkpoint request that this node knows of. To request a checkpoint, a
+  // node reports the next number. So a new coordinator learns the number from the reports, and two
+  // simultaneous requests yield one checkpoint.
   std::uint32_t saves = 0;
   bool keeps_running = false;  // the job continues after that checkpoint
-  std::uint64_t meeting = 0;   // NodeVerdict::meeting of this start's grant; 0: not granted
-  // The number of the last look at the ranks' places that this node knows of. As with `saves`, the
-  // next number requests another look. `places` is the answer, opaque here; empty: not taken yet.
+  // NodeVerdict::meeting of the grant by which this start began; 0: no grant
+  std::uint64_t meeting = 0;
+  // The number of the last look that this node knows of (HangVerdict). To request a look, a node
+  // reports the next number.
   std::uint32_t look = 0;
-  std::string places = {};   // places as bytes; at most kMaxPlacesBytes
-  std::uint32_t judged = 0;  // last look with a verdict, or with a hang that is over
-  int exit_code = 0;         // valid with kEnded
+  // Encoded places of this node's ranks; at most kMaxPlacesBytes; empty: not taken yet.
+  std::string places = {};
+  std::uint32_t judged = 0;  // number of the last look that has a verdict, or whose hang is over
+  int exit_code = 0;         // exit code of the container; valid with kEnded
   // The remaining fields are only for `trainit status --cluster`.
   std::uint32_t ranks = 0;  // number of live ranks
-  TimeMs silent_ms = -1;    // time since the ranks' last output; -1: not known
+  TimeMs silent_ms = -1;    // time since the last output of a rank; -1: not known
   std::string phase = {};   // phase name as in state.json
 
   bool operator==(const NodeReport&) const = default;
@@ -152,37 +158,39 @@ inline void fields(base::FieldVisitor& v, NodeReport& report) {
   v("phase", report.phase);
 }
 
-// The message of node 0 to one node.
+// The message of node 0 to each node: what the receiver must know and do.
 struct NodeVerdict {
   enum class State : std::uint8_t {
     kFine,
-    kTold,     // a node has failed; the others continue
+    kTold,     // a node has failed, and the others continue; `failure` describes it
     kFailing,  // all nodes stop; the first failure is not known yet
-    kFailed,   // `failure` is the first
+    kFailed,   // all nodes stop; `failure` is the first failure
   };
   State state = State::kFine;
   std::uint32_t restarts = 0;               // number of the start that the verdict is about
-  bool again = false;                       // all nodes start again (kFailed)
+  bool again = false;                       // all nodes start again; valid with kFailed
   std::optional<NodeFailure> failure = {};  // valid with kFailed and kTold
-  std::uint32_t go = 0;  // number of the receiver's arrival that may start; 0: none
+  std::uint32_t go = 0;  // NodeReport::arrival of the receiver, which may now start; 0: no grant
   // The rendezvous id of the grant in `go`: a digest of the nodes that got it. The receiver reports
   // it.
   std::uint64_t meeting = 0;
-  std::uint32_t missing = 0;   // number of nodes that have not arrived
-  std::string waits_for = {};  // names of these nodes and why; at most kMaxTextBytes
-  // The number of the last checkpoint. It is lower than before only if a new coordinator has not
-  // learned it yet.
+  std::uint32_t missing = 0;  // number of nodes that have not arrived at the rendezvous
+  // Names of these nodes, and why they are missing; at most kMaxTextBytes.
+  std::string waits_for = {};
+  // The number of the last checkpoint request. A new coordinator can send a lower number than
+  // before, until it has learned the number.
   std::uint32_t saves = 0;
   bool keeps_running = false;  // the job continues after that checkpoint
-  // The last checkpoint that all nodes know of, with no failure before it. Later failures come
-  // after it.
+  // The last checkpoint request that all nodes know of, with no failure before that. So each later
+  // failure came after the request.
   std::uint32_t saves_known = 0;
-  std::uint32_t look = 0;                // last look that a node has requested
-  std::optional<HangVerdict> hang = {};  // verdict on that look
+  std::uint32_t look = 0;                // number of the last look that a node has requested
+  std::optional<HangVerdict> hang = {};  // verdict on that look; empty: not judged yet
   std::uint64_t instance = 0;  // process instance id of node 0; changes with its container
   bool ended = false;          // node 0 has sent its leave message
-  int exit_code = 0;           // exit code in that message
-  bool by_itself = false;      // node 0's loss, noticed by the receiver; not sent by node 0
+  int exit_code = 0;           // exit code in node 0's leave message
+  // true: not sent by node 0, but made by the receiver, which has lost node 0.
+  bool by_itself = false;
 
   bool operator==(const NodeVerdict&) const = default;
 };

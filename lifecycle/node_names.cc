@@ -37,7 +37,7 @@ std::string cut_off_message(const std::string& node0, std::uint32_t others, Time
 
 std::string difference_text(const std::string& node, const std::string& how) {
   const bool says_what_to_do =
-      how.find(" --") != std::string::npos;  // an option; names have no blank
+      how.find(" --") != std::string::npos;  // `how` names an option; a node's name has no blank
   return node + " cannot take part: " + how +
          (says_what_to_do ? "" : ": give all nodes the same --slots, list of nodes and image");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The texts that name the nodes of a job, and messages about nodes. Pure.
+// Texts about the nodes of a job: their names, and messages about their failures. Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace lifecycle {
 
-// Cuts `text` to at most `most` bytes, without a partial UTF-8 character at the end.
+// Cuts `text` to at most `most` bytes. A UTF-8 character that would be cut is left out.
 void cut_text(std::string& text, std::size_t most);
 
 // Returns "node 1 (b)", or "node 1" if `name` is "" or "node 1".
 std::string named_node(std::uint32_t node, const std::string& name);
-// Returns named_node() with the node's name from `names`, which is ordered by rank and may be too
-// short.
+// Returns named_node() with the node's name from `names`, which is ordered by rank. If `names` is
+// too short, the name is "".
 std::string node_text(std::uint32_t node, const std::vector<std::string>& names);
 
 // Returns the message that `node`, a node_text(), is lost. `kind` is how the loss was noticed:

@@ -20,26 +20,27 @@ using base::Policy;
 using base::StopHooks;
 using base::SuccessPolicy;
 
-// The longest wait for node 0's verdict on which failure of a job was the first. After a checkpoint
-// that ends the job, it limits the wait for the verdict whether a failure came before it.
+// The longest wait for node 0's verdict which failure of a job was the first. It also limits the
+// wait after a checkpoint that ends the job, until node 0 has said whether a node failed before it.
 inline constexpr TimeMs kVerdictMs = 6000;
 
-// The longest wait for the diagnosis whether a restart can help, counted from the failure.
+// The longest wait for the diagnosis whether a restart can help. It begins at the failure.
 inline constexpr TimeMs kDiagnosisMs = 2500;
 
 // The time that a node waits for its own stop request after another node was stopped. A platform
 // that stops a job reaches its nodes one after another. If the request comes in time, the node
-// exits as stopped.
+// exits with the exit code of a stop.
 inline constexpr TimeMs kStopOfAllMs = 1000;
 
-// The longest time between the two parts of the resolver's answer: its message and its exit.
+// The longest time between the two parts of the resolver's answer, its message and its exit. They
+// can come in either order.
 inline constexpr TimeMs kAnswerGapMs = 10000;
 
-// Returns the delay of the restart after a failure, when `failures` earlier ones were answered by a
-// restart. The first restart has no delay: a first failure is most often transient.
+// Returns the delay of a restart. `failures`: how many earlier failures were answered by a restart.
+// The first restart has no delay, because a first failure is most often transient.
 TimeMs restart_delay(const Policy& policy, std::uint32_t failures);
 
-// Returns whether a failure with this exit code allows a restart at all.
+// Returns false if Policy::no_restart_on forbids a restart after a failure with this exit code.
 bool restarts_on(const Policy& policy, int exit_code);
 
 }  // namespace lifecycle

@@ -27,7 +27,7 @@ std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
                        ", so that the job keeps a quarter of the grace (" +
                        base::seconds(stop.exit_at) + "): give a longer --grace");
   }
-  // If pre-stop hooks end early, more time is left, and the step can still come.
+  // If the pre-stop hooks end early, more time is left, so the step can still be taken.
   const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
   bool killed = false;
   for (const base::EscalationStep& step : policy.escalation) {
@@ -50,7 +50,7 @@ lifecycle::event::ClusterReady cluster_ready(const envgen::Plan& plan) {
   lifecycle::event::ClusterReady ready;
   ready.policy = plan.policy;
   ready.part_of_job = plan.node_count > 1;
-  // Services first: the main process may use them from its first moment.
+  // Services come first, because the main process may use them from its beginning.
   ready.tasks.assign(plan.services.size(), TaskKind::kService);
   ready.tasks.insert(ready.tasks.end(), plan.processes.size(), TaskKind::kMain);
   ready.tasks.insert(ready.tasks.end(), plan.post_stop.size(), TaskKind::kPostStop);

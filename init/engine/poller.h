@@ -1,7 +1,7 @@
 #pragma once
-// The poller of the loop. A turn waits for descriptors that can be read, a signal, or a time. Each
-// turn builds the set from the descriptors that are open then, so no closed one is left in it. Uses
-// ppoll, which needs no descriptor and no call at the start.
+// The poller of the supervisor's loop: it waits until a descriptor can be read, a signal comes, or
+// a time is reached. Each turn of the loop adds the descriptors that are open then, so no closed
+// one is left in the set. Uses ppoll, which needs no descriptor of its own.
 
 #include <poll.h>
 
@@ -15,7 +15,8 @@ namespace engine {
 
 class Poller {
  public:
-  // `id` and `index` identify `fd` for the caller when it can be read or is at its end.
+  // A descriptor to wait for. `id` and `index` mean nothing to the poller: they tell the caller
+  // which source `fd` is.
   struct Watched {
     int fd = -1;
     std::uint32_t id = 0;
@@ -25,9 +26,9 @@ class Poller {
   void clear();
   // Adds a descriptor; -1 is ignored.
   void add(const Watched& watched);
-  // Blocks until a descriptor can be read, a signal came, or `timeout_ms` are over (nullopt: no
-  // limit). Returns the descriptors that can be read, in the order of add(). The caller reads the
-  // signals.
+  // Blocks until a descriptor can be read or is at its end, a signal came, or `timeout_ms` are over
+  // (nullopt: no limit). Returns the descriptors that can be read or are at their end, in the order
+  // of add(). The caller reads the signals.
   const std::vector<Watched>& wait(proc::SignalSource& signals,
                                    std::optional<std::int64_t> timeout_ms);
 

@@ -1,7 +1,8 @@
 #pragma once
-// The class behind supervise(). The loop, which turns what happens into events, and the output
-// files are in supervisor.cc. The machine's actions are in supervision_actions.cc, the end in
-// supervision_end.cc. Code about a worker is with that worker; this class knows it by the list.
+// The class behind supervise(). Its loop, which turns all that happens into events, and its output
+// files are in supervisor.cc. The machine's actions are in supervision_actions.cc, and the end is
+// in supervision_end.cc. Code about one worker is with that worker; this class handles all workers
+// alike, by its list.
 
 #include <cstdint>
 #include <deque>
@@ -44,9 +45,8 @@ namespace engine {
 
 class Supervisor {
  public:
-  // `setup` must outlive the supervisor. The functions of the start, of a turn and of the end are
-  // not inlined into their caller. A job runs for weeks, and their stack would remain in use all
-  // the time.
+  // `setup` must outlive the supervisor. Functions with noinline are not inlined into run(). A job
+  // runs for weeks, and run() would keep their stack in use all the time.
   [[gnu::noinline]] explicit Supervisor(Setup& setup);
   int run();
 
@@ -56,8 +56,8 @@ class Supervisor {
   [[gnu::noinline]] void turn(const std::vector<Poller::Watched>& ready);
   const std::vector<Poller::Watched>& wait();
   void wake(const Poller::Watched& ready);
-  // Returns the time of the machine's clock, which does not advance while this process is stopped.
-  // So a stop does not shorten a grace period.
+  // Returns the time of the machine's clock. The clock stands still while job control stops trainit
+  // together with its job (^Z), so that time does not count into a grace period.
   [[nodiscard]] std::int64_t now_ms() const { return sys::monotonic_ms() - stopped_ms_; }
   void take_signal(const proc::Received& received);
   void answer_signal(const proc::Received& received);
@@ -92,20 +92,23 @@ class Supervisor {
   void begin_start();
   // Output files.
   void open_run_dir();
-  // Returns nullptr if there is no termination log, or another instance holds it. PID 1 writes it
-  // in any case: an instance started by its early-started command may have got the lock first.
+  // Returns the path of the termination log, or nullptr if this instance must not write it: the
+  // lock is not held by this instance. PID 1 writes it in any case. A nested trainit, started by
+  // its command before PID 1 had the lock, may hold the lock.
   [[nodiscard]] const char* termination_log() const {
     return pid1_ || termination_lock_.valid() ? setup_.termination_log : nullptr;
   }
   void write_state();
-  // Delays the next write of the state. Ranks that start, or the end of an idle job, come first.
+  // Delays the next write of the state by kSoonOverMs, because ranks are starting or an idle job
+  // may end at once.
   void delay_state() {
     constexpr std::int64_t kSoonOverMs = 3;
     state_due_ms_ = sys::monotonic_ms() + kSoonOverMs;
   }
   [[nodiscard]] std::optional<std::int64_t> metrics_due_ms() const;
   void add_output(JobReport& report) const;
-  // Returns true if a process has been stopped by a signal, or continued, since the last call.
+  // Updates TaskRecord::paused. Returns true if since the last call a task was stopped by a signal,
+  // or continued.
   bool look_for_paused();
   void continue_stopped();
   void finish_logs();
@@ -120,13 +123,13 @@ class Supervisor {
   lifecycle::Machine machine_;
   Stopper stopper_;
   Timeline timeline_;
-  // The workers, in the order in which the loop serves them.
+  // The workers. The loop serves them in the order of WorkerList, which is that of their creation.
   WorkerContext context_;
   WorkerList workers_;
   Resolver& resolver_;
-  std::vector<DataTask*> data_;  // same order as job_.data
+  std::vector<DataTask*> data_;  // the tasks of job_.data, in the same order
   Tees& tees_;
-  ChildWorker& trigger_;  // creates a trigger file
+  ChildWorker& trigger_;  // the child that creates a trigger file (--signal)
   SaveRequest& save_;
   EnvFiles& env_files_;
   LinkTask& link_;
@@ -139,30 +142,33 @@ class Supervisor {
   OrphanReaper orphan_reaper_;
   WaitView wait_view_;
   std::deque<lifecycle::Event> events_;
-  std::optional<base::Environ> common_;  // environment of the main tasks that start in this step
+  // Cached common_env() for the main tasks that start in this step.
+  std::optional<base::Environ> common_;
   proc::SignalSource signals_;
   Poller poller_;
   Timers timers_;
-  std::string oom_group_warning_;  // "" = no warning
+  std::string oom_group_warning_;  // the warning that an OOM kill ends the whole cgroup; "": none
   proc::JobControl job_control_;
   StateWriter state_writer_;
-  // Client that asked for a checkpoint, and its answer, until the request has reached the job.
+  // Client that asked for a checkpoint, and its likely answer. Has a value until it is known
+  // whether a process or a hook saves.
   std::optional<std::pair<int, ControlReply>> save_answer_;
-  const proc::Received* forwarding_ = nullptr;  // the signal that the current step answers
-  std::int64_t state_due_ms_ = 0;               // earliest time of the next write of the state
-  // Signals forwarded to this start of the job, see lifecycle::signal_bit.
+  // The received signal that is handled now; nullptr: none.
+  const proc::Received* forwarding_ = nullptr;
+  std::int64_t state_due_ms_ = 0;  // earliest time of the next write of the state; monotonic clock
+  // Set of the signals that were forwarded in this start of the job (lifecycle::signal_bit).
   std::uint64_t forwarded_ = 0;
-  // Stop signals that were logged, see lifecycle::signal_bit.
+  // Set of the stop signals that were logged (lifecycle::signal_bit).
   std::uint64_t stops_said_ = 0;
   bool reap_again_ = false;
   bool child_changed_ = false;
   std::int64_t stopped_ms_ = 0;
   bool post_stop_killed_ = false;
-  bool said_unheard_ = false;  // a failure to send a signal was logged
-  bool settled_ = false;       // true: the job runs, and from now on trainit mostly waits
+  bool said_unheard_ = false;  // the failure to forward a signal to a task was logged
+  bool settled_ = false;       // the job runs, and the memory of its start has been released
   bool done_ = false;
   int exit_code_ = 0;
-  int resolve_code_ = 0;  // exit code of a resolver that failed
+  int resolve_code_ = 0;  // exit code of a resolver that failed; 0: none
   std::int64_t started_ms_ = sys::wall_ms();
   std::string job_name_;
 };

@@ -38,7 +38,7 @@ void Supervisor::perform(const lifecycle::Action& next) {
   } else if (const auto* adopted = std::get_if<action::SweepAdopted>(&next)) {
     orphan_reaper_.begin(adopted->signal);
     if (adopted->signal == 0) stopper_.forget();
-    // The sweep runs after a reaping, which also shows whether there is anything to sweep.
+    // The sweep runs after a reaping, so reap again in this turn.
     reap_again_ = reap_again_ || adopted->signal != 0;
   } else if (const auto* timer = std::get_if<action::SetTimer>(&next)) {
     timers_.set(*timer);
@@ -80,8 +80,9 @@ base::Result<pid_t> Supervisor::start_worker(const TaskRecord& record, std::uint
 }
 
 base::Result<pid_t> Supervisor::start_resolver() {
-  // A confined process, such as a script, must not change or read this one by ptrace or
-  // /proc/PID/mem, even with the same uid. Without a security boundary /proc/1/fd/1 remains usable.
+  // A confined process (such as a script) must not read or change trainit through ptrace or
+  // /proc/PID/mem, even with the same uid. Without a security boundary this is left out, so that
+  // the job can use /proc/1/fd/1.
   if (setup_.request.sandbox.is_border()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (machine_.restarts() > 0) begin_start();
   auto status = resolver_.start(setup_.base, setup_.request, setup_.saved, setup_.planner,
@@ -116,7 +117,8 @@ base::Result<proc::Spawned> Supervisor::start_main(TaskRecord& record, proc::Spa
   }
   auto warm = warm_.hand_over(record, spec);
   auto spawned = warm ? std::move(*warm) : proc::spawn(spec, setup_.saved);
-  // If the spare does not become the rank, the process that replaces it needs the same output.
+  // If the process is a spare, keep the write ends: if it does not become the rank, its replacement
+  // needs them.
   if (!record.handed_over) let_output_go(record);
   let_go();
   return spawned;
@@ -136,28 +138,29 @@ StartContext Supervisor::start_context() const {
           .restarts = machine_.restarts()};
 }
 
-// Discards the results of the previous start.
+// Discards the results of the previous start of the job, before a restart.
 void Supervisor::begin_start() {
   tees_.retire();
   diagnosis_.forget(job_, machine_);
-  // There is no failure whose last lines could follow.
+  // failure_complete: there is no failure yet whose output must be read.
   job_.start = {.failure_complete = true, .oom_kills_before = sys::oom_kills()};
   settled_ = false;
   forwarded_ = 0;
   write_termination_log(termination_log(), "");
 }
 
-// Closes the caller's descriptors, which belong to the main process from now on.
+// Closes the descriptors that trainit's caller passed in: the main process has them now.
 void Supervisor::let_go() {
-  // The reader of the other end waits until it is closed, and trainit may live longer than the task
-  // that has the descriptor.
+  // A reader at the other end waits until all copies are closed, and trainit may live longer than
+  // the main process.
   for (const int fd : std::exchange(setup_.callers_fds, {})) ::close(fd);
-  // trainit must not keep a mount of the caller busy. A plan's relative paths start at trainit's
-  // directory. Hooks run in the directory that the image defines.
+  // trainit must not keep a mount of the caller busy by its working directory. Only in a
+  // pass-through without hooks: otherwise the plan's relative paths and the hooks need that
+  // directory.
   if (pass_through_ && !setup_.has_hooks) std::ignore = ::chdir("/");
 }
 
-// Adopts the command that init/early started.
+// Takes over the command that init/early has started.
 void Supervisor::adopt_started(TaskRef task) {
   TaskRecord& record = job_.records[task.index];
   record.pid = std::exchange(setup_.started, 0);
@@ -188,17 +191,18 @@ void Supervisor::not_started(TaskRef task, base::Error error) {
 
 namespace {
 
-// Returns true if trainit may not signal `pid`. Tests with signal 0, because the stop signal may
-// have been sent to a group or a tree.
+// Returns true if trainit may not signal `pid`. Tests this with signal 0, because the stop signal
+// may have gone to a group or a tree, whose kill() says nothing about one process.
 bool is_refused(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
 
 }  // namespace
 
-// Time for the tee to read what the ranks printed before they get a stop signal.
+// The longest wait for the tee, so that it has read what the ranks printed before they get a stop
+// signal.
 constexpr std::int64_t kCatchUpMs = 250;
 
-// Records which main processes exit on their own, before the first signal of a step. One signal may
-// reach several of them and end others as victims.
+// Records which main processes are exiting on their own, before the first stop signal of a step is
+// sent. One signal can reach several processes, and can make others fail as victims.
 void Supervisor::look_who_exits(const std::vector<lifecycle::Action>& actions) {
   const bool stops = std::ranges::any_of(actions, [this](const lifecycle::Action& one) {
     const auto* signal = std::get_if<action::Signal>(&one);
@@ -229,7 +233,8 @@ void Supervisor::signal_task(const action::Signal& signal) {
   } else {
     ::kill(record.pid, signal.signal);
   }
-  // No sweep follows a post-stop process. Its children end with it, or when trainit exits.
+  // No sweep follows post-stop processes. So the group of one that is killed is killed with it, and
+  // other descendants when trainit exits.
   if (record.kind == TaskKind::kPostStop && signal.signal == SIGKILL) {
     ::kill(-record.pid, SIGKILL);
     post_stop_killed_ = true;

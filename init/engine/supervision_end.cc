@@ -1,4 +1,4 @@
-// The end of the supervisor: the last writes, the processes it waits for, and the fallback when it
+// The end of a Supervisor: the last writes, the processes that it waits for, and the fallback if it
 // fails.
 
 #include <poll.h>
@@ -24,19 +24,20 @@
 namespace engine {
 namespace {
 
-// Share of the runtime's own limit (10 s with Docker) for the last of the job's output.
+// Time for the rest of the job's output after a stop request. The container runtime has a limit of
+// its own for the whole stop (10 s with Docker).
 constexpr std::int64_t kLogsWithinStopMs = 1500;
 
-// Time that the end waits for environment files that are written after the start.
+// The longest wait for the environment files (EnvFiles::finish).
 constexpr std::int64_t kFilesMs = 1000;
 
-// Time that the end waits for spare processes, which are killed.
+// The longest wait for the end of spare processes, which were killed.
 constexpr std::int64_t kSparesMs = 1000;
 
 }  // namespace
 
-// Writes the rest of the output. After a stop request the runtime has a deadline, so the wait is
-// limited, even if the request came when the job was over.
+// Waits until the rest of the output is written. After a stop request the wait is limited, because
+// the container runtime has a deadline. The request may also come during the wait.
 void Supervisor::finish_logs() {
   if (machine_.stopped() || stops_said_ != 0) return tees_.finish(kLogsWithinStopMs);
   tees_.finish(kLogsWithinStopMs, [this](pollfd& end) {
@@ -59,12 +60,12 @@ void Supervisor::finish() {
     return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
   };
   const auto before = counted();
-  // Write the exit code before the logs. Their reader may be slow, and other readers need the code
-  // now.
+  // Write the state with the exit code first. The reader of the logs may be slow, and readers of
+  // the state need the code now.
   state_writer_.note_change();
   write_state();
   timeline_.flush();
-  // If trainit is PID 1, the kernel ends them.
+  // If trainit is PID 1, its exit ends the spares, so it does not wait for them.
   warm_.finish(pid1_ ? 0 : kSparesMs);
   link_.farewell(exit_code_);
   env_files_.finish(kFilesMs);
@@ -76,7 +77,7 @@ void Supervisor::finish() {
   }
   timeline_.finish(job_, machine_, setup_.request.observe.timeline, setup_.saved);
   state_writer_.close();
-  // Skipped in pass-through, whose exit must be as quick as its command's.
+  // Not for a pass-through, which must exit as quickly as its command.
   if (!pass_through_ && job_.start.first_failure.empty()) {
     const std::string warning = oom_warning(job_, sys::oom_kills());
     if (!warning.empty()) sys::log::warning(warning);
@@ -91,7 +92,7 @@ void Supervisor::finish() {
     sys::log::info("stopped by " + std::string(proc::signal_name(machine_.stop_signal())) +
                    ", exit code " + std::to_string(exit_code_));
   }
-  // If trainit is PID 1, the kernel ends all.
+  // If trainit is PID 1, its exit ends all processes.
   if (!pid1_ && post_stop_killed_) orphan_reaper_.kill_rest();
 }
 

@@ -39,11 +39,12 @@ using lifecycle::ExitStatus;
 using lifecycle::TaskKind;
 namespace event = lifecycle::event;
 
-// Limit of one turn, so that a fork bomb does not starve the other sources.
+// Limit of the children that one turn reaps: a fork bomb must not keep the loop from its other
+// work.
 constexpr int kMaxDeaths = 256;
 
-// The time within which work that follows a start is due: the state, environments, metrics. That
-// work uses the memory of the start once more.
+// If no work is due within this time, the start of the job is over. Work that follows a start (the
+// state, environments, metrics) uses the memory of the start once more.
 constexpr std::int64_t kStartMs = 1000;
 
 enum class Source : std::uint32_t { kStart, kWorker, kClient, kListener };
@@ -55,7 +56,7 @@ Job new_job(const Setup& setup) {
   return job;
 }
 
-// Returns the tasks before there is a plan: the resolver first, then one for each dataset.
+// Returns the tasks that need no plan: the resolver first, then one task for each dataset.
 std::vector<TaskKind> preparing_tasks(std::size_t datasets) {
   std::vector<TaskKind> tasks(1 + datasets, TaskKind::kData);
   tasks.front() = TaskKind::kResolve;
@@ -106,7 +107,7 @@ Supervisor::Supervisor(Setup& setup)
 
 int Supervisor::run() {
   sys::on_terminate([this](const sys::Thrown& thrown) {
-    // The line below may throw again.
+    // The log line below may throw again.
     sys::on_terminate([this](const sys::Thrown&) { ::_exit(fall_back()); });
     sys::log::error(std::string("internal error, from now on only reaping and forwarding: ") +
                     thrown.what);
@@ -125,7 +126,8 @@ void Supervisor::begin() {
     }
   }
   termination_lock_ = lock_termination_log(setup_.termination_log);
-  // A pass-through command runs before anything is examined, except for what its hooks need.
+  // A pass-through starts its command before anything else is examined. With hooks, facts are
+  // needed first.
   const bool at_once = pass_through_ && !setup_.has_hooks;
   if (!at_once) {
     setup_.base.facts = sys::gather_facts();
@@ -136,7 +138,7 @@ void Supervisor::begin() {
   drain();
   if (setup_.received) take_signal(*setup_.received);
   if (at_once) open_run_dir();
-  // Do this while the resolver works, before the ranks run.
+  // Do this now, while the resolver works and before the ranks run.
   state_writer_.serve();
   job_.start.oom_kills_before = sys::oom_kills();
   if (!pass_through_) oom_group_warning_ = sys::oom_group_warning();
@@ -144,7 +146,7 @@ void Supervisor::begin() {
 }
 
 void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
-  // Signals first: a stop request must not wait behind a thousand deaths.
+  // Signals come first: a stop request must not wait until a thousand deaths are handled.
   proc::SignalSource::Room room;
   for (const proc::Received& received : signals_.read(room)) {
     if (received.signal != SIGCHLD) stopper_.continue_stopped();
@@ -153,7 +155,8 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
   replace_late();
-  // Reap first: a rank that has died cannot save for another node or a command.
+  // Reap before messages are read: if a node or a command requests a checkpoint, a rank that has
+  // died cannot save.
   if (reap_again_) reap();
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
@@ -167,16 +170,16 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (child_changed_ && look_for_paused()) state_writer_.note_change();
   if (auto verdict = diagnosis_.take_verdict()) {
     post(*verdict);
-    drain();  // before the other nodes hear that the search for the cause has ended
+    drain();  // do this before the report to node 0 says that the diagnosis is complete
   }
   answer_save();
   link_.turned();
   if (!pass_through_) wait_view_.show(job_, machine_);
-  // After the end finish() writes the state, with the exit code.
+  // After the end of the job, finish() writes the state with the exit code.
   if (!done_ && sys::monotonic_ms() >= state_due_ms_) write_state();
   if (!std::exchange(child_changed_, false)) return;
-  // Stopping with the job comes last in a turn: earlier events are handled before the shell gets
-  // its terminal back.
+  // Job control: if the shell stopped the job (^Z), trainit stops too. This comes last, so that all
+  // events are handled before the shell gets its terminal back.
   for (const pid_t pid : main_pids(job_)) stopped_ms_ += job_control_.stop_with(pid);
 }
 
@@ -184,7 +187,7 @@ bool Supervisor::look_for_paused() {
   bool changed = false;
   for (TaskRecord& record : job_.records) {
     siginfo_t info{};
-    // WNOWAIT leaves the status for other calls, until the process continues.
+    // WNOWAIT keeps the status, so that further calls get it too until the process continues.
     const bool paused =
         record.pid > 0 &&
         ::waitid(P_PID, static_cast<id_t>(record.pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
@@ -255,11 +258,13 @@ void Supervisor::take_signal(const proc::Received& received) {
     return;
   }
   if (job_control_.is_ignored(received)) return;
-  // ^C at a prompt of the command is no request to end the job, unless the command treats it so.
+  // If the terminal has sent a signal to the main process too, that process decides what it means.
+  // So ^C at a prompt of the command ends the job only if the command exits.
   const std::vector<pid_t> mains = main_pids(job_);
   const bool for_main = std::ranges::any_of(
       mains, [&](pid_t pid) { return job_control_.has_reached(pid, received); });
-  // The terminal signalled the main process before the process's own terminal had the new size.
+  // The main process got SIGWINCH from trainit's terminal before its own terminal (the tee's) had
+  // the new size. So it gets SIGWINCH again.
   if (received.signal == SIGWINCH && tees_.resize() && for_main) {
     for (const pid_t pid : mains) ::kill(pid, SIGWINCH);
   }
@@ -267,7 +272,7 @@ void Supervisor::take_signal(const proc::Received& received) {
     forwarded_ |= lifecycle::signal_bit(received.signal);
     return job_control_.answered(received);
   }
-  drain();  // events from before the signal are handled before it
+  drain();  // handle earlier events before the signal
   forwarding_ = &received;
   answer_signal(received);
   drain();
@@ -280,8 +285,8 @@ void Supervisor::answer_signal(const proc::Received& received) {
   const Meaning meaning = meaning_of(received.signal, job_.plan.policy.signals,
                                      asks_to_stop(received.signal, preparing));
   if (const auto* stop = std::get_if<Stop>(&meaning)) {
-    // Platforms repeat a stop signal, so it is logged once. A second SIGINT means more than the
-    // first.
+    // Platforms repeat a stop signal, so each is logged only once. The exception is SIGINT, whose
+    // repetition kills the job.
     const std::uint64_t bit = lifecycle::signal_bit(received.signal);
     const bool message = (stops_said_ & bit) == 0 || received.signal == SIGINT;
     const bool first = std::exchange(stops_said_, stops_said_ | bit) == 0;
@@ -296,14 +301,14 @@ void Supervisor::answer_signal(const proc::Received& received) {
     post(event::SignalReceived{forward->signal});
   } else if (std::holds_alternative<Save>(meaning)) {
     sys::log::info(std::string(proc::signal_name(received.signal)) + " received");
-    reap();  // as before a command that asks for a checkpoint (turn)
+    reap();  // a rank that has died cannot save, as in turn()
     post(event::CheckpointRequested{});
     drain();
     if (!machine_.rescheduled()) {
       sys::log::warning("no checkpoint: the job has ended or is being ended");
     }
   } else if (const auto* touch = std::get_if<Touch>(&meaning)) {
-    // Only one child runs at a time: on a mount that hangs they would accumulate.
+    // Only one child runs at a time, because children would accumulate on a mount that hangs.
     if (trigger_.pid() == 0) {
       trigger_.adopt(touch_trigger(touch->path, job_.plan.sandbox.identity, setup_.saved));
     }
@@ -312,7 +317,8 @@ void Supervisor::answer_signal(const proc::Received& received) {
 
 void Supervisor::reap() {
   proc::Reaped reaped = proc::reap(kMaxDeaths);
-  if (reaped.refused != 0) {  // no exit would ever be seen
+  // The seccomp profile forbids both calls, so trainit would see no exit.
+  if (reaped.refused != 0) {
     sys::log::error("waiting for the job: waitid and wait4: found " +
                     sys::errno_text(reaped.refused) + "; allow one of them in the seccomp profile");
     exit_code_ = exit_code::kOwnFailure;
@@ -330,7 +336,8 @@ void Supervisor::reap() {
     record->pid = 0;
     check_start(index);
     record->start_pipe.reset();
-    // The messenger of the spare may still hold the start pipe.
+    // A spare that became the rank may have run although its start pipe is still open, because its
+    // messenger holds it.
     if (record->handed_over && warm_.has_run(*record)) note_run(*record, index);
     if (std::exchange(record->handed_over, false)) {
       if (!record->stop_sent) {
@@ -348,7 +355,7 @@ void Supervisor::reap() {
     const bool held = data != nullptr && data->settle(exit_status);
     record->exit_status = exit_status;
     warn_of_end(job_, *record);
-    // Until the next process gets the terminal, the keyboard belongs to trainit.
+    // Take the terminal back, so that its keys reach trainit until the next process gets it.
     if (is_main(*record) && job_.plan.processes.size() == 1) proc::take_back_terminal(death.pid);
     if (held) continue;
     const std::uint64_t sent = machine_.tasks()[index].sent;
@@ -359,10 +366,12 @@ void Supervisor::reap() {
     }
     ended.ends.push_back({{index, record->incarnation}, exit_status, record->unasked});
   }
-  // Post the held ends of data tasks before the end of a resolver that failed after them.
+  // Post failures of data tasks that were held back first: they came before the failure of the
+  // resolver.
   for (DataTask* data : data_) data->post_delayed();
   if (!ended.ends.empty()) post(std::move(ended));
-  // The tee ends after the job, and finish() waits for it.
+  // The tee, spare processes and the link's worker outlive the job. If trainit has no other
+  // children in Phase::kStopping, nothing of the job is left, although waitid() still finds some.
   const bool left_alone = machine_.phase() == lifecycle::Phase::kStopping && !reap_again_ &&
                           main_pids(job_).empty() && tees_.are_all_children(outliving_pids(job_));
   const bool nothing_adopted = orphan_reaper_.sweep_behind(reaped, reap_again_);
@@ -381,7 +390,7 @@ void Supervisor::take_message(ResolverMessage message) {
     note_waiting(job_, std::move(waits->reason));
     wait_view_.show(job_, machine_);
   } else if (auto* failed = std::get_if<ResolverFailed>(&message)) {
-    // An elastic job continues without a node that is no longer in its list.
+    // An elastic job continues without a node that is no longer in its list of nodes.
     if (failed->not_listed && job_.plan.policy.elastic && machine_.restarts() > 0) {
       sys::log::info("this node has left the job, whose list of nodes has it no longer: " +
                      failed->message);
@@ -432,9 +441,9 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!copies) begin_output();
 }
 
-// Starts the tee while the resolver ends, which takes as long as the fork of the tee; the ranks
-// start afterwards. Not done if the tee would wait for hooks or other nodes; the caller checks for
-// data.
+// Starts the tee early, while the resolver exits: so the ranks need not wait for the fork of the
+// tee. Not if hooks or other nodes come before the ranks, because the tee would wait for nothing.
+// The caller checks that no data is being prepared.
 void Supervisor::begin_output() {
   const envgen::Plan& plan = job_.plan;
   const bool hooks = has_hooks(plan, envgen::HookEvent::kPreStart);
@@ -472,16 +481,17 @@ void Supervisor::note_run(TaskRecord& record, std::uint32_t index) {
   post(event::TaskStarted{{index, record.incarnation}});
 }
 
-// Handles a spare that did not get its start message, or ended before it was the rank. Its end
-// starts the rank cold, as if there had been no spare.
+// Handles a spare that did not get its start message, or ended before it was the rank. Kills it;
+// when it is reaped, the rank starts cold, as if there had been no spare.
 void Supervisor::lose_handed_over(TaskRecord& record, const std::string& why) {
   warm_.note_lost(record, why);
   record.start_pipe.reset();
   if (record.pid > 0) ::kill(record.pid, SIGKILL);
 }
 
-// Starts a rank cold whose spare has not become it in time, without waiting for the spare's end.
-// The spare runs the job's code, so it may never answer. SIGKILL may not reach it in the kernel.
+// Starts ranks cold whose spares did not become them in time, without waiting for the end of the
+// spares. A spare runs the job's code, so it may never answer. If it hangs in the kernel, not even
+// SIGKILL ends it.
 void Supervisor::replace_late() {
   for (std::uint32_t i = 0; i < job_.records.size(); ++i) {
     TaskRecord& record = job_.records[i];
@@ -493,7 +503,7 @@ void Supervisor::replace_late() {
       note_run(record, i);
       continue;
     }
-    // If its start pipe is closed, the process was killed earlier and has not ended yet.
+    // If its start pipe is closed already, the spare was killed before and has not ended yet.
     if (record.start_pipe.valid()) lose_handed_over(record, "it has not answered within 10 s");
     job_.spares.push_back(std::exchange(record.pid, 0));
     record.handed_over = false;
@@ -502,10 +512,12 @@ void Supervisor::replace_late() {
 }
 
 void Supervisor::read_control(int client) {
-  if (save_answer_ && save_answer_->first == client) save_answer_.reset();  // it hangs up
+  // A client with a pending answer has hung up, or sends a second request: the pending answer is
+  // dropped.
+  if (save_answer_ && save_answer_->first == client) save_answer_.reset();
   auto request = state_writer_.control().read_request(client);
   if (!request) return;
-  drain();  // each request is decided after the effects of the previous one
+  drain();  // the machine handles the previous request before this one is decided
   if (request->op == ControlOp::kStacks) {
     const auto number = stacks_.ask();
     const ControlAnswer answer = number ? ControlAnswer::kDone : ControlAnswer::kNotNow;
@@ -518,7 +530,7 @@ void Supervisor::read_control(int client) {
   if (decision.event) {
     post(std::move(*decision.event));
     drain();
-    if (!done_) write_state();  // the client that gets the answer may read the state next
+    if (!done_) write_state();  // a client that gets the answer may then read the state
     const bool ran =
         view.phase == lifecycle::Phase::kStarting || view.phase == lifecycle::Phase::kRunning;
     if (request->op == ControlOp::kCheckpoint && ran) {
@@ -529,7 +541,8 @@ void Supervisor::read_control(int client) {
   state_writer_.control().answer(client, decision.reply.answer, decision.reply.value_ms);
 }
 
-// Answers the client that has asked for a checkpoint, as soon as it is known who saves.
+// Answers the client that requested a checkpoint, as soon as it is known whether a process or a
+// hook saves.
 void Supervisor::answer_save() {
   if (!save_answer_ || save_.looks()) return;
   auto [client, reply] = *std::exchange(save_answer_, std::nullopt);
@@ -540,7 +553,8 @@ void Supervisor::answer_save() {
 
 void Supervisor::drain() {
   while (!events_.empty()) {
-    // The event stays in the queue until it is handled, so that fall_back() does not lose it.
+    // The event stays in the queue until it was handled. If handling it fails, fall_back() still
+    // finds it.
     const lifecycle::Event& next = events_.front();
     if (setup_.before_step) setup_.before_step(next);
     const auto* timer = std::get_if<event::TimerFired>(&next);
@@ -558,15 +572,15 @@ void Supervisor::drain() {
       job_.start.save_asked_ms = sys::monotonic_ms();
     }
     workers_.stepped();
-    // The screen must be free before a process starts that may use it.
+    // Remove the status line before a process starts that may use the screen.
     if (!pass_through_) wait_view_.show(job_, machine_);
-    // A process that must save or exit must not be blocked by a reader that does not read its
+    // A process that must save or exit must not be blocked by a reader that does not read trainit's
     // output.
     const lifecycle::Phase phase = machine_.phase();
     const bool is_ending = phase == lifecycle::Phase::kStopping && !main_pids(job_).empty();
     if (machine_.stopped() || phase == lifecycle::Phase::kCheckpointing || is_ending) tees_.hurry();
     if (!actions.empty()) report_outlived(hanging);
-    // A forwarded signal changes nothing in the state.
+    // A signal that is only forwarded changes nothing in state.json.
     const bool sends_on = std::holds_alternative<event::SignalReceived>(next);
     const bool nothing = std::holds_alternative<event::NothingLeft>(next) && actions.empty();
     if (!sends_on && !nothing) state_writer_.note_change();
@@ -576,7 +590,7 @@ void Supervisor::drain() {
     for (const lifecycle::Action& one : actions) perform(one);
     common_.reset();
     if (!text.empty()) diagnosis_.say_behind(text);
-    // A user in a debug window may run the job there again.
+    // A user in a debug window may run the job again, so the node must not be claimed any more.
     if (machine_.phase() >= lifecycle::Phase::kHold) claim_.release();
     timeline_.stepped(next, actions, before.phase, job_, machine_);
     events_.pop_front();
@@ -589,7 +603,8 @@ void Supervisor::open_run_dir() {
   if (!pass_through_) timeline_.open(state_writer_.run_dir());
 }
 
-// A pass-through has nothing to measure. A job without watches must not wake trainit needlessly.
+// A pass-through has no metrics. Without watches, no metric changes alone, so trainit must not wake
+// up for them.
 std::optional<std::int64_t> Supervisor::metrics_due_ms() const {
   if (pass_through_) return std::nullopt;
   return state_writer_.metrics_due_ms(envgen::has_watches(job_.plan.observe));

@@ -7,8 +7,8 @@
 
 namespace engine {
 
-// Runs a job until its end and returns the container's exit code. Nothing else may use `setup`
-// until then. With Setup::ends_process it exits instead of returning.
+// Runs a job until its end and returns the container's exit code. The supervisor owns `setup` until
+// then. With Setup::ends_process it exits instead of returning.
 int supervise(Setup& setup);
 
 }  // namespace engine

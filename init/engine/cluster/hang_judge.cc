@@ -30,7 +30,7 @@ lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks,
   const envgen::StackVerdict verdict = envgen::judge_places(ranks, whole, recorded.culprits);
   lifecycle::HangVerdict hang{.text = verdict.text};
   if (!recorded.text.empty()) hang.text += ". the flight recorder: " + recorded.text;
-  // Ranks that have stalled may work again by now: then there are no suspects.
+  // If no rank is stalled any more, there is no hang, and no rank is suspected.
   const bool hangs = std::ranges::any_of(ranks, &envgen::PlacedRank::stalled);
   if (!hangs) return hang;
   for (const std::size_t rank : verdict.suspects) {

@@ -10,9 +10,9 @@
 
 namespace engine {
 
-// Compares the places in `looks`, and leaves out those that cannot be read. `whole`: every node has
-// sent its places. `names` are the nodes', by rank, and may be fewer. `dumps` are those of all
-// nodes' ranks, if a rank has any.
+// Returns the ranks that the others wait for, by the places in `looks`. Leaves out places that
+// cannot be decoded. `whole`: every node has sent its places. `names`: the nodes' names by rank,
+// perhaps fewer. `dumps`: the flight recorder dumps of all nodes' ranks, as far as there are any.
 lifecycle::HangVerdict judge_hang(const std::vector<lifecycle::NodeLook>& looks, bool whole,
                                   const std::vector<std::string>& names,
                                   std::span<const envgen::RecorderDump> dumps);

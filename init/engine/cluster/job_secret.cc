@@ -29,7 +29,8 @@ std::unexpected<base::Error> failed(const std::string& path, int error) {
       error == EACCES ? "let trainit's user read it" : "mount the file there, or name another one");
 }
 
-// Returns the content of `file`, cut after one byte more than the secret may have.
+// Returns the content of `file`, at most one byte more than a secret may have. So the caller
+// notices a secret that is too long.
 base::Result<std::string> content_of(const sys::Fd& file, const std::string& path) {
   std::string bytes(kMax + 1, '\0');
   std::size_t size = 0;
@@ -43,8 +44,8 @@ base::Result<std::string> content_of(const sys::Fd& file, const std::string& pat
   return bytes;
 }
 
-// Returns a warning if other users can read the file. If trainit reads a file of root through its
-// group, as a Secret with fsGroup, the group must be able to read it.
+// Returns a warning if other users can read the file. If trainit reads root's file through its
+// group, as with a Kubernetes Secret and fsGroup, the group's permission is needed.
 std::string readers_of(const std::string& path, const struct stat& status) {
   const bool by_owner = ::geteuid() == 0 || status.st_uid == ::geteuid();
   if ((status.st_mode & (by_owner ? 044U : 004U)) == 0) return {};
@@ -53,7 +54,8 @@ std::string readers_of(const std::string& path, const struct stat& status) {
 }
 
 base::Result<JobSecret> read_file(const std::string& path, const envgen::Identity* job_user) {
-  // A mounted Secret consists of links: file -> ..data/file, ..data -> ..2026_11_23.
+  // Follow symlinks, because a mounted Kubernetes Secret consists of them: file -> ..data/file,
+  // ..data -> ..2026_11_23.
   auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached) {
     reached.error().what = kWhat;
@@ -82,7 +84,7 @@ base::Result<JobSecret> read_file(const std::string& path, const envgen::Identit
     return base::fail(kWhat, path, "more than " + std::to_string(kMax) + " bytes",
                       "name the file of the secret, such as head -c 32 /dev/urandom | base64");
   }
-  // Newlines at the end, which an editor or `echo` adds, make no difference.
+  // Ignore newlines at the end, which an editor or `echo` may have added on one node only.
   bytes.erase(bytes.find_last_not_of("\r\n") + 1);
   if (bytes.size() < kMin) {
     return base::fail(kWhat, path, std::to_string(bytes.size()) + " bytes, which can be guessed",

@@ -12,8 +12,9 @@
 namespace engine {
 
 struct JobSecret {
-  std::string bytes;    // 16 to 65,536 bytes, without newlines at their end; "": no secret
-  std::string warning;  // that too many users can read it, or why the file of --ssh-key is not used
+  std::string bytes;  // 16 to 65,536 bytes, without newlines at their end; "": no secret
+  // Why the file of --ssh-key is not used, or that too many users can read the secret; "": none.
+  std::string warning;
 };
 
 // Returns the secret, or an error if the file of --job-secret cannot be used. The file of --ssh-key

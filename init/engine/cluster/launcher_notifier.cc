@@ -11,8 +11,10 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kPauseMs = 1000;
-constexpr std::int64_t kAnswerMs = 25'000;  // a little more than the session's own time-out
-constexpr int kFailuresThatAreSaid = 10;    // the sshd may be starting before that
+// Time limit of the child; a little more than the session's own time-out.
+constexpr std::int64_t kAnswerMs = 25'000;
+// Failures before a warning; the sshd may still be starting.
+constexpr int kFailuresThatAreSaid = 10;
 
 }  // namespace
 
@@ -31,7 +33,8 @@ void LauncherNotifier::want(std::string_view word, const std::string& argument) 
   if (!deadline_ms_) tell();
 }
 
-// Starts the child that sends the message, if a main process exists and the machine has not ended.
+// Starts the child that sends the wanted message. Tries later if there is no main process. Does
+// nothing when the machine has ended.
 void LauncherNotifier::tell() {
   if (pid_ != 0 || wanted_ == told_ || !context_.job.plan.link) return;
   if (context_.machine.phase() == lifecycle::Phase::kExited) return;

@@ -1,8 +1,8 @@
 #pragma once
-// The notifier of a launcher's worker: it passes on what the link reports about the launcher, node
-// 0. The receiver is the worker's sshd (`trainit peer serve`), which is this node's main process.
-// The messages are how the job ended, and whether node 0 is lost. A child sends them, as PID 1
-// never blocks, and sends them again until the sshd takes them.
+// Sends a worker's sshd messages about the launcher on node 0, as the link reports them. The sshd
+// (`trainit peer serve`) is the main process of a node on which the launcher starts its ranks by
+// ssh. The messages are how the job ended, and whether node 0 is lost. A child sends them, because
+// PID 1 never blocks. It sends each again until the sshd takes it.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,8 @@ class LauncherNotifier : public ChildWorker {
  public:
   explicit LauncherNotifier(const WorkerContext& context) : context_(context) {}
 
-  // Reports that node 0 has left: the sshd ends with `exit_code`. Later messages are ignored.
+  // Reports that node 0 has sent its leave message: the sshd then exits with `exit_code`. All later
+  // messages are dropped.
   void ended(int exit_code);
   void lost(bool is_lost);
 
@@ -32,7 +33,7 @@ class LauncherNotifier : public ChildWorker {
 
   const WorkerContext& context_;
   std::string wanted_;  // message that the sshd must get; "": none
-  std::string told_;    // last message that the sshd took
+  std::string told_;    // last message that the sshd has taken; "": none
   std::string telling_;
   bool ended_ = false;
   sys::Fd start_pipe_;

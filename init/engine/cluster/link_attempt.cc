@@ -16,8 +16,8 @@ namespace {
 
 using Kind = LinkFrame::Kind;
 
-// A network that works again is noticed within two seconds: the kernel repeats the first packet
-// after one second, and again after two more.
+// Limit for a TCP connection. With it a network that works again is noticed within two seconds. The
+// kernel alone repeats the first packet after one second, and then after two more.
 constexpr std::int64_t kConnectMs = 2000;
 constexpr std::int64_t kAnswerMs = 10'000;
 
@@ -98,7 +98,7 @@ void LinkAttempt::hear(std::int64_t now_ms) {
   }
 }
 
-// Returns false if this connection is over.
+// Handles a received frame. Returns false if this connection has failed.
 bool LinkAttempt::hear_frame(const LinkFrame& frame, std::int64_t now_ms) {
   if (state_ == State::kGreeting && frame.kind == Kind::kGreeting &&
       frame.payload.size() == kLinkNonceBytes && say_hello(frame.payload)) {

@@ -1,6 +1,6 @@
 #pragma once
-// One attempt to connect to node 0. It tries each of node 0's addresses until one sends a welcome.
-// Never blocks.
+// One attempt to connect to node 0. It tries node 0's addresses one after the other until one
+// answers with a welcome. Never blocks.
 
 #include <cstdint>
 #include <optional>
@@ -23,21 +23,21 @@ class LinkAttempt {
   State step(std::int64_t now_ms);
 
   [[nodiscard]] State state() const { return state_; }
-  // True once node 0 can know that this is the node's connection: then node 0 closes the previous
-  // one.
+  // True after the hello was sent (kWelcoming). Node 0 may then close the node's previous
+  // connection in favour of this one.
   [[nodiscard]] bool shown() const { return state_ == State::kWelcoming; }
   [[nodiscard]] const std::string& why() const { return why_; }  // why the attempt failed
-  // True if node 0, or another process at its address, has refused this node.
+  // True if the process at the last address (node 0 or another one) has refused this node.
   [[nodiscard]] bool refused() const { return refused_; }
-  // True if the refusal is for a difference that stays for ever. ends_job(): the job ends because
-  // of it.
+  // True if node 0 has refused this node for a difference that cannot change. ends_job(): the job
+  // fails because of it.
   [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] bool ends_job() const { return ends_job_; }
   [[nodiscard]] int fd() const { return connection_.fd(); }
   [[nodiscard]] short events() const;
   [[nodiscard]] std::int64_t deadline_ms() const { return deadline_ms_; }
 
-  // In kWelcomed only: the connection, and the interval of heartbeats that node 0 asks for.
+  // Return the connection and the interval of heartbeats that node 0 asks for. Require kWelcomed.
   LinkConnection take() { return std::move(connection_); }
   [[nodiscard]] std::int64_t heartbeat_ms() const { return heartbeat_ms_; }
 

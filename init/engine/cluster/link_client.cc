@@ -33,9 +33,11 @@ using lifecycle::NodeReport;
 
 constexpr std::int64_t kFirstPauseMs = 100;
 constexpr std::int64_t kMaxPauseMs = 2000;
-constexpr std::int64_t kDiffersPauseMs = 500;  // several attempts while node 0 ends
+// Pause between attempts after a difference: several fit in while node 0 ends.
+constexpr std::int64_t kDiffersPauseMs = 500;
 constexpr std::int64_t kWarnMs = 30'000;
-// The nodes of an elastic job see a changed list at different times.
+// Refusals in an elastic job are reported only after this time: the nodes see a changed list at
+// different times.
 constexpr std::int64_t kOtherListMs = 10'000;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMaxWaitMs = 10'000;
@@ -58,7 +60,7 @@ class LinkClient {
       watch_.resume(settings.node0_instance, settings.restarts, now());
   }
 
-  // Returns 0 if the leave message has been delivered or none was due, otherwise 1.
+  // Returns 0 if the leave message was delivered or none was due, otherwise 1.
   int run() {
     while (true) {
       attempt_or_warn();
@@ -74,8 +76,8 @@ class LinkClient {
 
  private:
   [[nodiscard]] std::int64_t now() const { return clock_.now_ms(); }
-  // Shortens `ms` by a random part, at most an eighth. Without it, ten thousand nodes that have
-  // lost the same connection would all come in one moment.
+  // Shortens `ms` by a random part of at most an eighth. Otherwise ten thousand nodes that lost
+  // node 0 together would all connect at one moment.
   std::int64_t jittered(std::int64_t ms) {
     constexpr std::int64_t kParts = 8;
     const std::int64_t most = std::max<std::int64_t>(ms / kParts, 1);
@@ -85,7 +87,7 @@ class LinkClient {
   // --- Waiting ---
 
   [[nodiscard]] bool silent() const {
-    constexpr std::int64_t kHalves = 5;  // half heartbeats
+    constexpr std::int64_t kHalves = 5;  // the unit is half an interval, so this is 2.5 intervals
     return now() - heard_ms_ >= heartbeat_ms_ * kHalves / 2;
   }
 
@@ -108,7 +110,7 @@ class LinkClient {
     return std::max<std::int64_t>(wait_ms, 0);
   }
 
-  // Handles all that was received before it looks at node 0's silence.
+  // Waits once, and handles all that was received. Checks node 0's silence only after that.
   void turn(std::int64_t planned_ms) {
     const short main_events =
         static_cast<short>(main_.open() && main_.clogged() ? POLLIN | POLLOUT : POLLIN);
@@ -140,7 +142,8 @@ class LinkClient {
 
   void take(NodeReport report) {
     const bool first_farewell = !farewell_ && report.stage == NodeReport::Stage::kEnded;
-    // Another process may become node 0, for the start that this node waits for.
+    // If this node waits for a start again, another process may become node 0, so the link is not
+    // over.
     over_ = over_ && report.stage != NodeReport::Stage::kPreparing &&
             report.stage != NodeReport::Stage::kArrived;
     const bool fails = report.failure && !(report_ && report_->failure);
@@ -174,7 +177,8 @@ class LinkClient {
 
   // --- Node 0 ---
 
-  // Handles all that node 0 sent before its end, even if node 0 takes no more data.
+  // Handles what node 0 has sent. Even if node 0 takes no more data, all frames that it sent before
+  // are handled.
   void hear() {
     const bool takes = main_.flush();
     if (takes && farewell_ && !said_all_ && !main_.clogged()) {
@@ -192,7 +196,8 @@ class LinkClient {
     while ((next = main_.next(frame)) == LinkConnection::Next::kFrame) {
       heard_ms_ = now();
       watch_.heard(now());
-      if (attempt_ && !attempt_->shown()) attempt_.reset();  // the old connection works
+      // The present connection works, so no new one is needed.
+      if (attempt_ && !attempt_->shown()) attempt_.reset();
       if (!hear_frame(frame)) return closed();
     }
     if (next == LinkConnection::Next::kStranger) closed();
@@ -203,8 +208,8 @@ class LinkClient {
       case Kind::kHeartbeat:
         return true;
       case Kind::kPing:
-        // A failed send needs no answer: the connection's end shows it, behind the frames received
-        // before.
+        // If the send fails, do nothing: the end of the connection shows it, after the frames that
+        // were received before.
         if (!said_all_ && !main_.clogged()) std::ignore = main_.send(Kind::kHeartbeat);
         return true;
       case Kind::kVerdict: {
@@ -224,7 +229,7 @@ class LinkClient {
     }
   }
 
-  // Asks node 0 for the rows of `trainit status --cluster`, with one request at a time.
+  // Passes requests for rows (`trainit status --cluster`) on to node 0, one at a time.
   void ask_for_rows() {
     if (main_.open() && main_.clogged()) return;
     while (const auto from = status_.next_request()) {
@@ -256,12 +261,12 @@ class LinkClient {
 
   // --- Attempts ---
 
-  // True if the worker may connect. LinkWatch needs a report of this node if a different process of
-  // node 0 may answer.
+  // True if the worker may connect. If an earlier worker was connected, LinkWatch first needs this
+  // node's report, because node 0 may be a different process now.
   [[nodiscard]] bool may_connect() const { return report_ || settings_.node0_instance == 0; }
 
-  // True if this node is of another job and ends: node 0 needs no more from it. A node that is
-  // refused for a while may still have a failure to report.
+  // True if this node is of another job and ends, so that node 0 needs no more messages from it. A
+  // node that was only refused for a while may still have a failure to report.
   [[nodiscard]] bool leaves() const {
     return differs_ && report_ && report_->stage >= NodeReport::Stage::kStopping;
   }
@@ -319,7 +324,8 @@ class LinkClient {
     if (!main_.open()) pipes_.state({.text = host_ + ": " + why_});
   }
 
-  // A single refusal may be temporary: node 0, or a container in this node's place, may be ending.
+  // Warns of a refusal that lasts. A single one may be temporary: node 0, or a container in this
+  // node's place, may be ending.
   void note_refusal(bool refused) {
     if (!refused) return refused_ms_.reset();
     const bool first = !refused_ms_;
@@ -334,8 +340,8 @@ class LinkClient {
         "only"}));
   }
 
-  // Node 0 refuses again until the difference has lasted: a container of another job may be about
-  // to end.
+  // Handles a refusal for a difference that cannot change. The job ends only if node 0 says that
+  // the difference has lasted: a container of another job may be about to end.
   void note_difference(const LinkAttempt& attempt) {
     differs_ = attempt.differs();
     if (!differs_) return;
@@ -357,7 +363,7 @@ class LinkClient {
 
   void welcomed() {
     refused_ms_.reset();
-    // The shorter time-out of the two ends decides how often heartbeats are sent.
+    // Use the interval of the end with the shorter time-out.
     heartbeat_ms_ = std::min(attempt_->heartbeat_ms(), heartbeat_ms(settings_));
     main_.abort();
     main_ = attempt_->take();
@@ -370,7 +376,7 @@ class LinkClient {
     watch_.connected(now());
     pipes_.state({.up = true, .text = "connected to " + host_});
     send_report();
-    if (main_.open()) hear_frames();  // frames that came with the welcome
+    if (main_.open()) hear_frames();  // handle frames that came together with the welcome
   }
 
   const LinkSettings& settings_;
@@ -385,8 +391,8 @@ class LinkClient {
   std::string host_;
   LinkConnection main_;
   std::optional<LinkAttempt> attempt_;
-  std::optional<NodeReport> report_;  // the latest one of PID 1
-  std::uint32_t looked_ = 0;          // number of the look whose dumps were sent
+  std::optional<NodeReport> report_;  // the latest report of PID 1
+  std::uint32_t looked_ = 0;          // number of the look whose dumps were sent last
   std::int64_t heartbeat_ms_ = 0;
   std::int64_t heard_ms_ = 0;
   std::int64_t beat_ms_ = 0;
@@ -397,10 +403,11 @@ class LinkClient {
   std::int64_t alone_ms_ = 0;  // start of the time without a connection
   bool warned_ = false;
   bool differs_ = false;                    // the last attempt was refused for a difference
-  std::optional<std::int64_t> refused_ms_;  // time of the first of the refusals in a row
-  bool over_ = false;                       // node 0 has left, or has ended this node's job
+  std::optional<std::int64_t> refused_ms_;  // time of the first of consecutive refusals
+  bool over_ = false;                       // node 0 has left, or has refused this node for ever
   bool farewell_ = false;
-  std::int64_t farewell_ms_ = 0;  // time to give up the leave message
+  // Time at which the worker gives up the leave message; monotonic clock.
+  std::int64_t farewell_ms_ = 0;
   bool said_all_ = false;
   bool delivered_ = false;
 };

@@ -20,9 +20,9 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
-// The kernel's time-out closes the connection, and a closed connection counts sooner than silence.
-// So it must come later than `timeout_ms`. The time-out is for a node that was switched off, and
-// whose place no other took.
+// The kernel's time-out (TCP_USER_TIMEOUT) closes the connection, and a closed connection counts as
+// a loss sooner than silence does. So it must come later than `timeout_ms`. It is needed for a node
+// that was switched off and whose place no other node took.
 LinkConnection::LinkConnection(sys::Fd socket, std::int64_t timeout_ms)
     : socket_(std::move(socket)) {
   constexpr std::int64_t kLaterMs = 30'000;
@@ -54,7 +54,7 @@ LinkConnection::Next LinkConnection::next(LinkFrame& frame) {
   received_.erase(0, std::exchange(taken_, 0));
   if (received_.empty()) {
     if (received_.capacity() > kMaxStrangersPayload)
-      std::string().swap(received_);  // an assignment would keep the memory
+      std::string().swap(received_);  // frees the memory, which an assignment would keep
     return Next::kNone;
   }
   const std::uint32_t most = in_session_ ? kMaxLinkPayload : kMaxStrangersPayload;

@@ -20,20 +20,21 @@ namespace {
 using lifecycle::node_text;
 using Kind = LinkFrame::Kind;
 
-constexpr std::int64_t kStrangerMs = 10'000;  // a stranger's time to prove who it is
-constexpr std::int64_t kAnswerMs = 2000;      // time to answer when a newcomer claims a place
+constexpr std::int64_t kStrangerMs = 10'000;  // time for a stranger to prove its identity
+// Time for a connected node to answer when a newcomer claims its place.
+constexpr std::int64_t kAnswerMs = 2000;
 constexpr std::int64_t kNewsMs = 2000;
 constexpr std::int64_t kWarnMs = 60'000;
-constexpr std::int64_t kMaxClockMs = 2000;  // smaller differences are not reported
+constexpr std::int64_t kMaxClockMs = 2000;  // smaller differences of clocks are not reported
 constexpr std::size_t kMaxStrangers = 256;
-constexpr int kMaxAccepts = 256;  // connections in one turn
+constexpr int kMaxAccepts = 256;  // connections accepted in one turn
 constexpr std::size_t kMaxUnsent = 4UL * kMaxLinkPayload;
 
 }  // namespace
 
-// Returns the interval of heartbeats. It aims at 100 heartbeats a second, about 0.25 % of a core of
-// node 0. But each node sends at least three within a time-out, so a job of more than 1,000 nodes
-// sends more in total.
+// Returns the interval of a node's heartbeats. In a large job, node 0 gets 100 heartbeats a second
+// in all, which takes about 0.25 % of a core. But each node sends at least three within a time-out,
+// so that very large jobs send more.
 std::int64_t heartbeat_ms(const LinkSettings& settings) {
   constexpr std::int64_t kMaxMs = 5000;
   constexpr std::int64_t kOfTimeout = 6;
@@ -91,7 +92,7 @@ void LinkMembers::ready(Id id, std::uint32_t events, std::int64_t now_ms) {
   Peer& peer = found->second;
   if ((events & EPOLLOUT) != 0) {
     if (!peer.connection.flush()) give_up(peer);
-    // The verdict may have changed while the peer took no data.
+    // Send the present verdict, which may have changed while the peer took no data.
     if (!peer.connection.clogged() && peer.stage == Stage::kMember) tell(peer, now_ms);
   }
   const bool speaks = (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0;
@@ -106,11 +107,11 @@ void LinkMembers::send(Peer& peer, Kind kind, std::string_view payload) {
   if (!peer.connection.send(kind, payload)) give_up(peer);
 }
 
-// Ends a connection that takes no more data. Frames received before, such as its leave message, are
-// handled before its end.
+// Shuts down a connection that takes no more data. Frames that were received before, such as a
+// leave message, are still handled.
 void LinkMembers::give_up(Peer& peer) { ::shutdown(peer.connection.fd(), SHUT_RDWR); }
 
-// Returns false if the connection has ended or is of no use any more.
+// Handles all frames that have arrived. Returns false if the connection must be dropped.
 bool LinkMembers::hear_all(Id id, Peer& peer, std::int64_t now_ms) {
   const bool open = peer.connection.receive();
   LinkFrame frame;
@@ -121,7 +122,7 @@ bool LinkMembers::hear_all(Id id, Peer& peer, std::int64_t now_ms) {
   return open && next != LinkConnection::Next::kStranger;
 }
 
-// Returns false if the connection is of no use any more.
+// Handles a frame. Returns false if the connection must be dropped.
 bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
   switch (peer.stage) {
     case Stage::kGreeted:
@@ -130,7 +131,7 @@ bool LinkMembers::hear(Id id, Peer& peer, const LinkFrame& frame, std::int64_t n
       return hear_member(peer, frame, now_ms);
     case Stage::kWaiting:
     case Stage::kRefused:
-      break;  // such a peer must not send frames
+      break;  // a peer that waits or was refused must not send frames
   }
   return false;
 }
@@ -158,7 +159,8 @@ bool LinkMembers::hear_hello(Id id, Peer& peer, const LinkFrame& frame, std::int
   peer.instance = hello->instance;
   compare_clocks(peer, *hello);
   const Id old = members_[peer.node];
-  // The worker of a PID 1 uses one connection only: the new one.
+  // The workers of one PID 1 use only one connection at a time, so the new one replaces the old
+  // one.
   if (old == 0 || connections_.at(old).instance == peer.instance) {
     admit(id, now_ms);
     return true;
@@ -172,8 +174,8 @@ std::string LinkMembers::stranger_text(const Peer& peer, std::uint32_t node) con
          node_text(node, settings_.names);
 }
 
-// Handles a hello of node 0: a second node 0 has looked at the master's address, or this one has
-// connected to itself.
+// Handles the hello of a peer that says that it is node 0. Either a second node 0 has connected to
+// the master's address, or this worker has connected to itself.
 bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
   met_itself_ = met_itself_ || hello.instance == settings_.instance;
   if (hello.instance == settings_.instance) return false;
@@ -187,8 +189,8 @@ bool LinkMembers::hear_first(Peer& peer, const LinkHello& hello) {
   return true;
 }
 
-// Refuses a peer that has proved the job's key, but has another version, list of nodes or number of
-// ranks. Returns false if it has none of these differences.
+// Refuses a peer that has proved the job's key, if it has a different version, list of nodes or
+// number of ranks. Returns false if it has none of these differences.
 bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_ms) {
   const std::uint32_t count = settings_.node_count;
   const auto lists = [](std::uint32_t its, const char* other, std::uint32_t others) {
@@ -199,7 +201,7 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
     return std::string(one) + " plans " + std::to_string(ones) + " ranks in all, and " + other +
            " " + std::to_string(others);
   };
-  std::string here;  // the reason as node 0 says it, and as the peer does
+  std::string here;  // the reason from node 0's view; `there`: from the peer's view
   std::string there;
   if (hello.version != kLinkVersion) {
     here = there = "it has another version of trainit";
@@ -228,8 +230,9 @@ bool LinkMembers::differs(Peer& peer, const LinkHello& hello, std::int64_t now_m
   return true;
 }
 
-// Compares clocks. The peer read its clock after node 0's greeting and before its answer arrived,
-// so a difference beyond these two times is no delay. Each instance of a node is reported once.
+// Compares the peer's clock with node 0's. The peer read its clock after node 0's greeting and
+// before its hello arrived. A time outside of these two is a difference of the clocks. Each
+// instance of a node is reported at most once.
 void LinkMembers::compare_clocks(const Peer& peer, const LinkHello& hello) {
   if (std::exchange(compared_[hello.node], hello.instance) == hello.instance) return;
   const std::int64_t behind_ms = peer.greeted_ms - hello.clock_ms;
@@ -256,7 +259,7 @@ void LinkMembers::refuse(Peer& peer, const std::string& why, Kind how) {
   send(peer, how, why);
 }
 
-// Refuses the newcomer that claims the place of `node`, as the connected node has answered.
+// Refuses the newcomer that claims the place of `node`, because the connected node has answered.
 void LinkMembers::answered(std::uint32_t node) {
   const auto question = questions_.find(node);
   if (question == questions_.end()) return;
@@ -271,7 +274,7 @@ void LinkMembers::answered(std::uint32_t node) {
 
 void LinkMembers::admit(Id id, std::int64_t now_ms) {
   Peer& peer = connections_.at(id);
-  answered(peer.node);  // refuses another instance that claims this place
+  answered(peer.node);  // refuses a second newcomer that claims this place
   const Id old = std::exchange(members_[peer.node], id);
   if (old != 0) {
     connections_.at(old).connection.abort();
@@ -312,13 +315,14 @@ bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now
   const auto request = base::from_wire<LinkNodesRequest>(frame.payload);
   if (!request) return false;
   if (peer.ended_sending) return true;
-  if (peer.connection.unsent_bytes() > kMaxUnsent) return false;  // asks, but takes no answer
+  // The peer asks again and again, but takes no answer.
+  if (peer.connection.unsent_bytes() > kMaxUnsent) return false;
   const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
   send(peer, Kind::kRows, base::to_wire(rows));
   return true;
 }
 
-// Returns the verdict as bytes. They are kept, as most nodes get the same verdict.
+// Returns the encoded verdict. It is kept, because most nodes get the same verdict.
 const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& verdict) {
   if (encoded_.urgent != 0 && encoded_.verdict == verdict) return encoded_;
   lifecycle::NodeVerdict compared = verdict;
@@ -334,7 +338,8 @@ const LinkMembers::Encoded& LinkMembers::encoded(const lifecycle::NodeVerdict& v
 }
 
 void LinkMembers::tell(Peer& peer, std::int64_t now_ms) {
-  if (peer.connection.clogged() || peer.ended_sending) return;  // sent when the peer takes data
+  // Sent later, when the peer takes data.
+  if (peer.connection.clogged() || peer.ended_sending) return;
   const Encoded& verdict = encoded(coordinator_.verdict_for(peer.node, now_ms));
   if (verdict.whole == peer.whole) return;
   const std::int64_t news_ms = peer.told_ms + news_pause_ms();
@@ -348,7 +353,8 @@ void LinkMembers::tell(Peer& peer, std::int64_t now_ms) {
   send(peer, Kind::kVerdict, verdict.wire);
 }
 
-// Returns the pause between lists of missing nodes: ten thousand nodes do not come in one moment.
+// Returns the pause between two lists of missing nodes for one node. It is longer in a large job,
+// whose nodes arrive one after another.
 std::int64_t LinkMembers::news_pause_ms() const {
   return std::max<std::int64_t>(kNewsMs, settings_.node_count);
 }
@@ -365,8 +371,8 @@ void LinkMembers::tell_all(std::int64_t now_ms) {
     tell(peer, now_ms);
     watch_output(id, peer);
   }
-  // If changes come in a storm, sending takes a tenth of the time, and no change waits longer than
-  // kMaxPauseMs.
+  // If changes come quickly one after another, sending takes at most a tenth of the time. But no
+  // change waits longer than kMaxPauseMs.
   constexpr std::int64_t kOfTime = 10;
   constexpr std::int64_t kMaxPauseMs = 100;
   const std::int64_t took_ms = sys::monotonic_ms() - before_ms;

@@ -1,11 +1,13 @@
 #pragma once
-// The connections of node 0. LinkMembers knows which peers have connected, which have proved who
-// they are, and the last verdict that each got. It passes reports to the Coordinator, and sends its
-// verdicts.
+// Node 0's connections to the other nodes. LinkMembers knows which peers have connected, which have
+// proved their identity, and the last verdict that each got. It passes their reports to the
+// Coordinator, and sends them its verdicts.
 //
-// A stranger is a peer that has not proved who it is yet. It costs a descriptor and some 200 bytes,
-// for ten seconds at most; when there are too many strangers, the oldest is dropped. A connected
-// node that answers is never replaced by one with another `instance` (id of its process).
+// A stranger is a peer that has not proved its identity yet. It costs a descriptor and some 200
+// bytes, for ten seconds at most. If there are too many strangers, the oldest is dropped. A member
+// is a node that has proved it. If a second process with another `instance` (process instance id)
+// claims to be a connected node, the first one is asked. Only if it does not answer, the second one
+// replaces it.
 
 #include <cstdint>
 #include <map>
@@ -29,29 +31,33 @@ std::int64_t heartbeat_ms(const LinkSettings& settings);
 class LinkMembers {
  public:
   using Id = std::uint64_t;
-  static constexpr Id kFirstId = 1024;  // first connection in `poller`; the caller's are lower
+  // Id of the first connection in `poller`; ids below are the caller's.
+  static constexpr Id kFirstId = 1024;
 
   LinkMembers(const LinkSettings& settings, lifecycle::Coordinator& coordinator, HangDumps& dumps,
               int poller);
 
-  // Accepts connections. Returns false if no descriptor is free for one more.
+  // Accepts connections. Returns false if one had to stay unaccepted, because no descriptor is
+  // free.
   bool accept_all(int listener, std::int64_t now_ms);
   void ready(Id id, std::uint32_t events, std::int64_t now_ms);
   void tick(std::int64_t now_ms);
-  // Sends each node its verdict if that has changed. An important change is sent at once, a change
-  // of the missing nodes after a pause.
+  // Sends each node its verdict if it has changed. A change only of the missing nodes is sent after
+  // a pause, any other change at once.
   void tell_all(std::int64_t now_ms);
-  [[nodiscard]] std::optional<std::int64_t> next_ms() const;  // when tick() or tell_all() has work
+  // Returns when tick() or tell_all() is due.
+  [[nodiscard]] std::optional<std::int64_t> next_ms() const;
 
   // Ends all connections. Drops strangers at once. Sends each member the last verdict as soon as it
-  // takes data, and then closes the sending side.
+  // takes data, and then closes the sending side. Call ready() until all_gone().
   void see_off(std::int64_t now_ms);
   [[nodiscard]] bool all_gone() const { return connections_.empty(); }
-  // True if this node has connected to itself, through the master's address.
+  // True if node 0 has connected to itself through the master's address. So no other node 0 is at
+  // that address.
   [[nodiscard]] bool met_itself() const { return met_itself_; }
 
-  // Returns a warning for the log if one is due, at most one a minute (clocks that differ: one
-  // more).
+  // Returns a warning for the log if one is due: at most one a minute, and one more about clocks
+  // that differ.
   std::optional<std::string> take_warning();
 
  private:
@@ -63,9 +69,10 @@ class LinkMembers {
     bool ended_sending = false;
     std::uint32_t node = 0;
     std::uint64_t instance = 0;
-    std::string nonce;            // kGreeted: the one that the peer was sent
-    std::int64_t greeted_ms = 0;  // wall clock
-    std::uint64_t urgent = 0;     // hash of the last verdict's important part; 0: none
+    std::string nonce;            // kGreeted: the nonce that was sent to the peer
+    std::int64_t greeted_ms = 0;  // time of the greeting, wall clock
+    // Hash of the last verdict without its missing nodes; 0: none was sent.
+    std::uint64_t urgent = 0;
     std::uint64_t whole = 0;
     std::int64_t told_ms = 0;
   };
@@ -109,21 +116,24 @@ class LinkMembers {
   LinkKey key_;
   Id next_id_ = kFirstId;
   std::unordered_map<Id, Peer> connections_;
-  std::map<Id, std::int64_t> strangers_;         // with their deadlines; the oldest first
-  std::vector<Id> members_;                      // connections by node; 0: not connected
-  std::map<std::uint32_t, Question> questions_;  // by node: the newcomer that claims its place
+  std::map<Id, std::int64_t> strangers_;  // strangers with their deadlines; the oldest first
+  std::vector<Id> members_;               // connection of each node, by rank; 0: not connected
+  // Newcomer that claims to be a node, by the node's rank.
+  std::map<std::uint32_t, Question> questions_;
   Encoded encoded_;
   std::uint64_t told_version_ = 0;
   std::int64_t next_tell_ms_ = 0;
-  std::optional<std::int64_t> news_ms_;  // when a list of missing nodes is due
+  std::optional<std::int64_t> news_ms_;  // when a changed list of missing nodes is due
   bool seen_off_ = false;
   bool met_itself_ = false;
   std::string warning_;
-  std::vector<std::string> clocks_;      // differences to be reported
-  std::vector<std::uint64_t> compared_;  // by node: the instance whose clock was compared
+  std::vector<std::string> clocks_;  // clock differences to be reported
+  // Instance of each node whose clock was compared last, by rank.
+  std::vector<std::uint64_t> compared_;
   std::optional<std::int64_t> clocks_told_ms_;
   std::optional<std::int64_t> warned_ms_;
-  std::set<std::string> warned_;  // warnings given: each attempt of a stranger would repeat one
+  // Warnings that were given, as each attempt of a stranger would repeat one.
+  std::set<std::string> warned_;
 };
 
 }  // namespace engine

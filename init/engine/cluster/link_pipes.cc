@@ -18,7 +18,7 @@ constexpr std::size_t kMaxWarnings = 16;
 
 void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-// Returns the verdict without the age of its failure, which changes all the time.
+// Returns the verdict without the age of its failure, which grows all the time and is no change.
 lifecycle::NodeVerdict without_age(lifecycle::NodeVerdict verdict) {
   if (verdict.failure) verdict.failure->age_ms = 0;
   return verdict;
@@ -111,7 +111,7 @@ void LinkPipes::flush() {
   while (!closed_) {
     if (unsent_.empty()) fill();
     if (unsent_.empty()) {
-      std::string().swap(unsent_);  // an assignment would keep the memory
+      std::string().swap(unsent_);  // frees the memory, which an assignment would keep
       return;
     }
     const ssize_t count = ::write(up_.get(), unsent_.data(), unsent_.size());

@@ -66,7 +66,8 @@ void LinkResolver::ready() {
   const bool over = run_->step();
   if (!over && run_->fd() >= 0) return;
   const auto found = base::from_wire<Found>(run_->output());
-  // A worker that hangs in the kernel must not block the link: reap() ends it later.
+  // If the child has sent its result but not exited, do not wait for it, as it may hang: reap()
+  // reaps it later.
   if (over) {
     run_->end(0);
     run_.reset();

@@ -1,7 +1,7 @@
 #pragma once
-// The addresses of node 0's name, which a child process looks up. The lookup is repeated when they
-// may have changed: a name is unknown before its container exists, and can have another address
-// after a restart. The name server may not answer, so LinkResolver never blocks.
+// Looks up the addresses of node 0's name, in a child process: the name server may not answer, and
+// the caller must not block. The lookup is repeated when the addresses may have changed. A name is
+// unknown before its container exists, and can have another address after a restart.
 
 #include <cstdint>
 #include <optional>
@@ -21,15 +21,15 @@ class LinkResolver {
 
   // Returns the addresses that were found last.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return addresses_; }
-  [[nodiscard]] const std::string& why() const { return why_; }  // reason if no address is known
-  // Looks up the name again, as the addresses are of no use. Does nothing while a lookup runs, or
-  // if addresses are known and the last lookup began less than five seconds ago.
+  [[nodiscard]] const std::string& why() const { return why_; }  // why no address is known
+  // Looks up the name again; call it if the known addresses did not work. Does nothing while a
+  // lookup runs, or if addresses are known and the last lookup began less than five seconds ago.
   void look_again();
   [[nodiscard]] int fd() const {
     return run_ ? run_->fd() : -1;
   }  // poll for reading; -1: no lookup runs
   void ready();
-  // Ends the process of the last lookup once it exits. Call it in every loop iteration; never
+  // Reaps the process of the last lookup when it has exited. Call it in every loop iteration; never
   // blocks.
   void reap();
 

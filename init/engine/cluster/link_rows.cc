@@ -19,7 +19,7 @@ std::string_view name_of(lifecycle::Coordinator::Presence presence) {
   return kNames[static_cast<std::size_t>(presence)];
 }
 
-// Returns the word of NodeRow::presence.
+// Returns the word for NodeRow::presence.
 std::string_view earlier_name_of(lifecycle::Coordinator::Presence presence) {
   static constexpr auto kNames = base::words("never", "here", "away", "lost", "gone");
   return kNames[static_cast<std::size_t>(presence)];
@@ -49,7 +49,8 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
 
 LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
                        std::uint32_t from, std::int64_t now_ms) {
-  constexpr std::size_t kEnoughBytes = 8192;  // one more row may have as many
+  // More rows are left for the next frame; the last row may be as large again.
+  constexpr std::size_t kEnoughBytes = 8192;
   LinkRows rows;
   for (std::uint32_t node = from; node < settings.node_count; ++node) {
     if (rows.text.size() > kEnoughBytes) {

@@ -1,5 +1,5 @@
 #pragma once
-// The rows of `trainit status --cluster`: what node 0 knows of each node, as lines of JSON.
+// The rows of `trainit status --cluster`: what node 0 knows about each node, as lines of JSON.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace engine {
 
-// Returns the rows of the nodes from `from` on, as many as fit into a frame.
+// Returns the rows of the nodes from rank `from` on, as many as fit into a frame.
 LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
                        std::uint32_t from, std::int64_t now_ms);
 

@@ -35,18 +35,18 @@ constexpr std::int64_t kListenPauseMs = 3000;
 constexpr std::int64_t kPortPauseMs = 200;
 constexpr std::int64_t kFarewellMs = 1000;
 constexpr std::int64_t kMaxWaitMs = 10'000;
-constexpr std::int64_t kSeekMs = 5000;      // duration of the search for another node 0
-constexpr std::int64_t kSeekPauseMs = 500;  // pause before the next attempt
-constexpr std::int64_t kSeekLookMs = 50;    // poll interval during an attempt
+constexpr std::int64_t kSeekMs = 5000;      // duration of the search for a second node 0
+constexpr std::int64_t kSeekPauseMs = 500;  // pause of that search before the next attempt
+constexpr std::int64_t kSeekLookMs = 50;    // poll interval of that search
 constexpr std::int64_t kMissingMs = 10'000;
-constexpr std::uint32_t kMaxMissing = 8;  // nodes named in a message
-// A server of this many nodes or more reads what has arrived at most every kLookMs. Waking up for
-// each message of ten thousand nodes costs more than reading it.
+constexpr std::uint32_t kMaxMissing = 8;  // maximum of nodes that a message names
+// If there are this many nodes or more, the server reads only every kLookMs, all that has arrived
+// by then. Waking up for each message of ten thousand nodes costs more than reading it.
 constexpr std::uint32_t kManyNodes = 1000;
 constexpr std::int64_t kLookMs = 20;
 constexpr int kMaxRounds = 64;  // calls of epoll_wait() in one turn
 
-// The ids in the poller, below those of connections.
+// The ids of the descriptors in the poller that are no connections of nodes.
 enum Source : std::uint64_t { kDown = 1, kUp = 2, kListener = 3, kStatus = 4 };
 
 lifecycle::Coordinator::Settings coordinator_settings(const LinkSettings& settings,
@@ -108,8 +108,8 @@ class LinkServer {
     ::epoll_ctl(poller_.get(), operation, fd, &event);
   }
 
-  // Listens if the port is free. A process of the previous start may hold the port for a while, or
-  // another process for ever.
+  // Listens, unless another process holds the port. It may be one of the previous start, which
+  // exits soon, or a foreign one for ever.
   void listen() {
     if (listener_.valid() || now_ms_ < listen_ms_) return;
     const int error = listen_at(settings_.port, listener_);
@@ -130,8 +130,8 @@ class LinkServer {
                        "--link-port, alike on all nodes"}));
   }
 
-  // Blocks the next start while any process listens on the job's own port, such as one of the
-  // previous start. Once the start is granted, a rank takes the port, so the server stops looking.
+  // Blocks the next start while a process, such as one of the previous start, listens on
+  // MASTER_PORT. Once the start is granted, a rank listens there, so the server stops looking.
   void look_at_port() {
     if (!arrival_ || now_ms_ < port_ms_) return;
     if (coordinator_.verdict_for(0, now_ms_).go == *arrival_) {
@@ -147,9 +147,10 @@ class LinkServer {
               : "");
   }
 
-  // Looks for a second node 0. If the platform has made two machines node 0, one of them finds the
-  // other at the master's address. A name, or a port on this machine, may be that of a container
-  // that this one replaces: then the job does not end.
+  // Looks for a second node 0 at the master's address. If the platform has made two machines node
+  // 0, one of them finds the other there. That ends the job only if the master's address is a
+  // number and this node listens itself. Otherwise the other process may be a container that this
+  // one replaces.
   void look_for_another() {
     if (searched_) return;
     searched_ = members_.met_itself() || farewell_ || now_ms_ > seek_until_ms_;
@@ -193,7 +194,8 @@ class LinkServer {
     }
   }
 
-  // True while nodes have never connected and may still come: they must hear of the failure.
+  // True while nodes that have never connected may still do so, because they must learn of the
+  // failure.
   [[nodiscard]] bool awaits_first() const {
     if (now_ms_ >= first_until_ms_) return false;
     for (std::uint32_t node = 1; node < settings_.node_count; ++node) {
@@ -226,9 +228,10 @@ class LinkServer {
     pipes_.state({.up = true, .text = text, .all_connected = all_connected_, .absent = absent_});
   }
 
-  // Reports nodes that have not connected, as ranks wait for one another without a message.
+  // Warns of nodes that have not connected, because ranks that wait for theirs print nothing.
   void look_for_absent() {
-    // If the nodes start together, the status already names those that are missing.
+    // If the nodes start together (free_port is set), the wait before the start already names the
+    // missing nodes.
     if ((looked_for_absent_ && absent_.empty()) || farewell_ || settings_.free_port != 0 ||
         now_ms_ < began_ms_ + kMissingMs)
       return;
@@ -241,7 +244,7 @@ class LinkServer {
     if (std::exchange(absent_, absent) != absent && listener_.valid()) tell_state("");
   }
 
-  // Names the nodes that have never connected: "node 1 (b), node 2 (c) and 7 more".
+  // Returns the nodes that have never connected: "node 1 (b), node 2 (c) and 7 more".
   [[nodiscard]] std::string absent_nodes() const {
     std::string names;
     std::uint32_t missing = 0;
@@ -274,7 +277,8 @@ class LinkServer {
     return std::max<std::int64_t>(wait_ms, 0);
   }
 
-  // Handles all that was received before the caller looks at any node's silence.
+  // Waits once, and handles all that was received. The caller checks the silence of nodes only
+  // after that.
   void turn(std::int64_t planned_ms) {
     if (waits_for_pid1_ != pipes_.waits()) {
       waits_for_pid1_ = pipes_.waits();
@@ -328,7 +332,8 @@ class LinkServer {
     }
   }
 
-  // Stops accepting for a while: without a free descriptor, the loop would wake up for ever.
+  // Stops accepting for kListenPauseMs. Otherwise a waiting connection would wake the loop again
+  // and again while no descriptor is free.
   void pause_accepting() {
     accepts_ = false;
     listen_ms_ = now_ms_ + kListenPauseMs;
@@ -351,36 +356,39 @@ class LinkServer {
 
   const LinkSettings& settings_;
   sys::Fd poller_;
-  std::int64_t now_ms_ = sys::monotonic_ms();  // time of the turn
+  std::int64_t now_ms_ = sys::monotonic_ms();  // present time, read once per turn
   const std::int64_t began_ms_ = now_ms_;
   bool looked_for_absent_ = false;
   std::string absent_;  // LinkState::absent
   LinkPipes pipes_;
   HangDumps dumps_;
-  std::uint32_t looked_ = 0;  // number of the look whose dumps of node 0 were read
+  std::uint32_t looked_ = 0;  // number of the look for which node 0's own dumps were read last
   lifecycle::Coordinator coordinator_;
   LinkMembers members_;
   LinkKey key_;
   LinkResolver resolver_;
-  std::optional<LinkAttempt> attempt_;  // connection to the process at the master's address
-  bool searched_ = false;               // the search for another node 0 has ended
-  std::int64_t seek_ms_ = 0;            // time of the next attempt
+  // Attempt to connect to the process at the master's address, in search of a second node 0.
+  std::optional<LinkAttempt> attempt_;
+  bool searched_ = false;     // the search for a second node 0 has ended
+  std::int64_t seek_ms_ = 0;  // time of that search's next attempt
   std::int64_t seek_until_ms_ = began_ms_ + kSeekMs;
   std::string no_status_;
   LinkStatusSocket status_;
   std::string listens_;
   sys::Fd listener_;
   int listen_error_ = 0;
-  std::int64_t listen_ms_ = 0;  // time to listen or accept again
+  std::int64_t listen_ms_ = 0;  // time of the next attempt to listen or accept
   bool accepts_ = true;
-  bool all_connected_ = false;            // as sent to PID 1 last
-  std::optional<std::uint32_t> arrival_;  // node 0's arrival that waits for a free port
-  std::int64_t port_ms_ = 0;              // time to look at the port again
+  bool all_connected_ = false;  // value that was sent to PID 1 last
+  // NodeReport::arrival of node 0 while it waits for a free MASTER_PORT
+  std::optional<std::uint32_t> arrival_;
+  std::int64_t port_ms_ = 0;  // time of the next look at the port
   std::int64_t looked_ms_ = 0;
   std::uint64_t told_version_ = 0;
   bool waits_for_pid1_ = false;
   bool farewell_ = false;
-  std::int64_t first_until_ms_ = 0;  // end of the wait for nodes that have never connected
+  // End of the wait for nodes that have never connected, before the leave messages.
+  std::int64_t first_until_ms_ = 0;
   bool gone_ = false;
 };
 

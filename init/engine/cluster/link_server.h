@@ -8,7 +8,7 @@
 namespace engine {
 
 // Runs until PID 1 closes its ends or the leave messages are sent, and returns an exit code. `env`:
-// environment of the process that resolves the master's name.
+// environment of the process that looks up the master's name.
 int run_link_server(const LinkSettings& settings, const base::Environ& env, int down, int up);
 
 }  // namespace engine

@@ -20,7 +20,7 @@ std::array<unsigned char, 8> bytes_of_number(std::uint64_t number) {
   return bytes;
 }
 
-// Returns half of the MAC: that is more than anyone can guess, and half the bytes.
+// Returns the first half of the MAC, which is enough against guessing.
 LinkFrame::Tag cut(const sys::Mac& mac) {
   LinkFrame::Tag tag;
   std::copy_n(mac.begin(), tag.size(), tag.begin());

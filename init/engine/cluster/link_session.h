@@ -1,7 +1,8 @@
 #pragma once
-// The authentication of the link. It proves that a frame comes from a node of this job, on this
-// connection, and at this place in the sequence. So a stranger cannot make, change, repeat or leave
-// out a frame. Frames are not encrypted: everyone with access to the network can read them.
+// The authentication of the link's frames. A tag proves that a frame comes from a node of this job,
+// on this connection, and at this place in the sequence. So a stranger cannot forge, change, repeat
+// or leave out a frame. Frames are not encrypted: everyone with access to the network can read
+// them.
 //
 // The job's key is derived from its secret. Without a secret it is derived from data that all nodes
 // of the job have alike (common_key()). A node's hello is tagged with that key, over node 0's
@@ -20,16 +21,17 @@
 
 namespace engine {
 
-std::string new_link_nonce();  // "": the kernel has no random bytes
+std::string new_link_nonce();  // returns "" if the kernel has no random bytes
 
-// One end of a connection whose hello has been sent.
+// The session at one end of a connection, from the hello on: it makes and checks the tags of
+// frames.
 class LinkSession {
  public:
-  LinkSession() = default;  // no session: opens() returns false
+  LinkSession() = default;  // no session yet: opens() returns false
 
   // Returns the tag of the next frame that this end sends.
   LinkFrame::Tag seal(LinkFrame::Kind kind, std::string_view payload);
-  // True if `frame` is the next frame of the other end.
+  // Checks the tag of a received frame. Returns true if it is the next frame of the other end.
   bool opens(const LinkFrame& frame);
 
  private:

@@ -43,7 +43,8 @@ int listen_at(int port, sys::Fd& listener) {
     const auto* address =
         is_v6 ? reinterpret_cast<const sockaddr*>(&v6) : reinterpret_cast<const sockaddr*>(&v4);
     const socklen_t size = is_v6 ? sizeof v6 : sizeof v4;
-    // Two sockets with SO_REUSEADDR can be bound to one port; only listen() refuses the second.
+    // Two sockets with SO_REUSEADDR can be bound to one port; only listen() refuses the second one.
+    // So bind() alone does not show that the port is free.
     if (::bind(socket.get(), address, size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0) {
       listener = std::move(socket);
       return 0;
@@ -88,7 +89,7 @@ std::string address_text(const SocketAddress& address) {
   if (address.size == 0 || bytes == nullptr) return "an unknown address";
   ::inet_ntop(address.bytes.ss_family, bytes, text.data(), text.size());
   const std::string plain = text.data();
-  constexpr const char* kMapped = "::ffff:";  // an IPv4 address at an IPv6 listener
+  constexpr const char* kMapped = "::ffff:";  // prefix of an IPv4 address at an IPv6 listener
   return plain.starts_with(kMapped) && plain.contains('.') ? plain.substr(plain.rfind(':') + 1)
                                                            : plain;
 }

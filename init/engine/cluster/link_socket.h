@@ -1,5 +1,5 @@
 #pragma once
-// The TCP sockets of the link: functions to listen and to connect without blocking.
+// Functions for the TCP sockets of the link, which listen and connect without blocking.
 
 #include <sys/socket.h>
 
@@ -9,28 +9,28 @@
 
 namespace engine {
 
-// Listens at all addresses of this node, of IPv6 and IPv4 if the kernel has both. Returns 0, or an
-// errno.
+// Listens on `port` at all addresses of this node, of IPv6 and IPv4 if the kernel has both. Sets
+// `listener` and returns 0, or returns an errno.
 int listen_at(int port, sys::Fd& listener);
 
 struct SocketAddress {
   sockaddr_storage bytes{};
-  socklen_t size = 0;  // 0: not an address
+  socklen_t size = 0;  // 0: the text was no address
 };
 SocketAddress socket_address(const std::string& text, int port);
-std::string address_text(const SocketAddress& address);  // excludes the port
+std::string address_text(const SocketAddress& address);  // returns the address without the port
 SocketAddress peer_address(int fd);
 
-// Begins a connection, which may be complete at once. If it fails, returns an invalid descriptor
-// and sets `error` to an errno.
+// Begins to connect; the connection may be complete at once. If it fails, returns an invalid
+// descriptor and sets `error` to an errno.
 sys::Fd begin_connect(const SocketAddress& address, int& error);
-// Returns 0 if the connection is complete, otherwise an errno. A connection to a free ephemeral
-// port can connect to itself, and would then hold the port that it looks for. In that case returns
-// ECONNREFUSED.
+// Returns 0 if the connection is complete, otherwise an errno. Returns ECONNREFUSED if the socket
+// has connected to itself. That can happen at a free ephemeral port, which the socket would then
+// occupy.
 int end_connect(int fd);
 
-// Raises the soft limit of descriptors, usually 1024, to the hard limit: node 0 needs one for each
-// node.
+// Raises the soft limit of open descriptors, usually 1024, to the hard limit. Node 0 needs one for
+// each node.
 void raise_descriptor_limit();
 
 }  // namespace engine

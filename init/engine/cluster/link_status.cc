@@ -34,7 +34,8 @@ base::Result<sys::Fd> connect_to(const std::string& path, int timeout_ms) {
                         "container, as the same user"));
 }
 
-// Returns the answer up to the empty line, or the part that arrives in time.
+// Reads the worker's answer until the empty line at its end. At the time-out, returns the part that
+// has arrived.
 std::string read_answer(const sys::Fd& socket, int timeout_ms) {
   std::string text;
   std::array<char, 16384> part;

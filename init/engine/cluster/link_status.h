@@ -1,7 +1,7 @@
 #pragma once
-// The client of `trainit status --cluster`, which shows all nodes of a job as node 0 knows them. It
-// asks the link's worker of this node through the socket RUN_DIR/link, which only root and the user
-// of the instance may use.
+// The client side of `trainit status --cluster`, which shows all nodes of a job as node 0 knows
+// them. It asks this node's link worker through the socket RUN_DIR/link. Only root and the user of
+// the instance may use that socket.
 //
 // The request is "nodes" and a newline. The answer is one line of JSON for each node, and an empty
 // line. If the worker cannot get all rows, {"error": "..."} follows the rows sent until then.
@@ -15,20 +15,20 @@
 
 namespace engine {
 
-// A node; on the socket, one line of JSON.
+// The knowledge of node 0 about one node. On the socket it is one line of JSON.
 struct NodeRow {
   std::uint32_t node = 0;
   std::string name;
-  // never-connected, connected, reconnecting, lost, left
+  // "never-connected", "connected", "reconnecting", "lost" or "left"
   std::string connection;
-  // The earlier words for `connection`, which scripts may read: never, here, away, lost, gone.
+  // The earlier words for `connection`, for scripts that read them: never, here, away, lost, gone.
   std::string presence;
   std::string phase;
-  std::uint32_t ranks = 0;      // ranks that run
+  std::uint32_t ranks = 0;      // number of ranks that run
   std::int64_t silent_ms = -1;  // time since its ranks' last output; -1: unknown
   std::uint32_t restarts = 0;
   std::int64_t heard_ms_ago = -1;  // time since its last message to node 0; -1: never
-  std::string failure;             // "": none
+  std::string failure;             // message of the node's failure; "": none
 
   bool operator==(const NodeRow&) const = default;
 };
@@ -45,18 +45,18 @@ inline void fields(base::FieldVisitor& v, NodeRow& row) {
   v("failure", row.failure, {.omit = true, .may_miss = true});
 }
 
-inline constexpr const char* kLinkSocketName = "link";  // file name in the run directory
+inline constexpr const char* kLinkSocketName = "link";  // name of the socket in the run directory
 inline constexpr int kLinkStatusMs = 10'000;
 
 base::Result<std::vector<NodeRow>> ask_nodes(const std::string& socket_path,
                                              int timeout_ms = kLinkStatusMs);
 
-std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, then the failures
+std::string nodes_to_text(const std::vector<NodeRow>& rows);  // a table, and then the failures
 std::string nodes_to_json(const std::vector<NodeRow>& rows);  // {"nodes": [...]}
-// True if the node is connected, or has sent its leave message.
+// True if the node is connected or has sent its leave message.
 bool is_present(const NodeRow& row);
 bool is_lost(const NodeRow& row);
-// True if no node has failed, and each is_present().
+// True if no node has failed, and is_present() is true for each.
 bool all_well(const std::vector<NodeRow>& rows);
 
 }  // namespace engine

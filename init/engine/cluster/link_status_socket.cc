@@ -40,8 +40,8 @@ LinkStatusSocket::LinkStatusSocket(const std::string& path, std::string& error) 
   }
   path_ = path;
   poller_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  // If no descriptor is free for a client, a level-triggered event would wake the loop for ever.
-  // With EPOLLET only the next client does.
+  // Edge-triggered: if no descriptor is free for a client, a level-triggered event would wake the
+  // loop again and again. Now only the next client wakes it.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = kStatusListener}};
   ::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, socket.get(), &event);
   listener_ = std::move(socket);
@@ -70,7 +70,7 @@ void LinkStatusSocket::ready() {
   }
 }
 
-// Accepts clients. If there are more than kMaxClients, the oldest is dropped.
+// Accepts clients. If there would be more than kMaxClients, drops the oldest.
 void LinkStatusSocket::accept_clients() {
   while (true) {
     sys::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -83,7 +83,8 @@ void LinkStatusSocket::accept_clients() {
   }
 }
 
-// Returns false if the client has its answer, or has disconnected.
+// Serves a client. Returns false if it must be dropped: it has its whole answer, has disconnected,
+// or sent a wrong question.
 bool LinkStatusSocket::serve(Client& client) { return flush(client) && hear(client); }
 
 bool LinkStatusSocket::hear(Client& client) {
@@ -114,7 +115,8 @@ void LinkStatusSocket::watch_output(std::uint64_t id, const Client& client) cons
 }
 
 std::optional<std::uint32_t> LinkStatusSocket::next_request() {
-  if (served_ != 0) return std::nullopt;  // a client that has left may still have rows to come
+  // The rows of the previous request are still to come, even if its client has disconnected.
+  if (served_ != 0) return std::nullopt;
   for (const auto& [id, client] : clients_) {
     if (!client.asks || !client.unsent.empty()) continue;
     served_ = id;

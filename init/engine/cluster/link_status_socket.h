@@ -1,7 +1,7 @@
 #pragma once
-// The worker's end of RUN_DIR/link (link_status.h). The caller fetches the rows and passes them on,
-// one frame at a time, and no more than that is kept for each client. Clients that ask at the same
-// time are served one after the other. Never blocks.
+// The worker's end of the socket RUN_DIR/link (link_status.h). The caller gets the rows for a
+// client, one frame at a time: next_request() asks for them, and rows() or no_rows() answers.
+// Several clients are served one after the other. Never blocks.
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@ namespace engine {
 
 class LinkStatusSocket {
  public:
-  // Opens the socket `path`, unless that is "". If this fails, `error` becomes the reason.
+  // Opens the socket at `path`, unless that is "". If this fails, sets `error` to the reason.
   LinkStatusSocket(const std::string& path, std::string& error);
   LinkStatusSocket(const LinkStatusSocket&) = delete;
   LinkStatusSocket& operator=(const LinkStatusSocket&) = delete;
@@ -23,8 +23,8 @@ class LinkStatusSocket {
 
   [[nodiscard]] int fd() const { return poller_.get(); }  // poll for reading; -1: no socket
   void ready();
-  // Returns the first node whose rows are wanted. After that, returns nullopt until rows() or
-  // no_rows() has been called.
+  // Returns a rank if a client wants the rows from that node on. Returns nullopt if none does, or
+  // until the previous request was answered by rows() or no_rows().
   std::optional<std::uint32_t> next_request();
   void rows(const LinkRows& rows);
   void no_rows(const std::string& why);
@@ -35,8 +35,8 @@ class LinkStatusSocket {
     std::string question;
     std::string unsent;
     std::uint32_t from = 0;
-    bool asks = false;   // the client has asked, and not received all rows
-    bool ended = false;  // `unsent` is the end of the answer
+    bool asks = false;   // the client has asked, and has not received all rows
+    bool ended = false;  // `unsent` has the end of the answer
   };
   void accept_clients();
   bool serve(Client& client);
@@ -50,7 +50,7 @@ class LinkStatusSocket {
   sys::Fd listener_;
   std::map<std::uint64_t, Client> clients_;
   std::uint64_t next_id_ = 1;
-  std::uint64_t served_ = 0;  // the client whose rows are requested; 0: none
+  std::uint64_t served_ = 0;  // id of the client whose rows are requested; 0: none
 };
 
 }  // namespace engine

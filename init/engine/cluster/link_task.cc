@@ -32,23 +32,25 @@ using lifecycle::NodeReport;
 using lifecycle::NodeVerdict;
 
 constexpr std::int64_t kPauseMs = 1000;
-// A connection may be made again. Otherwise, the verdict on its loss comes before this time.
+// After a closed connection, the link counts as up for this time: it may be restored. Otherwise the
+// verdict with the loss comes before the time is over.
 constexpr std::int64_t kDownMs = lifecycle::kReconnectMs + 1000;
 constexpr std::int64_t kFlushMs = 20;
 constexpr int kDeathsThatAreSaid = 3;
 constexpr std::int64_t kFarewellMs = 1500;
 static_assert(kFirstFarewellMs < kFarewellMs);
-constexpr std::int64_t kStoppedFarewellMs = 300;  // a user or the platform waits for the exit
+// Shorter after a stop request, because its sender waits for the exit.
+constexpr std::int64_t kStoppedFarewellMs = 300;
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
-  // The number is no secret: it only distinguishes this process from the one before.
+  // The number need not be secret: it only distinguishes this process from an earlier one.
   return static_cast<std::uint64_t>(sys::wall_ms()) << 20 ^ static_cast<std::uint64_t>(::getpid());
 }
 
-// True if trainit starts ranks. A launcher in the user's command may have another number of ranks
-// than the plan.
+// True if trainit starts the ranks, and no launcher in the user's command, which may start another
+// number of ranks than the plan says.
 bool starts_ranks(const envgen::Plan& plan) {
   return std::ranges::any_of(plan.processes, [](const auto& one) { return one.rank >= 0; });
 }
@@ -56,7 +58,7 @@ bool starts_ranks(const envgen::Plan& plan) {
 LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
                          std::uint64_t instance, const std::string& run_dir) {
   const base::Policy& policy = plan.policy;
-  // If false, each node restarts on its own.
+  // false: each node restarts alone after a failure.
   const bool together = policy.rendezvous_ms > 0 || policy.max_restarts == 0;
   return {.address = link.address,
           .port = link.port,
@@ -81,7 +83,7 @@ LinkSettings settings_of(const envgen::NodeLink& link, const envgen::Plan& plan,
           .recorder = recorder_file(run_dir)};
 }
 
-// Returns the report without ages and running times, which change all the time.
+// Returns the report without ages and running times, which grow all the time and are no change.
 NodeReport without_age(NodeReport report) {
   report.ran_ms = std::min<lifecycle::TimeMs>(report.ran_ms, 0);
   if (report.failure) report.failure->age_ms = 0;
@@ -128,7 +130,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
     instance_ = random_number();
     began_ms_ = sys::monotonic_ms();
   }
-  // A write into a pipe without a reader would raise SIGPIPE, so this is a socket.
+  // A socket, not a pipe: a write into a pipe without a reader would raise SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return sys::log::warning("no link to the other nodes: " + sys::errno_text(errno));
   }
@@ -154,8 +156,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
   await_next(sys::monotonic_ms());
 }
 
-// Ends the worker. Its connections close without a leave message, as this node connects again with
-// another list.
+// Kills the worker, without a leave message: this node connects again with another list of nodes.
 void LinkTask::retire() {
   if (pid_ > 0) context_.job.helpers.push_back(pid_);
   kill();
@@ -230,7 +231,7 @@ NodeReport LinkTask::report() {
         std::string(base::cut_text(job.start.first_failure, lifecycle::kMaxTextBytes));
     FailureDetail detail = job.start.failure;
     detail.torn_down.clear();
-    if (detail.cause) detail.cause->traceback.clear();  // leaves room for the last lines
+    if (detail.cause) detail.cause->traceback.clear();  // leaves more room for the last lines
     failure.detail = base::to_wire(detail);
     failure.complete = job.start.failure_complete;
     failure.role = role_of(job.start.failure.cause, job.start.failure.signal);
@@ -238,7 +239,8 @@ NodeReport LinkTask::report() {
   return report;
 }
 
-// Sends one report at a time: later changes are sent after it.
+// Sends a report, unless an earlier one is not sent completely: then turned() sends the changes
+// later.
 void LinkTask::send(const NodeReport& report) {
   if (!unsent_.empty() && !flush()) return;
   unsent_ = message_of(kLinkReport, base::to_wire(report));
@@ -253,25 +255,25 @@ bool LinkTask::flush() {
         ::send(down_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return false;
-    if (sent < 0) unsent_.clear();  // the worker has exited; the next one gets all
+    if (sent < 0) unsent_.clear();  // the worker has exited; the next worker gets the whole report
     if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
   }
   return true;
 }
 
-// True while the first connection is still being made.
+// True while the first connection is still expected.
 bool LinkTask::awaits_first_connection(std::int64_t now_ms) const {
   return pid_ > 0 && !was_up_ && now_ms < began_ms_ + kFirstMs;
 }
 
-// Returns until when the leave message can be delivered (monotonic clock).
+// Returns until when to wait for the delivery of the leave message (monotonic clock).
 std::int64_t LinkTask::heard_until_ms(int exit_code) const {
   const std::int64_t now_ms = sys::monotonic_ms();
   const bool stopped = context_.machine.stop_signal() != 0;
   const std::int64_t most_ms = stopped ? kStoppedFarewellMs : kFarewellMs;
   if (up_) return down_at_ms_ ? now_ms : now_ms + most_ms;
   if (was_up_ || exit_code == 0) return now_ms;
-  // A failure has waited for the connection already.
+  // A failure has already waited for the first connection, so count from the failure.
   const lifecycle::Cause* cause = context_.machine.cause();
   const std::int64_t failed_ms = cause == nullptr ? now_ms : now_ms - (now_ms_() - cause->at);
   return failed_ms < began_ms_ + kFirstMs ? failed_ms + most_ms : now_ms;
@@ -284,7 +286,7 @@ void LinkTask::farewell(int exit_code) {
   last.stage = NodeReport::Stage::kEnded;
   last.exit_code = exit_code;
   for (send(last); !flush() && sys::monotonic_ms() < until_ms;) sys::pause_ms(1);
-  // The worker closes its end of the pipe when it exits.
+  // Wait for the worker's exit, which closes its end of the pipe.
   while (channel() >= 0) {
     if (!sys::await_ready(channel(), POLLIN, until_ms)) return;
     read();
@@ -312,11 +314,12 @@ ChildWorker::Heard LinkTask::on_message(std::uint32_t kind, std::string_view byt
   return Heard::kMore;
 }
 
-// Takes a state of the worker. The reason for a missing connection is logged once: each attempt has
-// another reason, and attempts continue as long as the job runs. The worker warns if that lasts.
+// Handles a state of the worker. The reason for a lost connection is logged once, not for each
+// further attempt, which goes on as long as the job runs. If that lasts, the worker itself sends a
+// warning.
 void LinkTask::take(const LinkState& state) {
   if (state.up) down_said_ = false;
-  // If node 0 does not exist yet, that is no reason for a message.
+  // Before the first connection the text is only logged at debug level: node 0 may not exist yet.
   const bool message = state.up || (up_ && !std::exchange(down_said_, true));
   if (!state.text.empty()) {
     sys::log::write(message ? sys::log::Level::kInfo : sys::log::Level::kDebug, state.text);
@@ -341,10 +344,10 @@ void LinkTask::set_up(bool is_up) {
   tell_machine(false);
 }
 
-// Posts event::Linked if it has changed. The machine has a link if it may get an answer from node
-// 0, so a failure before the first connection waits for that. There are two exceptions. If the
-// others continue after a failure, no node decides which failure was the first. If this node
-// restarts on its own after a failure, it does not report the failure.
+// Posts event::Linked if it has changed. The machine gets `up` if node 0 can say which failure was
+// the first. That includes the time before the first connection, for which a failure waits. There
+// are two exceptions. If the other nodes continue after a failure, node 0 decides nothing. If this
+// node restarts alone after a failure, it does not report the failure.
 void LinkTask::tell_machine(bool fails) {
   const bool restarts =
       context_.job.plan.policy.rendezvous_ms == 0 && context_.machine.may_restart();
@@ -366,7 +369,7 @@ void LinkTask::take(const NodeVerdict& verdict) {
   if (verdict.ended) note_end(verdict);
 }
 
-// Handles the exit of node 0. From then on there are no further verdicts, and no start is allowed.
+// Handles node 0's leave message. From then on no verdict comes, and no start is granted.
 void LinkTask::note_end(const NodeVerdict& verdict) {
   set_up(false);
   const bool why_known = verdict.state == NodeVerdict::State::kFailed && !verdict.again;
@@ -407,8 +410,8 @@ void LinkTask::note_failure(const NodeVerdict& verdict) {
   }
 }
 
-// Passes the exit or the loss of node 0 on to the sshd. A loss is passed on even if it stops this
-// node, as that does no harm.
+// Passes node 0's exit or loss on to the sshd. A loss is passed on even if it stops this node as
+// well; that does no harm.
 void LinkTask::tell_sshd(const NodeVerdict& verdict) {
   using Kind = NodeFailure::Kind;
   if (verdict.ended) return launcher_.ended(verdict.exit_code);

@@ -1,5 +1,5 @@
 #pragma once
-// PID 1's side of the link: the worker that has the connection to the job's other nodes
+// PID 1's side of the link, whose worker connects this node with the job's other nodes
 // (link_worker.h). The worker runs from the first plan to the exit of the container. After each
 // step of the machine, LinkTask sends this node's report if that has changed. Messages of the
 // worker become events. Only farewell() blocks.
@@ -20,16 +20,17 @@ namespace engine {
 
 class LinkTask : public ChildWorker {
  public:
-  // `launcher` is notified about node 0, if the launcher runs there. `now_ms`: the clock of the
-  // machine.
+  // `launcher` gets messages about node 0 if a launcher runs there. `now_ms` returns the time of
+  // the machine's clock.
   LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
            std::function<std::int64_t()> now_ms);
 
-  // Ends the turn: call it when all that happened in the turn has been answered.
+  // Starts the worker, or replaces it if the plan has another link. Sends this node's report if it
+  // has changed. Call it at the end of each turn of the loop.
   void turned();
   void tend(std::int64_t now_ms) override;
-  // Sends the leave message with the exit code of the container, and blocks until it is delivered,
-  // at most 1.5 s.
+  // Sends the leave message with the exit code of the container. Blocks until it is delivered, at
+  // most 1.5 s.
   void farewell(int exit_code);
 
  private:
@@ -57,23 +58,25 @@ class LinkTask : public ChildWorker {
   const WorkerContext& context_;
   LauncherNotifier& launcher_;
   std::function<std::int64_t()> now_ms_;
-  std::optional<envgen::NodeLink> link_;  // the one of the running worker
+  std::optional<envgen::NodeLink> link_;  // the plan's link that the worker runs for
   lifecycle::NodeAgent side_;
   sys::Fd down_;
   std::uint64_t instance_ = 0;
-  std::optional<lifecycle::NodeReport> told_;  // last report sent, without ages
-  std::uint64_t node0_instance_ = 0;           // NodeVerdict::instance; 0: not received yet
-  bool all_connected_ = false;                 // LinkState::all_connected
+  std::optional<lifecycle::NodeReport> told_;  // last report that was sent, without ages
+  std::uint64_t node0_instance_ = 0;           // last NodeVerdict::instance; 0: none received
+  bool all_connected_ = false;                 // last LinkState::all_connected
   bool up_ = false;
-  std::int64_t began_ms_ = 0;  // time of the first attempt to make the link
+  std::int64_t began_ms_ = 0;  // time of the worker's first start
   bool was_up_ = false;
-  bool linked_ = false;                     // last event::Linked
-  std::optional<std::int64_t> down_at_ms_;  // when `up_` becomes false, if no connection follows
-  std::string unsent_;                      // the rest of a message
+  bool linked_ = false;  // value of the last event::Linked
+  // When up_ becomes false, unless a connection is made before.
+  std::optional<std::int64_t> down_at_ms_;
+  std::string unsent_;  // unsent rest of a message
   bool down_said_ = false;
   int deaths_ = 0;
   std::optional<std::int64_t> start_at_ms_;
-  std::string told_failure_;  // last failure of a node that the others continue without
+  // Last announced failure of a node, without which the others continue (kTold).
+  std::string told_failure_;
 };
 
 }  // namespace engine

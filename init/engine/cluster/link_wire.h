@@ -1,11 +1,11 @@
 #pragma once
-// The frames on a connection of the link, between a node and node 0. Neither end trusts the other:
-// any program may have connected, or may listen. Pure.
+// The frames on a connection of the link, between a node and node 0. Neither end trusts the other
+// before it has proved its identity: any program may connect, or may listen. Pure.
 //
 // Wire format in both directions, little endian: "trlk", u32 size of the payload, u32 kind,
 // payload, tag. The tag of 16 bytes proves who sent the frame (link_session.h). Node 0 sends the
-// first frame, which contains nothing but a new random number. So another program at node 0's port
-// gets no byte from a node, and a stranger at node 0's port learns nothing.
+// first frame, which contains nothing but a new random number. So if another program listens at
+// node 0's port, a node sends it no byte. And a stranger that connects to node 0 learns nothing.
 
 #include <array>
 #include <cstdint>
@@ -18,6 +18,7 @@
 namespace engine {
 
 struct LinkFrame {
+  // Each comment has the sender of the frame, then the payload.
   enum class Kind : std::uint32_t {
     kGreeting = 1,   // node 0 to each peer: its nonce, without a tag
     kHello = 2,      // other node: LinkHello, tagged with the job's key
@@ -25,12 +26,14 @@ struct LinkFrame {
     kRefused = 4,    // node 0, instead of kWelcome: the reason as text
     kReport = 5,     // other node: lifecycle::NodeReport
     kVerdict = 6,    // node 0: lifecycle::NodeVerdict
-    kHeartbeat = 7,  // other node, and node 0's answer
-    kPing = 8,       // node 0: asks for a heartbeat at once
+    kHeartbeat = 7,  // other node; node 0 answers with the same kind
+    kPing = 8,       // node 0: requests a heartbeat at once
     kNodes = 9,      // other node: LinkNodesRequest
     kRows = 10,      // node 0: LinkRows
-    kRecorder = 11,  // other node, before the report of a look: hang_dumps.h
-    kDiffers = 12,   // node 0, instead of kWelcome: LinkDifference
+    // Other node: a flight recorder dump (hang_dumps.h), sent before the report with a look's
+    // places.
+    kRecorder = 11,
+    kDiffers = 12,  // node 0, instead of kWelcome: LinkDifference
   };
   using Tag = std::array<char, 16>;
 
@@ -42,7 +45,8 @@ struct LinkFrame {
 inline constexpr std::size_t kLinkHeaderBytes = 12;
 inline constexpr std::size_t kLinkNonceBytes = 32;
 inline constexpr std::uint32_t kMaxLinkPayload = 16U * 1024;
-inline constexpr std::uint32_t kMaxStrangersPayload = 256;  // until the peer proves who it is
+// Limit until the peer has proved its identity.
+inline constexpr std::uint32_t kMaxStrangersPayload = 256;
 inline constexpr std::uint32_t kLinkVersion = 4;
 
 struct LinkHello {
@@ -75,10 +79,10 @@ inline void fields(base::FieldVisitor& v, LinkWelcome& welcome) {
   v("heartbeat_ms", welcome.heartbeat_ms, {.least = 1});
 }
 
-// The difference of two nodes that can never run together.
+// The difference because of which two nodes can never run together.
 struct LinkDifference {
-  bool ends_job = false;  // the difference has lasted
-  std::string how;        // text for people
+  bool ends_job = false;  // the job fails, because the difference has lasted
+  std::string how;        // text about the difference, for people
 };
 inline void fields(base::FieldVisitor& v, LinkDifference& difference) {
   v("ends_job", difference.ends_job);
@@ -92,8 +96,8 @@ struct LinkNodesRequest {
 };
 inline void fields(base::FieldVisitor& v, LinkNodesRequest& request) { v("from", request.from); }
 struct LinkRows {
-  std::uint32_t next = 0;  // next node; 0: these were the last rows
-  std::string text;        // lines of JSON
+  std::uint32_t next = 0;  // first node of the next rows; 0: these were the last rows
+  std::string text;        // the rows, as lines of JSON
 };
 inline void fields(base::FieldVisitor& v, LinkRows& rows) {
   v("next", rows.next);
@@ -103,8 +107,8 @@ inline void fields(base::FieldVisitor& v, LinkRows& rows) {
 std::string link_frame(LinkFrame::Kind kind, std::string_view payload, const LinkFrame::Tag& tag);
 
 enum class LinkTaken : unsigned char { kIncomplete, kFrame, kDamaged };
-// Takes the first frame of `bytes`; `size` becomes its length. Returns kDamaged as soon as the
-// bytes cannot be a frame: a stranger may send three bytes and wait.
+// Decodes the first frame in `bytes`, and sets `size` to its length. Returns kDamaged as soon as
+// the bytes cannot be a frame, because a stranger may send three bytes and wait.
 LinkTaken take_link_frame(std::string_view bytes, std::uint32_t most_payload, LinkFrame& frame,
                           std::size_t& size);
 

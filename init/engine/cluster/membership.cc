@@ -16,13 +16,13 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-// The clock of FAT ticks every two seconds, and the clock of a file server can differ from this
-// machine's.
+// Longest tick of a file system's clock: FAT's is two seconds, and a file server's clock can differ
+// from this machine's.
 constexpr std::int64_t kTickNs = 3000 * kNsPerMs;
 constexpr std::size_t kMaxNames = 8;
 
-// The hash FNV-1a. Each text is followed by its length, so that no text can pass for part of
-// another.
+// A sink that computes the hash FNV-1a. The length of each text is added too, so that "ab" + "c"
+// and "a" + "bc" differ.
 class Hash {
  public:
   void add(std::string_view text) {
@@ -34,7 +34,7 @@ class Hash {
       byte(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> (8 * i)));
     }
   }
-  // Returns the hash, but 1 for 0, which stands for no cluster.
+  // Returns the hash; 1 instead of 0, which stands for no cluster.
   [[nodiscard]] std::uint64_t value() const { return value_ == 0 ? 1 : value_; }
 
  private:
@@ -45,7 +45,7 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// A sink like Hash that keeps the bytes themselves.
+// A sink like Hash that keeps the data itself as text.
 struct Text {
   std::string bytes;
   void add(std::string_view text) {
@@ -61,7 +61,7 @@ std::string hex16(std::uint64_t value) {
   return text;
 }
 
-// Adds the data that all nodes have alike.
+// Adds the data of `node` that is the same in the list of each node.
 template <class Into>
 void add_common(Into& hash, const envgen::Node& node) {
   hash.add(node.role);
@@ -74,7 +74,8 @@ void add_common(Into& hash, const envgen::Node& node) {
   }
 }
 
-// Adds the nodes' names alone: by them nodes find one another even if their counts differ.
+// Adds only the names and ports of the nodes. So two nodes whose lists differ only in other data
+// still have the same key, and node 0 can name the difference.
 template <class Into>
 void add_names(Into& into, const envgen::Cluster& cluster) {
   for (std::size_t rank = 1; rank < cluster.nodes.size(); ++rank) {
@@ -97,8 +98,8 @@ void add_all_common(Into& into, const envgen::Cluster& cluster) {
   into.add(static_cast<std::int64_t>(cluster.device_addresses));
 }
 
-// Returns the names without their order. A node without a name is called by its rank, so it cannot
-// be distinguished from another such node.
+// Returns the names of the nodes without their order. A node without a name gets "node <rank>", so
+// it cannot be distinguished from another such node.
 std::multiset<std::string> names_in(const envgen::Cluster& cluster) {
   std::multiset<std::string> names;
   for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
@@ -125,7 +126,8 @@ std::int64_t ns_of(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1000 * kNsPerMs + time.tv_nsec;
 }
 
-// True if the look has read the file's bytes or the directory's names, or if the path is neither.
+// True if the look has read the content: the bytes of a file, the names in a directory. True for
+// any other kind of path too.
 bool has_content(const envgen::PathState& state) {
   using PathKind = envgen::PathState::Kind;
   if (state.kind == PathKind::kDirectory) return state.listed;
@@ -232,8 +234,8 @@ bool LookedAt::may_have_changed() {
   return true;
 }
 
-// The stamps from before the look must equal those from after it. A link may have been changed
-// during the look to an old file, whose times look settled.
+// Compares the stamps from before the look with those from after it. Only the times are not enough:
+// during the look, a symlink may have been changed to an old file, whose times look settled.
 void LookedAt::seen(const std::map<std::string, envgen::PathState>& paths) {
   FileStamps now;
   for (const auto& [path, state] : paths) {

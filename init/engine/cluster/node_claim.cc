@@ -18,8 +18,9 @@
 namespace engine {
 namespace {
 
-constexpr int kBacklog = 4096;  // connections that ask who has the claim; none is accepted
-constexpr int kMaxLooks = 40;   // attempts, 5 ms apart, until listen(2) follows bind(2)
+// Waiting connections of processes that ask who has the claim; none is accepted.
+constexpr int kBacklog = 4096;
+constexpr int kMaxLooks = 40;  // attempts, 5 ms apart, until listen(2) follows bind(2)
 
 struct Address {
   sockaddr_un name{};
@@ -35,7 +36,8 @@ Address address_of(const envgen::Plan& plan) {
   }
   Address address;
   address.name.sun_family = AF_UNIX;
-  std::memcpy(address.name.sun_path + 1, key.data(), key.size());  // the 0 before it: abstract
+  // The first byte stays 0: an abstract name.
+  std::memcpy(address.name.sun_path + 1, key.data(), key.size());
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + key.size());
   return address;
 }
@@ -44,9 +46,10 @@ sys::Fd stream() {
   return sys::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Returns the process that has the claim, by the credentials of its listen(2). Returns nullopt if
-// that process is another user's, or has exited and left the socket to a child that is about to
-// exit. `is_bound`: the holder may still be between bind(2) and listen(2).
+// Returns the pid of the process that has the claim, from the credentials of its listen(2). Returns
+// nullopt if that process is another user's, or has exited and left the socket to a child that is
+// about to exit. `is_bound`: the claim is taken, so wait for the holder's listen(2) after its
+// bind(2).
 std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   const sys::Fd asks = stream();
   int looks = is_bound ? kMaxLooks : 1;
@@ -59,7 +62,7 @@ std::optional<pid_t> holder_of(const Address& address, bool is_bound) {
   if (::getsockopt(asks.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) != 0) return std::nullopt;
   if (holder.uid != 0 && holder.uid != ::geteuid()) return std::nullopt;
   if (holder.pid > 0 && ::kill(holder.pid, 0) != 0 && errno == ESRCH) return std::nullopt;
-  return holder.pid;  // 0: in another PID namespace
+  return holder.pid;  // 0: the process is in another PID namespace
 }
 
 base::Status refuse(const envgen::Plan& plan, pid_t holder) {

@@ -1,11 +1,11 @@
 #pragma once
-// The claim of a node, which keeps a job from being started twice on the node. It is needed if no
-// variable says that a launcher has started trainit more than once. Without the claim each trainit
-// would start the same ranks, and all would end without an error.
+// The claim on a node, which prevents that a job is started twice on it. A launcher may start
+// trainit several times on a node without any variable that says so. Then each trainit would start
+// the same ranks, and all would end without an error.
 //
 // The claim is a socket in the abstract namespace (unix(7)), which belongs to a network namespace
 // and disappears with its process. Its name is Plan::claim. If a job has no link to other nodes,
-// its claim is compared within its PID namespace alone.
+// only claims in the same PID namespace conflict.
 
 #include <optional>
 
@@ -17,13 +17,13 @@ namespace engine {
 
 class NodeClaim {
  public:
-  // Takes the claim of `plan`. Returns an error if a running trainit of the same user, or of root,
-  // has it. Takes nothing if the plan has no claim, or if such a socket cannot be made.
+  // Takes the claim of `plan`. Returns an Error if a running trainit of the same user, or of root,
+  // has it. Does nothing if the plan has no claim, or if such a socket cannot be created.
   base::Status take(const envgen::Plan& plan);
   void release() { socket_.reset(); }
 
-  // Returns the same error as take(), but takes nothing. Call it before anything on this node is
-  // changed.
+  // Returns the Error that take() would return, but does not take the claim. Call it before
+  // anything on this node is changed.
   static base::Status look(const envgen::Plan& plan);
 
  private:

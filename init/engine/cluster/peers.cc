@@ -19,25 +19,26 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxAttempts = 32;  // running at a time
+constexpr std::size_t kMaxAttempts = 32;  // ssh clients that run at a time
 constexpr std::int64_t kFirstPauseMs = 200;
 constexpr std::int64_t kMaxPauseMs = 5000;
 constexpr std::int64_t kSayMs = 2000;
-// The interval of looks at the attempts. An exit shows as the end of the output, unless a process
-// that the client left behind holds the output. Then the exit is seen this much later.
+// The interval of looks at the running clients. The end of a client's output normally shows its
+// exit at once. If a process that the client left behind holds the output open, only a look shows
+// it.
 constexpr std::int64_t kLookMs = 50;
 constexpr std::size_t kMaxNames = 8;
-constexpr std::size_t kMaxBytes = 1U << 20;  // output of one client
+constexpr std::size_t kMaxBytes = 1U << 20;  // limit of the output of one client
 
 struct Peer {
   std::string host;
   bool answered = false;
-  std::int64_t next_ms = 0;  // time to ask again
+  std::int64_t next_ms = 0;  // time of the next attempt
   std::int64_t pause_ms = kFirstPauseMs;
-  std::string complaint;  // last attempt's error; "": none has ended
+  std::string complaint;  // error of the last attempt; "": none has failed yet
 };
 
-// One run of the ssh client.
+// One run of the ssh client for a peer.
 struct Attempt {
   Peer* peer = nullptr;
   std::unique_ptr<proc::ChildRun> run;
@@ -77,8 +78,8 @@ class PeerWaiting {
     return std::ranges::any_of(attempts_, [&](const auto& one) { return one.peer == &peer; });
   }
 
-  // Starts attempts in the order in which their hosts became due, so that hosts that never answer
-  // do not keep others from being asked.
+  // Starts attempts in the order in which their hosts became due. So hosts that never answer do not
+  // prevent others from being asked.
   void start_attempts(std::int64_t now_ms) {
     std::vector<Peer*> due;
     for (Peer& peer : peers_) {
@@ -102,11 +103,12 @@ class PeerWaiting {
                                  .linger_ms = attempt_ms_,
                                  .keeps_group = true};
     auto run = proc::ChildRun::start(limits, std::move(spec), &saved_);
-    if (!run) return again(peer, to_line(run.error()));  // a limit was reached: others may end
+    // A limit was reached, so try again when others have ended.
+    if (!run) return again(peer, to_line(run.error()));
     attempts_.push_back({&peer, std::make_unique<proc::ChildRun>(std::move(*run))});
   }
 
-  // Not ChildRun::wait(), which waits for one attempt only.
+  // Waits for any of the attempts; ChildRun::wait() waits for one only.
   void await(std::int64_t left_ms) const {
     std::vector<pollfd> waits;
     waits.reserve(attempts_.size());
@@ -162,7 +164,7 @@ class PeerWaiting {
     return text;
   }
 
-  // Returns the error of the first host that has one: "node-5: ssh: Connection refused".
+  // Returns the error of the first missing host that has one: "node-5: ssh: Connection refused".
   [[nodiscard]] std::string complaint() const {
     for (const Peer& peer : peers_) {
       if (!peer.answered && !peer.complaint.empty()) return peer.host + ": " + peer.complaint;

@@ -1,7 +1,7 @@
 #pragma once
-// The wait for the sshd of the other nodes. The ssh client asks each of them, in a child with a
-// deadline. So a name that does not resolve, or a network that drops packets, costs one attempt and
-// never blocks the resolver. These children exit with the resolver.
+// Waits until the sshd of every other node answers. Each is asked by an ssh client, a child with a
+// deadline. So a name that does not resolve, or a network that drops packets, only costs one
+// attempt. The children exit with the resolver.
 
 #include <cstdint>
 #include <functional>
@@ -22,8 +22,8 @@ struct PeerFailure {
 
 // Blocks until `probe HOST trainit-peer-ping` has exited once with 0 for every host. At most 32
 // hosts are asked at a time, each for `attempt_ms` at most. A host that does not answer is asked
-// again, after a growing pause. Returns a failure if there is no ssh client, or if hosts are
-// missing after `wait.timeout_ms`.
+// again, after a growing pause. Returns a failure if there is no ssh client, or if not all hosts
+// have answered after `wait.timeout_ms`; nullopt: all have.
 //
 // `say` receives the missing hosts when they change, at most every two seconds, such as "3 of 64
 // peers (node-5, node-9, node-11): node-5: ssh: Connection refused". Call this in the resolver's

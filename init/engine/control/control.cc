@@ -21,8 +21,9 @@ constexpr std::size_t kMaxClients = 16;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;       // the operation of a request, or the answer
-  std::int64_t argument = 0;  // milliseconds, but kCheckpoint: 1 keeps the job running, 0 does not
+  std::uint32_t op = 0;  // a request: ControlOp; an answer: ControlAnswer
+  // Milliseconds; kCheckpoint: 1 = the job continues after it, 0 = it ends.
+  std::int64_t argument = 0;
 };
 static_assert(sizeof(Record) == 16);
 
@@ -146,7 +147,7 @@ void ControlServer::answer(int client, ControlAnswer answer, std::int64_t value_
   (void)!::send(client, &record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL);
   const auto asked = std::ranges::find(clients_, client, &sys::Fd::get);
   if (asked == clients_.end()) return;
-  ::shutdown(client, SHUT_WR);  // the answer is the only record that a client gets
+  ::shutdown(client, SHUT_WR);  // a client gets no further record after its answer
   forget_gone();
   if (answered_.size() >= kMaxClients) answered_.erase(answered_.begin());
   answered_.push_back(std::move(*asked));

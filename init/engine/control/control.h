@@ -4,10 +4,10 @@
 // the user of the instance may send (SO_PEERCRED).
 //
 // While the job runs, PID 1 never waits for a client. Each client gets one answer at most. If more
-// than 16 clients wait without a request, the server drops the oldest. Before it exits, PID 1 waits
-// for the clients (see_off()). PID 1's exit kills every process of its PID namespace, and the
-// caller of a killed client would see a failure. control_answers.h decides what a request means for
-// the job.
+// than 16 clients are connected and have no answer yet, the server drops the oldest. PID 1's exit
+// kills every process of its PID namespace. So before it exits, PID 1 waits until the clients have
+// disconnected (see_off()). Otherwise `trainit release` would look like a failure to its caller.
+// control_answers.h decides what a request means for the job.
 
 #include <cstdint>
 #include <optional>
@@ -30,32 +30,33 @@ enum class ControlOp : std::uint32_t {
 
 struct ControlRequest {
   ControlOp op = ControlOp::kRelease;
-  std::int64_t argument_ms = 0;  // time from now, for kExtend beyond the limit; never negative
-  bool keep_running = false;     // kCheckpoint: the job continues after the checkpoint
+  // Never negative; kHold, kExpireIn: from now; kExtend: added to the limit.
+  std::int64_t argument_ms = 0;
+  bool keep_running = false;  // kCheckpoint: the job continues after the checkpoint
 };
 
 enum class ControlAnswer : std::uint32_t {
   kDone = 0,
-  kNotNow = 1,        // the job is not in the phase for this request
+  kNotNow = 1,        // the job is not in a phase that allows this request
   kRefused = 2,       // the client runs as another user
   kUnknown = 3,       // the record has an unknown size, version or operation
-  kBusy = 4,          // a checkpoint is under way
-  kRestarts = 5,      // the job restarts on failure: trainit does not end it for a checkpoint
+  kBusy = 4,          // a checkpoint is under way already
+  kRestarts = 5,      // the job restarts on failure, so a checkpoint must not end it
   kNoLimit = 6,       // the job has no time limit
   kNoCheckpoint = 7,  // the job has neither a checkpoint signal nor checkpoint hooks
-  kNothingSaved = 8,  // kCheckpoint: it was requested, but no process and no hook saves one
+  kNothingSaved = 8,  // kCheckpoint: no process handled the signal, and no hook saves one
 };
 
 struct ControlReply {
   ControlAnswer answer = ControlAnswer::kDone;
-  // kDone: milliseconds from now to the end of the debug window, of the checkpoint's time or of the
-  // limit. For kStacks, the number in the names of the files that will be written.
+  // Valid with kDone: time from now to the end of the debug window, of the checkpoint or of the
+  // time limit. For kStacks, the number in the names of the files that will be written.
   std::int64_t value_ms = 0;
 
   bool operator==(const ControlReply&) const = default;
 };
 
-// The time-out of a client. The instance is PID 1, which can be stopped or out of memory.
+// The time-out of a client, because PID 1 may be stopped (SIGSTOP) or slow from lack of memory.
 inline constexpr int kControlTimeoutMs = 5000;
 
 class ControlServer {
@@ -65,12 +66,13 @@ class ControlServer {
 
   [[nodiscard]] const sys::Fd& listener() const { return listener_; }
   [[nodiscard]] const std::vector<sys::Fd>& clients() const { return clients_; }
-  // Accepts a client and returns its descriptor, or -1. If no descriptor is free, the server
-  // disconnects the client. If the kernel refuses for a permanent reason, the server closes the
-  // socket: otherwise it would wake the loop for ever.
+  // Accepts a client and returns its descriptor, or -1. If no descriptor is free, disconnects the
+  // client. On a permanent error of accept(), closes the listening socket: otherwise the socket
+  // would wake the loop for ever.
   int accept_client();
-  // Returns the request of a client that may send one; nullopt: none to answer. Answers any other
-  // client here, and drops a client that has disconnected.
+  // Returns the request of the client, which the caller must answer. Returns nullopt if there is
+  // none. A client of another user, or with an unknown record, gets its answer here; a client that
+  // has disconnected is dropped.
   std::optional<ControlRequest> read_request(int client);
   void answer(int client, ControlAnswer answer, std::int64_t value_ms = 0);
   // Ends the server: answers the remaining requests with kNotNow. Then blocks until each client has
@@ -82,15 +84,15 @@ class ControlServer {
   void drop(int client);
   void forget_gone();
   sys::Fd listener_;
-  sys::Fd spare_;  // reserved descriptor, closed for a moment to disconnect a client
+  sys::Fd spare_;  // reserve: closed for a moment to accept and disconnect a client
   std::vector<sys::Fd> clients_;
-  std::vector<sys::Fd> answered_;  // clients that have their answer and may still be connected
+  std::vector<sys::Fd> answered_;  // clients that got their answer and have not disconnected yet
 };
 
-// Sends `request` and returns the answer of the instance. Waits at most `timeout_ms` for the
-// connection, and again for the answer. Returns kRefused if this user may not even connect, and
-// kUnknown for an answer of another version. `connection`, if given, receives the open socket: the
-// instance waits until that is closed before its exit ends the namespace.
+// Sends `request` to the instance (PID 1) and returns its answer. Waits at most `timeout_ms` for
+// the connection, and again for the answer. Returns kRefused if this user may not even connect, and
+// kUnknown for an answer of another version. If `connection` is given, it receives the open socket:
+// PID 1 waits until it is closed (at most 1 s) before its exit kills the caller.
 base::Result<ControlReply> send_control(const std::string& run_dir, const ControlRequest& request,
                                         int timeout_ms = kControlTimeoutMs,
                                         sys::Fd* connection = nullptr);

@@ -14,7 +14,8 @@ ControlDecision yes(lifecycle::Event event, std::int64_t value_ms) {
   return {.reply = {.value_ms = value_ms}, .event = event};
 }
 
-// True if the job waits for its start: it can be cancelled, as there is nothing to save.
+// True if the job waits for its start. A checkpoint request that ends the job can then cancel the
+// start, because there is nothing to save.
 bool awaits_start(Phase phase) {
   return phase == Phase::kPreparing || phase == Phase::kAutoRestart;
 }
@@ -23,7 +24,8 @@ bool runs(Phase phase) { return phase == Phase::kStarting || phase == Phase::kRu
 
 ControlDecision decide_checkpoint(bool keep_running, const ControlView& view) {
   const event::CheckpointRequested requested{keep_running};
-  // A checkpoint after which the job continues can still become one that ends the job.
+  // While a checkpoint is under way after which the job continues, a second request can still make
+  // the job end after it.
   const bool busy = view.checkpointing && (keep_running || !runs(view.phase));
   if (busy) return no(ControlAnswer::kBusy);
   const bool wait_ends = awaits_start(view.phase) && !keep_running;
@@ -76,7 +78,8 @@ ControlDecision decide(const ControlRequest& request, const ControlView& view) {
     case ControlOp::kExpireIn:
       return decide_limit(request, view);
     case ControlOp::kStacks:
-      return no(ControlAnswer::kNotNow);  // StackDump answers this request, not the machine
+      // Not reached: the supervisor passes this request to StackDump.
+      return no(ControlAnswer::kNotNow);
   }
   return no(ControlAnswer::kUnknown);
 }

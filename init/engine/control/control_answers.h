@@ -1,7 +1,6 @@
 #pragma once
-// The answer to a request of the control socket, decided from the present state of the job. The
-// answer is an event for the job's machine, or the reason for a refusal. Pure: plain values in,
-// plain values out.
+// The decision on a request of the control socket: an event for the job's machine, or the reason
+// why it is refused. Pure: plain values in, plain values out.
 
 #include <cstdint>
 #include <optional>
@@ -15,12 +14,12 @@ namespace engine {
 
 struct ControlView {
   lifecycle::Phase phase = lifecycle::Phase::kPreparing;
-  bool restarts = false;        // the job restarts after a failure, even if no restart is left
-  bool checkpointing = false;   // a checkpoint is under way
+  bool restarts = false;        // the job has --max-restarts, even if no restart is left
+  bool checkpointing = false;   // a checkpoint is under way now
   bool can_checkpoint = false;  // the job has a checkpoint signal or checkpoint hooks
   std::int64_t checkpoint_ms = 0;
   bool has_limit = false;          // the job has a time limit
-  std::int64_t limit_left_ms = 0;  // milliseconds from now
+  std::int64_t limit_left_ms = 0;  // time from now to the time limit; 0: no limit, or it has passed
 };
 ControlView view_of(const lifecycle::Machine& machine, const base::Policy& policy,
                     bool checkpoint_hooks, lifecycle::TimeMs now);
@@ -30,9 +29,10 @@ struct ControlDecision {
   ControlReply reply;
   std::optional<lifecycle::Event> event = std::nullopt;
 };
-// Decides on one request. `view` must be taken after the machine has handled the event of the
-// previous request. A window of more than kLongestWindowMs becomes one of that length. A limit that
-// would end more than kLongestLimitMs from now ends then, so that no sum of requests overflows.
+// Decides on one request. If requests follow one another, the machine must handle the event of each
+// before the next view_of(). A debug window of more than kLongestWindowMs becomes one of that
+// length. A time limit that would end more than kLongestLimitMs from now ends then, so that no sum
+// of requests overflows.
 ControlDecision decide(const ControlRequest& request, const ControlView& view);
 
 inline constexpr std::int64_t kLongestWindowMs = 366LL * 24 * 3600 * 1000;

@@ -18,14 +18,16 @@ namespace {
 using lifecycle::ExitStatus;
 using State = DataRecord::State;
 
-// The maximum of packets for each read(): a misbehaving child must not keep PID 1 from its signals.
+// The maximum of packets that one read() handles: a misbehaving child must not keep PID 1 from its
+// signals.
 constexpr int kMaxPackets = 64;
-// The time after --data-timeout at which PID 1 kills the child. The child enforces the time-out on
-// its own before that.
+// PID 1 kills the child this time after --data-timeout. Normally the child has then ended by its
+// own time-out.
 constexpr std::int64_t kOverdueMs = 3000;
-// The time that PID 1 waits for an overdue child to exit after its KILL.
+// The time that PID 1 waits for an overdue child to exit after SIGKILL.
 constexpr std::int64_t kReapMs = 1000;
-// The maximum time that a failure is held back. A plan takes milliseconds if its cluster is known.
+// The maximum time that a failure is held back while the plan is made. A plan takes milliseconds if
+// its cluster is known.
 constexpr std::int64_t kPlanMs = 5000;
 
 std::string size_of(const DataProgress& progress) {
@@ -43,7 +45,7 @@ base::Status DataTask::start() {
   DataRecord& record = data();
   record.state = State::kRunning;
   record.began_ms = stage_since_ms_ = sys::wall_ms();
-  // Clear the record of a copy of the previous start, which was not complete.
+  // Clear what a copy has left that the previous start did not complete.
   record.how.clear();
   record.missing = killed_ = false;
   record.ended_ms = 0;
@@ -124,7 +126,7 @@ void DataTask::warn(const std::string& text) {
   context_.job.data_warnings.push_back(text);
 }
 
-// Reports nothing about a copy that trainit has stopped before it was ready.
+// If trainit stopped the task before its data was ready, nothing is reported about it.
 bool DataTask::settle(ExitStatus& exit_status, const std::string& failure) {
   socket_.reset();
   deadline_ms_.reset();

@@ -1,7 +1,7 @@
 #pragma once
-// PID 1's side of the worker that prepares a dataset of the job (--data). DataTask touches neither
-// source nor copy, and never blocks. The child (data_worker.h) reports its progress and where the
-// data is.
+// PID 1's side of the worker that prepares a dataset of the job (--data). PID 1 touches neither the
+// source nor the copy, because a mount may hang. The child (data_worker.h) does, and reports its
+// progress and where the data is.
 
 #include <cstdint>
 #include <optional>
@@ -17,15 +17,17 @@ namespace engine {
 
 class DataTask : public ChildWorker {
  public:
-  // `index` is that of the task. The hooks that run on a failure come from the plan. So a failure
-  // is held back while `resolver` makes the plan, but at most 5 s, as a cluster can take longer.
+  // `index`: index of the task in Job::records. A failure of the copy runs the plan's hooks, so it
+  // is held back while `resolver` makes the plan. That is at most 5 s, because a cluster can take
+  // longer.
   DataTask(const WorkerContext& context, std::uint32_t index, const ChildWorker& resolver)
       : context_(context), index_(index), resolver_(resolver) {}
 
   base::Status start();
-  // Decides the result of a task that has ended with `exit_status`, or was never started (`failure`
-  // is the reason). `exit_status` becomes the status that the job uses. Returns true if the failure
-  // is held back; post_delayed() posts it later.
+  // Decides the result of the task. It has ended with `exit_status`, or was never started
+  // (`failure` is the reason, otherwise ""). Sets `exit_status` to the status that the job uses: if
+  // the job can use the source instead, that is success. Returns true if a failure is held back;
+  // post_delayed() posts it later.
   bool settle(lifecycle::ExitStatus& exit_status, const std::string& failure = {});
   // Posts the failure that was held back, if its time has come.
   void post_delayed();
@@ -33,7 +35,8 @@ class DataTask : public ChildWorker {
   [[nodiscard]] int channel() const override { return socket_.valid() ? socket_.get() : -1; }
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void read() override;
-  // Kills a child that misses its deadline. If the child hangs in the kernel, leaves it behind.
+  // Kills a child that misses its deadline. If it does not die, because it hangs in the kernel, the
+  // task ends without it.
   void tend(std::int64_t now_ms) override;
 
  private:
@@ -53,7 +56,7 @@ class DataTask : public ChildWorker {
   const ChildWorker& resolver_;
   sys::Fd socket_;
   bool killed_ = false;
-  int exit_code_ = 0;                       // exit code of the job for this failure
+  int exit_code_ = 0;                       // exit code that the job gets for this task's failure
   std::int64_t stage_since_ms_ = 0;         // start of the present phase, wall clock
   std::optional<std::int64_t> delayed_ms_;  // when to post the held-back failure, monotonic
 };

@@ -97,7 +97,7 @@ ReceivedData receive_data_message(int socket) {
   if ((envelope.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
     received.message = decode_data_message({room.data(), static_cast<std::size_t>(size)});
   }
-  received.damaged = !received.message;  // true also if the other end has closed
+  received.damaged = !received.message;  // also true if the child has closed its end
   return received;
 }
 

@@ -35,7 +35,7 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kProgressEveryMs = 500;
-// The time-out of a process that looks at the source.
+// The time-out of a process that works at the source (at_source).
 constexpr int kAfterwardsMs = 5000;
 
 void warn(int socket, const std::string& text) {
@@ -47,7 +47,7 @@ class Reporter {
  public:
   Reporter(const DataOrder& order, int socket)
       : socket_(socket), places_(places_of(order.dataset)) {
-    if (sys::log::has_screen()) return;  // PID 1 draws on the screen (wait_view.h)
+    if (sys::log::has_screen()) return;  // no view here: PID 1 draws on the screen (wait_view.h)
     view_.emplace("data " + order.dataset.name, places_,
                   [](std::string_view line) { sys::log::info(line); });
   }
@@ -61,7 +61,8 @@ class Reporter {
     const std::int64_t now_ms = sys::monotonic_ms();
     const auto phase =
         report.counters == nullptr ? copy::Phase::kScanning : report.counters->phase.load();
-    // Report a change of the phase, or of the waiting, at once.
+    // A change of the phase or of `waiting` is reported at once, other changes every
+    // kProgressEveryMs.
     const bool same = phase == last_.phase && report.waiting == last_.waiting;
     if (same && now_ms < next_ms_) return;
     last_ = {phase, report.waiting};
@@ -98,8 +99,8 @@ std::string temporary_name(const std::string& path) {
   return path + ".trainit-" + std::to_string(::getpid());
 }
 
-// Makes the link at the dataset's source point to `copy`. At any instant the link exists, old or
-// new. Returns "" on success, otherwise the warning.
+// Makes the symlink at the dataset's source point to `copy` (--data-link). At each moment the old
+// or the new link exists. Returns "" on success, otherwise a warning.
 std::string replace_link(const envgen::Dataset& dataset, const std::string& copy) {
   const std::string& place = dataset.source;
   const auto reached = sys::resolve_safely(place);
@@ -133,7 +134,8 @@ std::string replace_link(const envgen::Dataset& dataset, const std::string& copy
          ", so it stays as it is: let its directory be written";
 }
 
-// Does the work that touches the source after the copy is ready. Each message is a warning.
+// Does the work at the source after the copy is ready: it warns if the source is writable, and
+// replaces the link for --data-link. Each message in `pipe` is a warning.
 int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   const envgen::Dataset& dataset = order.dataset;
   struct statvfs mount{};
@@ -150,8 +152,8 @@ int see_to_source(const DataOrder& order, const std::string& copy, int pipe) {
   return 0;
 }
 
-// Runs `body` in a process of its own, as the source may hang by now, and passes its messages to
-// `hear`. Blocks for kAfterwardsMs at most.
+// Runs `body` in a further process, because the source may hang. Passes its messages to `hear`.
+// Blocks for at most kAfterwardsMs.
 void at_source(const DataOrder& order, int socket, const std::function<int(int pipe)>& body,
                const std::function<void(std::string text)>& hear) {
   const auto work = [&body](int pipe) {
@@ -181,8 +183,8 @@ void finish_at_source(const DataOrder& order, const std::string& copy, int socke
       [socket](const std::string& text) { warn(socket, text); });
 }
 
-// True if the job could not read the source either: a mistyped name, a forgotten mount, or no
-// permission for the job's user.
+// True if the job itself could not read the source either: the name is wrong, the mount is missing,
+// or the job's user has no permission.
 bool is_missing(const DataOrder& order, const envgen::Identity* job, int socket) {
   bool missing = false;
   const auto look = [&order, job](int pipe) {
@@ -218,7 +220,7 @@ int say_failed(int socket, const base::Error& error, DataMessage::Kind kind, int
 
 int prepare_data(const DataOrder& order, int socket) {
   const std::int64_t began_ms = sys::monotonic_ms();
-  // A caller may have left SIGCHLD ignored: then no exit of a child could be seen.
+  // If trainit's caller has left SIGCHLD ignored, no exit of a child could be seen.
   ::signal(SIGCHLD, SIG_DFL);
   const auto job = job_of(order.request);
   if (!job)

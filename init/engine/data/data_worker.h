@@ -1,6 +1,7 @@
 #pragma once
-// The child that prepares one dataset for a job. It finds or makes the copy (init/copy), checks the
-// source's mount, replaces the source's link if --data-link asks for that, and reports to PID 1.
+// The child that prepares one dataset for a job. It finds or makes the copy (init/copy), and checks
+// how the source is mounted. With --data-link it makes the link at the source point to the copy. It
+// reports to PID 1.
 
 #include <cstdint>
 #include <string>

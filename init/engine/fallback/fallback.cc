@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-// The maximum of children reaped in one turn: a fork bomb of orphans must not starve the signals.
+// The maximum of children that one turn reaps: a fork bomb must not keep the loop from its signals.
 constexpr int kMaxDeaths = 256;
 
 class Remaining {
@@ -50,7 +50,7 @@ class Remaining {
       }
       for (FallbackJob::Main& main : job_.mains) main.stop_sent = main.stop_sent || has_it(main);
       begin_stop(heard.sent);
-      // The job gets each different stop signal once, whatever signal came before.
+      // The job gets each stop signal once, even if another one came before.
       const std::uint64_t sent = lifecycle::signal_bit(heard.sent);
       if ((std::exchange(passed_on_, passed_on_ | sent) & sent) == 0) {
         for (const FallbackJob::Main& main : job_.mains) {
@@ -73,8 +73,8 @@ class Remaining {
     }
   }
 
-  // Kills the main tasks that did not end in time. Returns true if there is nothing left to wait
-  // for.
+  // Kills the main tasks that did not end in time. Returns true if there is nothing to wait for any
+  // more: all have ended, or the time after the KILL is over.
   bool finished() {
     if (job_.mains.empty()) return true;
     if (!stopping_ || sys::monotonic_ms() < deadline_ms_) return false;
@@ -103,9 +103,8 @@ class Remaining {
     bool stops = false;
     int sent = 0;  // signal that the job gets; 0: none
   };
-  // Returns the meaning of `signal`. Differs from meaning_of() in two ways: it allocates nothing,
-  // and a rule that saves or makes a file does nothing. A stop request with such a rule is still a
-  // stop request.
+  // Returns the meaning of `signal`. Unlike meaning_of() it allocates nothing, and rules that
+  // request a checkpoint or a file have no effect. A stop signal with such a rule requests a stop.
   [[nodiscard]] Heard heard_as(int signal) const {
     using Kind = base::SignalRule::Kind;
     const bool stops = asks_to_stop(signal, false);
@@ -128,7 +127,8 @@ class Remaining {
     begin_stop();
   }
 
-  // Begins the stop. `sent` is the signal for the job; 0: the one that stopped it, or SIGTERM.
+  // Begins the stop. `sent`: the signal for the main tasks; 0: the signal of the earlier stop
+  // request, or SIGTERM without one.
   void begin_stop(int sent = 0) {
     if (stopping_) return;
     stopping_ = true;
@@ -143,10 +143,10 @@ class Remaining {
 
   FallbackJob job_;
   int last_code_ = 0;
-  std::uint64_t passed_on_ = 0;  // stop signals that the job got, as lifecycle::signal_bit
+  std::uint64_t passed_on_ = 0;  // set of the stop signals that the job got (lifecycle::signal_bit)
   bool stopping_ = false;
   bool killed_ = false;
-  std::int64_t deadline_ms_ = 0;  // time of the KILL, later of the exit
+  std::int64_t deadline_ms_ = 0;  // time of the KILL; after the KILL: time at which the wait ends
 };
 
 }  // namespace

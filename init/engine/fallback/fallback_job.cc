@@ -8,7 +8,7 @@
 namespace engine {
 namespace {
 
-// Returns the signal of a stop request that the machine has or has still to handle; 0: none.
+// Returns the signal of the stop request, which the machine may not have handled yet; 0: none.
 int pending_stop(const Evidence& evidence) {
   if (evidence.machine.stop_signal() != 0) return evidence.machine.stop_signal();
   for (const lifecycle::Event& waiting : evidence.waiting) {
@@ -59,7 +59,8 @@ FallbackJob fallback_job_of(const Evidence& evidence) {
     const bool failed = record.exit_status && !record.exit_status->ok() && !record.stop_sent;
     if (failed && left.failure_code == 0) left.failure_code = record.exit_status->exit_code();
   }
-  // Some ranks were never started: the others would wait for them for ever.
+  // If some ranks were never started, the others would wait for them for ever. So the job has
+  // failed.
   if (incomplete && left.failure_code == 0 && left.stop_signal == 0) {
     left.failure_code = exit_code::kOwnFailure;
   }

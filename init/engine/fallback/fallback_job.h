@@ -1,6 +1,6 @@
 #pragma once
-// The job that the fallback continues with after the supervisor's own logic failed. It is derived
-// from the supervisor's state at that moment.
+// The conversion of the supervisor's state into the job that the fallback continues with, after the
+// supervisor's own logic failed.
 
 #include <cstdint>
 #include <deque>
@@ -21,12 +21,12 @@ struct Evidence {
   const std::deque<lifecycle::Event>& waiting;  // events that the machine has not handled yet
   const proc::JobControl& job_control;
   const std::vector<base::SignalRule>& signals;
-  int resolve_code = 0;          // exit code of a resolver that failed
+  int resolve_code = 0;          // exit code of a resolver that failed; 0: none
   std::optional<int> exit_code;  // the machine's exit code, if the machine has ended
 };
 
-// Returns the exit code if the machine has ended or no main process is alive: then there is nothing
-// to wait for. Otherwise nullopt.
+// Returns the exit code if there is nothing to wait for: the machine has ended, or no main process
+// is alive. Otherwise returns nullopt.
 std::optional<int> settled_code(const Evidence& evidence);
 
 FallbackJob fallback_job_of(const Evidence& evidence);

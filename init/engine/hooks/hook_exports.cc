@@ -15,8 +15,8 @@ constexpr const char* kWhat = "reading what the hook exports";
 constexpr const char* kFile = "$TRAINIT_ENV";
 constexpr std::string_view kMark = "<<";
 constexpr std::string_view kExport = "export ";
-// Linux: MAX_ARG_STRLEN, which includes the final NUL. With a longer entry the job could not start
-// (E2BIG).
+// Linux's MAX_ARG_STRLEN, without the final NUL. With a longer entry in its environment the job
+// could not start (E2BIG).
 constexpr std::size_t kMaxEntryBytes = 131'071;
 constexpr std::size_t kMaxShownBytes = 40;
 
@@ -46,7 +46,8 @@ base::Status check_name(std::string_view name, std::size_t line) {
   if (name.starts_with(kExport)) {
     return fail_at(line, "\"export\" before the name", "write NAME=VALUE only: no shell reads it");
   }
-  // A longer name is more likely a piece of a value.
+  // The error repeats only a short name: a longer one is more likely a piece of a value, which may
+  // be secret.
   std::string found = "a name that is none";
   if (name.empty()) found = "no name before the '='";
   if (!name.empty() && name.size() <= kMaxShownBytes)

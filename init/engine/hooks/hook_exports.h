@@ -20,10 +20,10 @@ namespace engine {
 
 inline constexpr std::size_t kMaxExportBytes = 1U << 20;
 
-// Returns kSet edits in the order of the lines. The text is an Error (where: "$TRAINIT_ENV: line
-// 3") if it has one of these faults:
+// Returns the exports as kSet edits, in the order of the lines. Returns an Error (where:
+// "$TRAINIT_ENV: line 3") if the text has one of these faults:
 // - a line without '=', or a name that is not a shell name
-// - a NUL, or a delimiter that does not come again
+// - a NUL, or a delimiter whose closing line is missing
 // - a variable that is too long for an environment of Linux
 // - more than kMaxExportBytes
 // The Error repeats no value, which may be a secret.

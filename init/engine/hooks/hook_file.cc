@@ -18,15 +18,14 @@ namespace {
 
 constexpr mode_t kMode = 0600;
 
-// Creates an empty file. An object that an earlier hook left at this path, such as a symlink, is
-// removed and not written to.
+// Creates an empty file. Removes first what an earlier hook left at this path: a symlink there must
+// not be written to.
 bool make_at(const std::string& path) {
   ::unlink(path.c_str());
   return sys::Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode)).valid();
 }
 
-// Returns a path of the memfd in /proc. Returns "" without a memfd or /proc, or if /proc denies
-// access.
+// Returns the path of the memfd in /proc; "" without a memfd or /proc, or if /proc denies access.
 std::string path_of(const sys::Fd& memory) {
   if (!memory.valid()) return {};
   std::string path = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(memory.get());

@@ -24,8 +24,8 @@ bool has_devices() {
   });
 }
 
-// Returns whether the condition in the hook's text holds. A hook that cannot be read applies; its
-// start then fails.
+// Returns whether the condition in the hook's text is true. If the hook cannot be read, it applies,
+// and its start then fails.
 bool applies(const std::string& path, const base::Environ& env) {
   const std::string head = hook_head(path);
   return hook_condition::applies(
@@ -53,10 +53,10 @@ HookLook look_at_hook(const std::string& path, bool is_script, const base::Envir
                       const std::optional<envgen::Identity>& job) {
   HookLook look;
   const bool root = ::geteuid() == 0;
-  // True if the job's user must not influence the hook.
+  // True if the hook runs as root and the job as another user, who must not influence the hook.
   const bool border = root && job && job->uid != 0;
-  // This check precedes the read of the text: if others can change the file, its text must decide
-  // nothing. A path that passes cannot be changed by others.
+  // Check the file before its text is read: if others can change the file, its text must decide
+  // nothing. A path that passes this check cannot be changed by others.
   if (root) {
     auto ours =
         sys::check_ours_alone(path, job ? &*job : nullptr, border ? proc::trusted_path(*job) : "");
@@ -74,7 +74,7 @@ HookLook look_at_hook(const std::string& path, bool is_script, const base::Envir
     return look;
   }
   look.env = proc::trusted_env(env, *job, sys::inspect(path, true).content).entries();
-  // Python looks for modules in its working directory.
+  // A hook in Python would load modules from its working directory.
   look.leaves_directory = proc::may_change(*job, sys::working_directory());
   return look;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// The look at a hook right before it runs: whether only root could have written it, whether it
-// applies, and which environment it may have. The look examines the hook's path, its interpreter's
-// and the paths in its variables. A mount that does not answer may block each of these calls for
-// ever. A child therefore does the look, within the hook's time limit.
+// The check of a hook right before it runs. It finds out whether only root could have written the
+// hook, whether the hook's condition applies, and which environment the hook may have. The check
+// examines the paths of the hook, of its interpreter and in its variables. On a mount that does not
+// answer, such a call blocks for ever. So a child makes the check, within the hook's time limit.
 
 #include <cstdint>
 #include <functional>
@@ -18,13 +18,15 @@
 namespace engine {
 
 struct HookLook {
-  // Reason why the hook may not run, as the parts of an Error; `found` is "" if it may run.
+  // The reason why the hook may not run, as the parts of a base::Error. If `found` is "", the hook
+  // may run.
   std::string where;
   std::string found;
   std::string fix;
   bool applies = true;
-  std::vector<std::string> env;   // the complete environment of the hook
-  bool leaves_directory = false;  // start in /: the job's user may write in the current directory
+  std::vector<std::string> env;  // the complete environment of the hook
+  // Start the hook in /, because the job's user can write to the current directory.
+  bool leaves_directory = false;
 };
 inline void fields(base::FieldVisitor& v, HookLook& look) {
   v("where", look.where);
@@ -35,11 +37,13 @@ inline void fields(base::FieldVisitor& v, HookLook& look) {
   v("leaves_directory", look.leaves_directory);
 }
 
-// Returns the beginning of a hook, which contains its condition; "" if it cannot be read.
+// Returns the first bytes of a hook, which contain its condition. Returns "" if the file cannot be
+// read.
 std::string hook_head(const std::string& path);
 
-// Returns the look at the hook `path`, which would start with `env`. `is_script`: the lifecycle
-// script, which always applies. May block for ever.
+// Checks the hook `path`, which would start with `env`. `is_script`: the hook is the lifecycle
+// script, which has no condition. `job`: the job's user; nullopt if it is trainit's own. May block
+// for ever.
 HookLook look_at_hook(const std::string& path, bool is_script, const base::Environ& env,
                       const std::optional<envgen::Identity>& job);
 

@@ -12,10 +12,10 @@
 namespace engine {
 namespace {
 
-// Less than PIPE_BUF, as the log cuts a longer line.
+// Less than PIPE_BUF, because the log cuts a line that is longer than that.
 constexpr std::size_t kMaxLineBytes = 3500;
 constexpr std::size_t kLastLines = 5;
-constexpr std::size_t kKeptLineBytes = 300;  // length kept per line
+constexpr std::size_t kKeptLineBytes = 300;  // bytes of each line that output_tail() keeps
 constexpr int kMaxLinesOfATurn = 64;
 
 }  // namespace

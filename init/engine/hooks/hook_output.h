@@ -1,6 +1,6 @@
 #pragma once
 // The output of a hook as lines of trainit's log: whole lines with the prefix "hook <name>: ",
-// bounded in size. No call waits for the reader of stderr, so the hook does not wait either.
+// limited in size. If no process reads stderr, the lines wait here and the hook continues.
 
 #include <cstddef>
 #include <deque>
@@ -16,22 +16,22 @@ class HookOutput {
   static constexpr std::size_t kMaxBytes = 256U << 10;  // limit per hook, including the prefixes
 
   void begin(std::string_view hook);
-  // Adds bytes as they came from the hook. Empty lines are left out. Of text that '\r' overwrites,
-  // the last version is kept, as on a terminal. A line of more than 3500 bytes becomes several.
+  // Adds output of the hook. Leaves out empty lines. Keeps only the last version of a line that
+  // '\r' overwrites, as a terminal shows it. Splits a line of more than 3500 bytes.
   void add(std::string_view bytes);
-  // Ends the last line if it has no newline, and logs how many bytes were not shown.
+  // Ends the output: the last line needs no newline. Logs how many bytes exceeded kMaxBytes.
   void end();
-  // Adds a line of trainit's own after all waiting lines.
+  // Adds a line of trainit's own after the lines that wait.
   void say(sys::log::Level level, std::string text);
 
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }
-  // Writes as many waiting lines as stderr takes now, up to a limit.
+  // Writes waiting lines as long as stderr takes them at once, up to a limit per call.
   void write_ready();
-  // Writes all waiting lines. The log drops and counts what stderr does not take.
+  // Writes all waiting lines. Lines that stderr does not take are lost; the log counts them.
   void write_all();
 
-  // Returns the hook's last lines, shown or not, as one line of printable characters without
-  // credentials.
+  // Returns the hook's last lines as one line of printable characters without credentials. Lines
+  // beyond kMaxBytes are included.
   [[nodiscard]] std::string output_tail() const;
 
  private:

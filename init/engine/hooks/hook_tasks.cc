@@ -12,7 +12,8 @@ void take(Job& job, std::uint32_t index, HookMessage message) {
     record.hook_message = std::move(failed->message);
     return;
   }
-  // Exports of other events come too late for the job, and could come as often as those hooks run.
+  // Only pre-start hooks can export. Exports of other events would come too late, and could grow
+  // without limit.
   if (record.kind != lifecycle::TaskKind::kPreStart) return;
   auto& edits = std::get<HookExports>(message).edits;
   job.start.exports.insert(job.start.exports.end(), std::make_move_iterator(edits.begin()),

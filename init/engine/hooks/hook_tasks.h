@@ -1,5 +1,6 @@
 #pragma once
-// The machine's tasks that run a plan's hooks, one worker for each task.
+// The starter of the machine's hook tasks: each has its own worker (hooks.h), which runs the plan's
+// hooks of one event.
 
 #include <sys/types.h>
 
@@ -18,8 +19,9 @@ class HookTasks {
   HookTasks(const WorkerContext& context, WorkerList& workers)
       : context_(context), workers_(workers) {}
 
-  // Starts the hooks of the task with this index. Returns their worker's pid. Their messages go
-  // into the job: the record's hook_message, and the exports of pre-start hooks.
+  // Starts the hooks of the task with this index in Job::records. Returns the pid of their worker.
+  // The worker's messages change the job: TaskRecord::hook_message, and JobStart::exports if they
+  // are from pre-start hooks.
   base::Result<pid_t> start(std::uint32_t index);
 
  private:

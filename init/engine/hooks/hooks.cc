@@ -34,16 +34,18 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kFailed = 1, kExports = 2 };
-// Exports have at most engine::kMaxExportBytes. A variable takes at least 3 of these bytes, and 13
-// in a message. A failure repeats some lines of a hook.
+// Limit of a message. Exports have at most engine::kMaxExportBytes. Each variable takes at least 3
+// of these bytes, and 13 in a message, so 5 times the bytes are enough. The message of a failure is
+// smaller.
 constexpr std::uint32_t kMaxMessageBytes = 5 * kMaxExportBytes;
 
 constexpr int kStopped = exit_code::kSignalBase + SIGTERM;
 constexpr std::int64_t kTermMs = 2000;  // time between SIGTERM and SIGKILL
-// A hook that SIGKILL does not end hangs in the kernel; the worker goes on with the next hook.
+// Time after SIGKILL. If the hook has not ended then, it hangs in the kernel, and the worker goes
+// on without it.
 constexpr std::int64_t kKillMs = 2000;
-// Time to write a hook's output after its end. If stderr takes nothing for this time, no process
-// reads it.
+// Time to write the rest of a hook's output after its end. If stderr takes nothing for this time,
+// it has no reader.
 constexpr std::int64_t kFlushMs = 1000;
 constexpr std::string_view kFile = "TRAINIT_ENV";
 
@@ -52,7 +54,7 @@ struct Failure {
   base::Error error;
 };
 
-// Returns the size of `edits` as environment entries: NAME=VALUE and a NUL.
+// Returns how many bytes `edits` take in an environment: NAME=VALUE and a NUL for each.
 std::size_t bytes_of(const std::vector<base::EnvEdit>& edits) {
   std::size_t bytes = 0;
   for (const base::EnvEdit& edit : edits) bytes += edit.name.size() + edit.value.size() + 2;
@@ -108,7 +110,7 @@ class Worker {
     std::string path;
     std::string name;
     pid_t pid = -1;
-    sys::Fd output;  // not valid after the end of the output
+    sys::Fd output;  // read end of its output; invalid after the end of the output
     sys::Fd start_pipe;
     Phase phase = Phase::kRuns;
     std::optional<std::int64_t> next_phase_ms;
@@ -138,7 +140,7 @@ class Worker {
   bool may_export(const Hook& hook, const base::EnvEdit& edit);
 
   const envgen::HookGroup& group_;
-  base::Environ env_;  // includes the exports
+  base::Environ env_;  // environment of the next hook, with the exports of earlier hooks
   const std::string& run_dir_;
   const std::vector<std::string>& forced_names_;
   const std::optional<envgen::Identity>& job_;
@@ -148,13 +150,13 @@ class Worker {
   HookOutput output_;
   std::size_t exported_bytes_ = 0;
   bool no_file_reported_ = false;
-  bool stalled_ = false;   // stderr took nothing for too long
+  bool stalled_ = false;   // stderr has taken nothing for kFlushMs
   std::size_t begun_ = 0;  // number of hooks begun so far
   int stops_ = 0;          // number of SIGTERMs received
   bool stop_reported_ = false;
 };
 
-// Returns the look at a hook, nullopt if the worker is stopped meanwhile, or a failure.
+// Checks a hook in a child (hook_look.h). Returns nullopt if the worker was stopped meanwhile.
 std::expected<std::optional<HookLook>, Failure> Worker::look_at(const Hook& hook) {
   constexpr std::int64_t kForEverMs = std::int64_t{1} << 40;
   const std::int64_t now_ms = sys::monotonic_ms();
@@ -242,7 +244,8 @@ base::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   }
   spec.no_input = true;
   spec.output_fd = write_end.get();
-  spec.new_session = true;  // a process group that reads from trainit's terminal would be stopped
+  // Otherwise a hook that reads from trainit's terminal would be stopped (SIGTTIN).
+  spec.new_session = true;
   spec.die_with_parent = true;
   TRY_ASSIGN(auto spawned, proc::spawn(spec, saved_));
   hook.pid = spawned.pid;
@@ -250,12 +253,12 @@ base::Status Worker::start(Hook& hook, HookLook look, const HookFile* file) {
   return {};
 }
 
-// Runs until the hook has ended. A hook that cannot be killed is left behind.
+// Blocks until the hook has ended, or until kKillMs after its SIGKILL.
 void Worker::watch(Hook& hook) {
   while (true) {
-    // Signals come first: a SIGCHLD that arrives after the check for the end must end the wait. The
-    // check for the end comes before the read: all that the hook wrote before its end is then in
-    // the pipe.
+    // The order matters. Signals come before the check for the end: if the hook ends after that
+    // check, its SIGCHLD is still unread and ends the wait below. The check comes before the read
+    // of the output: if the hook has ended, all that it wrote is in the pipe.
     look_at_signals();
     look_for_end(hook);
     read_output(hook);
@@ -275,18 +278,18 @@ void Worker::watch(Hook& hook) {
 }
 
 void Worker::advance(Hook& hook) {
-  // The pid, and its process group's id, cannot be reused before the hook is reaped.
+  // Until the hook is reaped, the kernel cannot reuse its pid or its process group's id.
   auto signal = [&hook](int number) {
     if (::kill(-hook.pid, number) != 0) ::kill(hook.pid, number);
   };
   const std::int64_t now_ms = sys::monotonic_ms();
   const bool due = hook.next_phase_ms && now_ms >= *hook.next_phase_ms;
   const bool at_once = stops_ > 1 && hook.phase != Phase::kKilled;
-  // This report does not wait for the hook's end: the sender of the stop may kill the worker first.
+  // Report the stop now: its sender may kill the worker before the hook ends.
   if (stopped() && !hook.end) report_stop(&hook);
   if (hook.end) {
     if (hook.phase != Phase::kRuns) signal(SIGKILL);
-    ::waitpid(hook.pid, nullptr, 0);  // has exited, so this does not block
+    ::waitpid(hook.pid, nullptr, 0);  // the hook has exited, so this does not block
   } else if (at_once || (hook.phase == Phase::kNotified && due)) {
     signal(SIGKILL);
     hook.phase = Phase::kKilled;
@@ -306,8 +309,8 @@ void Worker::look_for_end(Hook& hook) const {
   if (waited == 0 && info.si_pid == hook.pid) hook.end = info;
 }
 
-// Reads what the pipe holds now. kMaxReads bounds this for a hook that writes without pause. The
-// bound is larger than a pipe, so nothing is left of a hook that has ended.
+// Reads the output that is in the pipe. kMaxReads limits the reads for a hook that writes without a
+// pause. The limit is larger than a pipe, so all output of a hook that has ended is read.
 void Worker::read_output(Hook& hook) {
   constexpr int kMaxReads = 32;
   std::array<char, 65536> part;
@@ -327,7 +330,7 @@ void Worker::look_at_signals() {
   }
 }
 
-// Logs the stop, once. `hook`: the hook that is cut short; nullptr: none.
+// Logs once that the worker was stopped. `hook`: the hook that was stopped with it; nullptr: none.
 void Worker::report_stop(const Hook* hook) {
   if (std::exchange(stop_reported_, true)) return;
   std::string left;
@@ -424,8 +427,8 @@ bool Worker::may_export(const Hook& hook, const base::EnvEdit& edit) {
   return false;
 }
 
-// Returns the time by which the worker must have ended. The worker enforces the time limits of its
-// hooks; killing each may take some seconds more.
+// Returns the time by which the worker must have ended: the time limits of all its hooks, and some
+// seconds for killing each.
 std::optional<std::int64_t> deadline_of(const envgen::HookGroup& group) {
   constexpr std::int64_t kSlackMs = 10'000;
   constexpr std::int64_t kLongestMs = 1'000'000'000;
@@ -447,11 +450,13 @@ base::Status HookRun::start(const envgen::HookGroup& group, const base::Environ&
                             const proc::SavedSignals& saved) {
   auto body = [&](int fd) {
     proc::take_over_signals();
-    // PID 1 may not be dumpable; a hook opens its TRAINIT_ENV by the worker's /proc/PID/fd.
+    // A hook opens its TRAINIT_ENV through the worker's /proc/PID/fd. That needs a dumpable worker,
+    // and PID 1 may not be dumpable.
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return Worker(group, env, run_dir, forced_names, job, fd, saved).run();
   };
-  // A stop signal that arrives before the worker reads its signals stays pending.
+  // All signals are blocked, so that a stop signal stays pending until the worker reads its
+  // signals.
   proc::SavedSignals held = saved;
   held.mask = ~std::uint64_t{0};
   TRY(fork("starting the " + std::string(name_of(group.event)) + " hooks", held, body));

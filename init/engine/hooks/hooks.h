@@ -4,14 +4,15 @@
 //
 // A hook has trainit's rights, its own session and /dev/null as stdin. Its output goes through
 // HookOutput to stderr. The hook dies with the worker, and the worker with PID 1. The worker does
-// not wait for processes that a hook leaves behind; they lose the other end of their output. A hook
-// that exceeds the group's timeout gets SIGTERM with its process group, and SIGKILL two seconds
-// later. On SIGTERM the worker does the same to the running hook; a second SIGTERM kills that hook
-// at once. A warning names the hook and those that are not run. The worker then exits with 143.
+// not wait for processes that a hook leaves behind. Their output then has no reader. A hook that
+// exceeds the group's timeout gets SIGTERM with its process group, and SIGKILL two seconds later.
+// If the worker itself gets SIGTERM, it ends the running hook in the same way; after a second
+// SIGTERM it kills that hook at once. A warning names that hook and those that were not run. The
+// worker then exits with 143.
 //
 // A hook fails with one of these exit codes:
 // - its own exit code, or 128 + n if signal n ended it
-// - 69: the timeout
+// - 69: it exceeded the timeout
 // - 126, 127: it could not be started (proc::StartFailure)
 // - 125: its exports cannot be read, or others may change it
 // A failed hook exports nothing. In a fatal group the worker then sends HookFailed and exits with
@@ -46,13 +47,14 @@ inline void fields(base::FieldVisitor& v, HookFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 1, .most = 255});
   v("message", failed.message);
 }
-struct HookExports {  // from one hook; later exports override earlier ones
+struct HookExports {  // the exports of one hook; later exports of a name override earlier ones
   std::vector<base::EnvEdit> edits;
 
   bool operator==(const HookExports&) const = default;
 };
 inline void fields(base::FieldVisitor& v, HookExports& exports) {
-  v("edits", exports.edits, {.most_items = 1U << 20});  // parse_hook_exports() bounds their bytes
+  // The number of bytes is limited by parse_hook_exports().
+  v("edits", exports.edits, {.most_items = 1U << 20});
 }
 using HookMessage = std::variant<HookFailed, HookExports>;
 

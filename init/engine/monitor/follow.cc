@@ -15,8 +15,10 @@ namespace engine {
 namespace {
 
 constexpr std::size_t kPieceBytes = 256U << 10;
-constexpr std::int64_t kMaxBytes = 64LL << 20;  // if more was appended, read() skips a part
-constexpr std::int64_t kKeptBytes = 1LL << 20;  // size of the end that read() takes then
+// If more was appended than this, read() skips a part.
+constexpr std::int64_t kMaxBytes = 64LL << 20;
+// If more than kMaxBytes was appended, read() handles only this many bytes at the end.
+constexpr std::int64_t kKeptBytes = 1LL << 20;
 
 }  // namespace
 
@@ -26,7 +28,7 @@ FileFollower::FileFollower(std::string path, const envgen::Identity* job_user)
 }
 
 void FileFollower::open_at(bool end) {
-  // FIFOs and devices are not logs.
+  // Only a regular file is a log; a FIFO or a device is not read.
   file_.reset();
   if (auto opened = sys::open_to_read(path_, job_)) file_ = std::move(*opened);
   struct stat status{};
@@ -73,7 +75,7 @@ void FileFollower::read_open(const Sink& sink) {
 std::uint64_t size_of_file(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return 0;
-  // A file that was rotated may have grown to the same size.
+  // Include the inode: a file that replaced the previous one may have the same size.
   return static_cast<std::uint64_t>(status.st_size) ^
          (static_cast<std::uint64_t>(status.st_ino) << 40);
 }

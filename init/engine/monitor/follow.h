@@ -1,7 +1,7 @@
 #pragma once
-// A reader of the data that other processes append to a file, beginning at its end. A file that is
-// truncated or replaced is read from its beginning. If more has been appended than one read()
-// handles, the middle is skipped.
+// A reader of the data that other processes append to a file, like `tail -F`. It begins at the end
+// of the file. If the file is truncated or replaced, it reads from the beginning. If more was
+// appended than one read() handles, it skips the middle.
 
 #include <sys/types.h>
 
@@ -19,11 +19,12 @@ class FileFollower {
  public:
   struct Sink {
     std::function<void(std::string_view bytes)> add;
-    std::function<void()> gap;  // the next bytes do not continue the previous ones
+    std::function<void()> gap;  // called if the next bytes do not continue the previous ones
   };
 
-  // A file that does not exist yet is read from its beginning once it appears. `job_user`: the
-  // job's user; nullptr if it is trainit's own (sys::open_to_read). Must outlive this object.
+  // If the file does not exist yet, it is read from its beginning later. `job_user`: the job's
+  // user, with whose rights it is opened (sys::open_to_read); nullptr if that is trainit's own
+  // user. It must outlive this object.
   explicit FileFollower(std::string path, const envgen::Identity* job_user = nullptr);
 
   // Passes the bytes appended since the last call to `sink`.
@@ -41,7 +42,7 @@ class FileFollower {
   std::int64_t offset_ = 0;
 };
 
-// Returns a number that changes when the file is written to, or replaced. 0 if it does not exist.
+// Returns a number that changes when the file is written to or replaced; 0 if it does not exist.
 std::uint64_t size_of_file(const std::string& path);
 
 }  // namespace engine

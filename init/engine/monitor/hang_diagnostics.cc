@@ -24,15 +24,17 @@ namespace {
 constexpr std::size_t kMaxAnswerBytes = 256U << 10;
 constexpr std::size_t kMaxLineBytes = 256;
 constexpr std::int64_t kConnectMs = 500;
-constexpr std::int64_t kShortestMs = 1200;  // RAS counts whole seconds
+// Shortest time that is enough for RAS, which counts whole seconds.
+constexpr std::int64_t kShortestMs = 1200;
 constexpr std::int64_t kLongestMs = 4000;
-constexpr std::int64_t kSpareMs = 700;  // time that RAS needs beside waiting for other ranks
-constexpr std::int64_t kDumpMs = 3000;  // the recorder's thread checks the FIFO once a second
+constexpr std::int64_t kSpareMs = 700;  // time that RAS needs apart from its wait for other ranks
+// Time for dumps to appear; the recorder's thread reads the FIFO once a second.
+constexpr std::int64_t kDumpMs = 3000;
 constexpr std::int64_t kReadMs = 1500;  // time to read the dumps that exist
 constexpr std::int64_t kWholeMs = 500;  // time for a rank to write the rest of its dump
 constexpr int kLookMs = 50;
 constexpr int kMaxRanks = 1024;
-constexpr int kUncountedRanks = 64;  // number of a launcher's ranks to try
+constexpr int kUncountedRanks = 64;  // a launcher's ranks are not counted, so this many are tried
 
 sys::Fd connect_to(const std::string& address, int port, std::int64_t until_ms) {
   int error = 0;
@@ -48,8 +50,8 @@ bool say(int fd, std::string_view line) {
   return ::send(fd, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
 }
 
-// Returns the bytes received by `until_ms`, at most `most_bytes`. Ends at the end of the stream;
-// with `line`, also at the end of a line.
+// Receives at most `most_bytes`, until `until_ms` or the end of the stream. If `line` is true, also
+// ends after a newline.
 std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_ms) {
   std::string text;
   std::array<char, 4096> part;
@@ -67,7 +69,7 @@ std::string hear(int fd, std::size_t most_bytes, bool line, std::int64_t until_m
 std::string status_of(int fd, std::int64_t until_ms) {
   if (!say(fd, "CLIENT PROTOCOL 2\n")) return "";
   if (!hear(fd, kMaxLineBytes, true, until_ms).starts_with("SERVER PROTOCOL ")) return "";
-  // RAS waits this time for other ranks: one of them may be stopped.
+  // Limits the time that RAS waits for other ranks, which may be stopped.
   const std::int64_t wait_s =
       std::max<std::int64_t>((until_ms - kSpareMs - sys::monotonic_ms()) / 1000, 1);
   if (!say(fd, "TIMEOUT " + std::to_string(wait_s) + "\n")) return "";
@@ -76,7 +78,8 @@ std::string status_of(int fd, std::int64_t until_ms) {
   return hear(fd, kMaxAnswerBytes, false, until_ms);
 }
 
-// Asks by a FIFO that one of the job's processes reads; no other file is written to.
+// Requests a dump by a FIFO, which a process of the job reads. Does not write if the path is no
+// FIFO or has no reader.
 bool ask_for_dump(const std::string& path) {
   const sys::Fd pipe(
       ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
@@ -98,7 +101,7 @@ RecorderFindings recorder_note(const StackOrder& order, const AskedDumps& asked,
   const std::int64_t read_by_ms = std::max(until_ms, sys::monotonic_ms() + kReadMs);
   const std::int64_t whole_by_ms = std::min(last_ms, sys::monotonic_ms() + kWholeMs);
   RecorderFindings findings = read_dumps(order.dumps, read_by_ms);
-  // A rank may still be writing its dump.
+  // A dump that cannot be read may not be complete yet, so read again.
   while (asked.count > 0 && findings.unreadable > 0 && sys::monotonic_ms() < whole_by_ms) {
     sys::pause_ms(kLookMs);
     findings = read_dumps(order.dumps, read_by_ms);

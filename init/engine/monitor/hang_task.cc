@@ -12,8 +12,10 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kMaxLookMs = 5000;  // ends before lifecycle::kLookMs is over on node 0
-constexpr std::int64_t kMonitorMs = 1500;  // time for the monitor's look: its ranks stall too
+// Time limit for taking stacks; ends before lifecycle::kLookMs is over on node 0.
+constexpr std::int64_t kMaxLookMs = 5000;
+// Wait for the monitor's own stacks of this node, whose ranks most likely stall too.
+constexpr std::int64_t kMonitorMs = 1500;
 
 TaskRecord* live_record(Job& job, std::uint32_t process) {
   const auto found = std::ranges::find_if(job.records, [process](const TaskRecord& record) {
@@ -32,13 +34,14 @@ void HangTask::looked(const MonitorMessage& message) {
   const bool again = std::exchange(text_, message.text) == message.text;
   logged_ = logged_ && again;
   looked(message.places);
-  // The verdict follows the line about the rank that has stalled.
+  // Log the places now if the stalled rank was logged already. Otherwise stalled() logs them after
+  // its line.
   const bool known = std::ranges::any_of(
       context_.job.watches, [](const RankWatch& watch) { return watch.stalled_since_ms > 0; });
   if (!again && known && !context_.job.hang_agent.is_linked()) log_places();
 }
 
-// Marks the stalled ranks in the places for node 0.
+// Passes the places on to the hang agent, with the stalled ranks marked.
 void HangTask::looked(const std::string& places) {
   auto of = envgen::decode_places(places);
   if (!of) return context_.job.hang_agent.looked(places);
@@ -144,7 +147,8 @@ void HangTask::look() {
   looking_ = true;
 }
 
-// Returns places for ranks that do not run; ranks of other nodes may wait for their start.
+// Returns the places of a node whose ranks could not be looked at. If its start was granted, they
+// say that the ranks have not started yet: ranks of other nodes may wait for them.
 std::string HangTask::places_without_ranks() const {
   envgen::PlacedRank all{.name = "the ranks", .node = {}, .at = {}};
   all.at.does = "could not be looked at";
@@ -178,7 +182,7 @@ void HangTask::take_verdict() {
 
 // --- The failure ---
 
-// Fails the rank that the others wait for, as far as this node alone can determine it.
+// Fails the rank that the others wait for, if this node knows it. Otherwise fails the stalled rank.
 void HangTask::fail(const Stalled& stalled) {
   Job& job = context_.job;
   TaskRecord* stuck = live_record(job, stalled.process);
@@ -198,7 +202,7 @@ void HangTask::fail(TaskRecord& record, std::string text, std::int64_t silent_ms
   context_.post(lifecycle::event::TaskStalled{{index, record.incarnation}, silent_ms});
 }
 
-// Forgets the hang when the ranks end, as a verdict on them does not apply to the next ranks.
+// Forgets the hang when the ranks end, because its verdict does not apply to the next ranks.
 void HangTask::stepped() {
   using lifecycle::Phase;
   const Phase phase = context_.machine.phase();

@@ -1,8 +1,9 @@
 #pragma once
-// A job that hangs, as PID 1 sees it. The monitor finds stalled ranks and the places of this node's
-// ranks; node 0 judges the places of all nodes' ranks (lifecycle/hang_agent.h). A rank that the
-// others wait for fails; in a job of several nodes only that rank fails. Node 0 may ask for places
-// while no rank is stalled here. A worker of this task then takes the stacks.
+// The handling of a job that hangs, in PID 1. The monitor finds stalled ranks and their places
+// (where each rank is in its code). In a job of several nodes, node 0 judges the places of all
+// nodes' ranks (lifecycle/hang_agent.h). Then only the rank that the others wait for fails. Node 0
+// may ask for the places of this node while no rank is stalled here. A worker of this task then
+// takes the stacks.
 
 #include <cstdint>
 #include <optional>
@@ -20,8 +21,10 @@ class HangTask : public StackJob {
   explicit HangTask(const WorkerContext& context) : context_(context) {}
 
   void stalled(const MonitorMessage& message);
-  void looked(const MonitorMessage& message);  // `message` is of kind kHang
-  void moves(std::uint32_t process);           // `process` makes progress again
+  void looked(const MonitorMessage& message);  // handles a message of kind kHang
+  // Drops `process` from the stalled ranks, because it makes progress again. If no stalled rank is
+  // left, forgets the hang.
+  void moves(std::uint32_t process);
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
   void tend(std::int64_t now_ms) override;
@@ -44,11 +47,12 @@ class HangTask : public StackJob {
 
   const WorkerContext& context_;
   std::vector<Stalled> stalled_;  // ranks that wait for a verdict
-  int suspect_ = -1;              // a rank of this node, index in the plan; -1: not known
-  std::string places_;            // the places of this node's ranks, as they were taken
-  std::string text_;              // the last verdict; "": none
-  std::string notes_;             // the note from RAS
-  bool logged_ = false;           // text_ is in the log
+  // The rank of this node that the others wait for: index in the plan; -1: not known.
+  int suspect_ = -1;
+  std::string places_;   // the places of this node's ranks, as the monitor took them
+  std::string text_;     // the last verdict as text; "": none
+  std::string notes_;    // RAS's note, a part of the places' text
+  bool logged_ = false;  // text_ is in the log
   bool looking_ = false;
   bool ran_ = false;
   std::optional<std::int64_t> look_at_ms_;

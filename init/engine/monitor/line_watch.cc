@@ -47,8 +47,9 @@ LineReader::LineReader(std::shared_ptr<LineBoard> board, const envgen::Observati
   scanners_.assign(2 * board_->size(), envgen::LineScanner(std::move(patterns)));
 }
 
-// The numbers of a piece's lines, beginning with the board's numbers. They go to the board once per
-// piece: a store that other processes see costs as much as the search.
+// A copy of a slot's numbers, which the lines of one piece of output change. It is written back to
+// the board once per piece, because a store that other processes see costs as much as the search
+// for the numbers.
 struct LineReader::Told {
   explicit Told(const LineSlot& slot)
       : perf_lines(slot.perf_lines),

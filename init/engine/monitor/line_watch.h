@@ -1,8 +1,8 @@
 #pragma once
-// The numbers in the ranks' own lines: the times of their iterations (envgen/formats/perf_line.h),
-// their current step and the last saved step (progress_line.h). The reader of a rank's output
-// writes them on a board in shared memory. PID 1 and the monitor read the board; no process waits
-// for another.
+// Numbers that ranks print: the times of their iterations (envgen/formats/perf_line.h), the current
+// step and the last saved step (progress_line.h). The process that reads a rank's output (the tee
+// or the monitor) finds the numbers, and writes them to a board in shared memory. PID 1 and the
+// monitor read the board. No process waits for another.
 
 #include <atomic>
 #include <cstddef>
@@ -18,14 +18,15 @@
 
 namespace engine {
 
-// The numbers of one process. One reader writes a slot at a time.
+// The numbers of one process. Only one LineReader at a time writes them.
 struct LineSlot {
   std::atomic<std::uint64_t> perf_lines;
-  std::atomic<std::int64_t> hardware;  // value of the last line, in millionths
+  std::atomic<std::int64_t> hardware;  // hardware time in the last line, in millionths
   std::atomic<std::int64_t> e2e;
   std::atomic<std::int64_t> ratio_ppm;
-  std::atomic<std::uint32_t> above;      // lines in succession above the threshold
-  std::atomic<std::uint32_t> crossings;  // how often `above` reached Observation::perf_count
+  // Number of lines in succession with a ratio above the threshold.
+  std::atomic<std::uint32_t> above;
+  std::atomic<std::uint32_t> crossings;  // how often `above` has reached Observation::perf_count
 
   std::atomic<std::uint64_t> steps;      // how often the printed step changed; 0: no step yet
   std::atomic<std::int64_t> step;        // the last step, which may be smaller than an earlier one
@@ -34,12 +35,12 @@ struct LineSlot {
   std::atomic<std::int64_t> saved;       // the last step reported as saved
   std::atomic<std::int64_t> saved_ms;    // time of that report, sys::monotonic_ms(); 0: none
 
-  std::atomic<bool> blind;  // the tee that would write here only copies
+  std::atomic<bool> blind;  // the tee only copies now, so these numbers are not updated
 };
 
 class LineBoard {
  public:
-  // Creates a board in memory that is shared with children forked later.
+  // Creates a board in memory that is shared with children that are forked later.
   static base::Result<std::shared_ptr<LineBoard>> make(std::size_t processes);
   ~LineBoard();
   LineBoard(const LineBoard&) = delete;
@@ -55,14 +56,15 @@ class LineBoard {
   std::size_t size_;
 };
 
-// A reader that writes the numbers it finds on the board. The patterns of `observe` must be valid.
+// The reader of output, which finds numbers in lines and writes them to the board. The patterns of
+// `observe` must be valid.
 class LineReader {
  public:
   LineReader(std::shared_ptr<LineBoard> board, const envgen::Observation& observe);
 
-  // Takes a piece of stream 0 or 1 of the process with this index in the plan.
+  // Handles a piece of output. `process`: its index in the plan. `stream`: 0 or 1.
   void add(std::size_t process, std::size_t stream, std::string_view bytes);
-  // Drops a partial line: the next piece does not continue the previous one.
+  // Drops a partial line. Call it if the next piece does not continue the previous one.
   void forget(std::size_t process, std::size_t stream);
 
  private:
@@ -73,7 +75,7 @@ class LineReader {
   std::shared_ptr<LineBoard> board_;
   std::int64_t threshold_ppm_;
   std::uint32_t count_;
-  std::size_t perf_patterns_ = 0;                  // perf patterns come before the others, 0 or 1
+  std::size_t perf_patterns_ = 0;  // 0 or 1; the perf pattern comes before the others
   std::vector<envgen::ProgressPattern> progress_;  // same order as in Observation::progress
   std::vector<envgen::LineScanner> scanners_;      // two per process
 };

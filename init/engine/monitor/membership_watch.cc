@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::uint32_t kChanged = 1;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
-constexpr int kLeft = -1;  // value of master_port: this node is not in the list
+constexpr int kLeft = -1;  // Cluster::master_port of a list without this node
 
-// Returns the answer's cluster; nullopt if the answer is not usable. A job of one node may have no
-// list. A list without this node is always a changed list, whatever its contents.
+// Returns the answer's cluster; nullopt if the answer is an error or incomplete. A job of one node
+// may have no list: then the cluster is empty. A list without this node is a changed list, whatever
+// its contents.
 std::optional<envgen::Cluster> cluster_of(const envgen::Answer& answer) {
   const auto* error = std::get_if<base::Error>(&answer.outcome);
   if (error != nullptr && error->not_listed) return envgen::Cluster{.master_port = kLeft};
@@ -30,14 +31,16 @@ std::optional<envgen::Cluster> cluster_of(const envgen::Answer& answer) {
 int watch_membership(envgen::Snapshot snapshot, const envgen::Request& asked,
                      std::uint64_t running_id, const std::function<bool(const std::string&)>& send,
                      const Planner& planner, MembershipTimes times) {
-  // The placement of devices does not change the list of nodes, and asking npu-smi takes seconds.
+  // Do not bind to devices: that has no effect on the list of nodes, and npu-smi takes seconds.
   envgen::Request request = asked;
   request.observe.bind = envgen::Bind::kNone;
   LookedAt looked;
-  std::optional<envgen::Cluster> before;  // the message names the difference to this list
+  // The running plan's list, for the message; empty until it was read.
+  std::optional<envgen::Cluster> before;
   std::optional<envgen::Cluster> now;
   std::uint64_t now_id = 0;
-  std::uint64_t candidate = 0;  // 0: no candidate
+  // Id of the new list that must stay unchanged for stable_ms; 0: none.
+  std::uint64_t candidate = 0;
   std::int64_t since_ms = 0;
   while (true) {
     if (looked.may_have_changed()) {

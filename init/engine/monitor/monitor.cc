@@ -26,8 +26,8 @@ envgen::HookGroup hooks_at(const envgen::Plan& plan, envgen::HookEvent event) {
   return none;
 }
 
-// Requests a checkpoint for `reason`; the job is then scheduled again. If trainit restarts the job
-// itself (--max-restarts), this only logs a warning.
+// Requests a checkpoint after which the job ends, to be scheduled again. If trainit restarts the
+// job itself (--max-restarts), only logs a warning.
 void ask_to_save(const WorkerContext& context, const std::string& reason) {
   Job& job = context.job;
   if (!job.start.save_reason.empty()) return;
@@ -63,7 +63,7 @@ void take(const WorkerContext& context, HangTask& hang, const MonitorMessage& me
   if (message.process >= job.watches.size()) return;
   switch (message.kind) {
     case Kind::kSample:
-      return;  // the caller writes the state again
+      return;  // no work here: the caller marks the state as changed
     case Kind::kNoStep:
       return sys::log::warning(message.text);
     case Kind::kAbove:
@@ -93,7 +93,7 @@ void note(const WorkerContext& context, const MonitorMessage& message) {
   if (message.kind == Kind::kSample || message.process >= job.plan.processes.size()) return;
   if (message.kind == Kind::kNoStep) return timeline.note("stall", message.text);
   const char* name = message.kind == Kind::kAbove ? "performance" : "stall";
-  // If there is a link, node 0's verdict is logged instead.
+  // If there is a link, node 0's verdict is recorded instead.
   if (message.kind == Kind::kHang && !job.hang_agent.is_linked())
     timeline.note("hang", message.text);
   if (message.kind == Kind::kHang) return;
@@ -148,8 +148,8 @@ Tees::MakeScan line_scan(const Job& job) {
 
 namespace {
 
-// Returns doctor's checks of the node that the job runs on. They are called in a worker, with its
-// copy of the job.
+// Returns a function that runs doctor's checks of this node and returns the faults. Empty if the
+// plan has no health checks. It is called in a worker, which has its own copy of the job.
 std::function<std::string()> health_checks(const Job& job, const StartContext& context) {
   if (job.plan.observe.health_checks.empty()) return {};
   return [&job, &base = context.base, env = common_env(job, context, false)] {
@@ -169,8 +169,8 @@ std::function<std::string()> health_checks(const Job& job, const StartContext& c
   };
 }
 
-// Returns what to watch of this job as it runs now. `seen`: the tee's shared data, nullptr without
-// a tee. `context`: as for the job's hooks.
+// Returns the monitor's order for the processes that run now. `seen`: the tee's shared data;
+// nullptr without a tee. `context`: as for the job's hooks.
 MonitorOrder monitor_order(const Job& job, const logtee::Shared* seen, const StartContext& context,
                            const proc::SavedSignals& saved) {
   MonitorOrder order;

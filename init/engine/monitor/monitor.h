@@ -1,7 +1,7 @@
 #pragma once
 // The monitor: a forked worker beside a running job that watches the ranks' performance, their
-// progress, and the node's health (monitor_worker.h). It sends its findings to PID 1 over a pipe
-// and decides nothing. Its crash or a hang costs the job nothing.
+// progress, and the node's health (monitor_worker.h). It sends its findings to PID 1 over a pipe;
+// PID 1 decides what follows. If the monitor crashes or hangs, the job is not affected.
 
 #include <cstdint>
 #include <string_view>
@@ -19,13 +19,15 @@
 
 namespace engine {
 
-// Prepares the watches of a plan that has just been adopted. Call it before its processes start.
+// Prepares the job's records for the watches of a new plan: Job::watches and Job::lines. Call it
+// before the plan's processes start.
 void prepare_watches(Job& job);
-// Returns the tee's scan of the lines; empty if no lines are watched.
+// Returns the function for Tees::begin() by which the tee finds numbers in the ranks' lines; empty
+// if no lines are watched.
 Tees::MakeScan line_scan(const Job& job);
-// Adds the numbers of the watched lines to the report of the job's tasks.
+// Adds the numbers from the ranks' lines to the tasks in `report`.
 void add_lines(const Job& job, JobReport& report);
-// The monitor's worker. It runs while the job does, if the plan has watches.
+// PID 1's side of the monitor. The worker runs while the job runs, if the plan has watches.
 class Monitor : public ChildWorker {
  public:
   // `tees`: the tees that the ranks' output goes through.

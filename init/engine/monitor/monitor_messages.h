@@ -12,20 +12,20 @@ namespace engine {
 
 struct MonitorMessage {
   enum class Kind : std::uint32_t {
-    kSample = 1,  // numbers on the board have changed
-    kAbove,       // the performance ratio of `process` is above the threshold
+    kSample = 1,  // numbers on the board (line_watch.h) have changed
+    kAbove,       // the performance ratio of `process` is above --perf-threshold
     kNoStep,      // no rank has printed a step for `value` milliseconds
     kStalled,     // `process` has made no progress for `value` milliseconds
     kMoves,       // `process` makes progress again
     kHealth,      // `count` failed health rounds in succession; 0: the node is healthy
-    kHang,        // `text`: where the ranks are; with `count` 1 the others wait for `process`
+    kHang,        // `text`: where the ranks are; `count` 1: the others wait for `process`
   };
   Kind kind = Kind::kSample;
   std::uint32_t process = 0;  // index of a main process in the plan
   std::uint64_t count = 0;
   std::int64_t value = 0;
   std::string text = {};
-  std::string places = {};  // kHang: the places of this node's ranks, for node 0
+  std::string places = {};  // kHang: encoded places of this node's ranks, for node 0
   std::string notes = {};   // kHang: the part of `text` from RAS
 
   bool operator==(const MonitorMessage&) const = default;
@@ -38,9 +38,9 @@ inline void fields(base::FieldVisitor& v, MonitorMessage& message) {
   v("places", message.places);
   v("notes", message.notes);
 }
-// Returns the message without its kind, which is sent as the message's kind.
+// Encodes the message without its kind, which send_message() gets separately.
 std::string encode_message(const MonitorMessage& message);
-// Returns nullopt for bytes that encode_message() does not make.
+// Decodes a message. Returns nullopt if `bytes` are damaged.
 std::optional<MonitorMessage> decode_message(std::uint32_t kind, std::string_view bytes);
 
 inline constexpr auto kMonitorKinds = static_cast<std::uint32_t>(MonitorMessage::Kind::kHang);

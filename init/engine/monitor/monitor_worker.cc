@@ -28,21 +28,24 @@ constexpr std::int64_t kLineLookMs = 1000;
 constexpr std::int64_t kLongestLookMs = 5000;
 constexpr std::int64_t kShortestLookMs = 50;
 constexpr std::int64_t kLooksInStall = 10;
-// Loading, compiling and rendezvous come before the first step and take longer than a step.
+// The first step may take this many times stall_ms: loading, compiling and rendezvous come before
+// it.
 constexpr std::int64_t kFirstStepStalls = 3;
-// A look as late as this shows that everything stood still: a frozen container, a suspended
-// machine.
+// If a look comes this late (kLateLooks intervals and kLateMs), everything stood still: a frozen
+// container, a suspended machine.
 constexpr std::int64_t kLateLooks = 3;
 constexpr std::int64_t kLateMs = 1000;
 constexpr std::int64_t kSampleMs = 10'000;
-// A job that is tried out ends within a minute, and its report needs more than a few points.
+// Samples come more often in the first minute. A job that is tried out ends soon, and its report
+// needs more than a few points.
 constexpr std::int64_t kEarlyMs = 60'000;
 constexpr std::int64_t kEarlySampleMs = 1000;
 constexpr std::int64_t kAlertMs = 60'000;
 constexpr std::uint32_t kMaxCheckBytes = 4096;
-constexpr std::size_t kMaxStates = 8;  // processes in a report
+constexpr std::size_t kMaxStates = 8;  // maximum of processes that a stall report names
 
-// Takes the worker's messages. Waits only for the end of a worker that has sent all its messages.
+// Reads the worker's messages, and reaps the worker if it has ended. Blocks only for a worker that
+// has sent all its messages.
 void settle(ChildWorker& worker) {
   if (worker.pid() == 0) return;
   worker.read();
@@ -51,7 +54,7 @@ void settle(ChildWorker& worker) {
   worker.adopt(0);
 }
 
-// Hooks that run while the monitor goes on looking.
+// The worker for stall or health hooks, which run while the monitor goes on.
 class HookJob : public HookRun {
  public:
   HookJob()
@@ -59,7 +62,7 @@ class HookJob : public HookRun {
           if (const auto* failed = std::get_if<HookFailed>(&message)) message_ = failed->message;
         }) {}
 
-  // Returns false if the hooks could not be started; message() then has the reason.
+  // Returns false if the worker could not be started; message() then has the reason.
   bool start(const envgen::HookGroup& group, const base::Environ& env, const MonitorOrder& order) {
     message_.clear();
     auto status =
@@ -73,7 +76,7 @@ class HookJob : public HookRun {
   std::string message_;
 };
 
-// Doctor's checks, in their own worker: each is bounded, but together they may take seconds.
+// The worker for doctor's checks. Each is limited in time, but together they may take seconds.
 class CheckJob : public ChildWorker {
  public:
   CheckJob() : ChildWorker(1, kMaxCheckBytes) {}
@@ -103,14 +106,14 @@ class CheckJob : public ChildWorker {
 
 struct Rank {
   const Watched* watched;
-  std::uint64_t start = 0;  // start time: tells a later process with this pid apart
+  std::uint64_t start = 0;  // start time of the process, because its pid may be reused
   StallJudge judge;
   std::unique_ptr<FileFollower> follower = {};
   std::uint64_t marks_sent = 0;
-  std::uint64_t perf_lines = 0;  // lines at the last check for ratios that stay above the threshold
+  std::uint64_t perf_lines = 0;  // LineSlot::perf_lines at the last sample
   std::uint32_t crossings_seen = 0;
-  std::int64_t alerted_ms = 0;  // 0: never
-  std::string report = {};      // the report to send after the stall hooks
+  std::int64_t alerted_ms = 0;  // time of the last message about performance; 0: none was sent
+  std::string report = {};      // text about a stall, sent after stacks and hooks; "": none
   std::int64_t silent_ms = 0;
   bool hooks_ran = false;
 };
@@ -141,7 +144,7 @@ class Worker {
   }
 
   int run() {
-    next_health_ms_ = begun_ms_;  // a node may be unfit from the beginning
+    next_health_ms_ = begun_ms_;  // check at once, because a node may be unfit from the beginning
     next_look_ms_ = begun_ms_;
     while (!gone_) {
       const std::int64_t now_ms = sys::monotonic_ms();
@@ -177,26 +180,28 @@ class Worker {
   int messages_;
   std::vector<Rank> ranks_;
   std::optional<LineReader> reader_;
-  bool awaits_steps_ = false;  // the job may never print a step
+  // No rank has ever printed a step, so warn if none comes (may_await_steps).
+  bool awaits_steps_ = false;
   std::int64_t stepless_since_ms_ = 0;
-  std::int64_t look_ms_ = 0;  // 0: there is nothing to look at
+  std::int64_t look_ms_ = 0;  // interval of looks; 0: there is nothing to look at
   std::int64_t next_look_ms_ = 0;
   std::int64_t looked_ms_ = 0;
   std::int64_t sampled_ms_ = 0;
   std::int64_t begun_ms_ = sys::monotonic_ms();
-  std::int64_t shown_ms_ = 0;  // of the last sample, as PID 1 has it
+  std::int64_t shown_ms_ = 0;  // time of the last message kSample
   StackJob stacks_;
   bool stacks_wanted_ = false;
-  bool suspect_known_ = false;  // no second look: it may find ranks that the first look woke
-  bool excuses_ = false;        // the next look leaves out the CPU time that stacks cost
+  // Take no further stacks: they might show ranks that the first ones woke.
+  bool suspect_known_ = false;
+  bool excuses_ = false;  // the next look leaves out CPU time, which the processes used for stacks
   HookJob stall_;
   HookJob health_;
   CheckJob checks_;
-  bool round_runs_ = false;  // a health round
+  bool round_runs_ = false;  // a round of health checks runs
   std::int64_t next_health_ms_ = 0;
   std::uint64_t failed_rounds_ = 0;
   bool health_sent_ = false;
-  bool gone_ = false;  // no process reads the messages
+  bool gone_ = false;  // PID 1 no longer reads the messages
 };
 
 void Worker::look(std::int64_t now_ms) {
@@ -206,7 +211,7 @@ void Worker::look(std::int64_t now_ms) {
   looked_ms_ = sys::monotonic_ms();
 }
 
-// Returns a number that changes when the numbers on the board change.
+// Returns a number that changes when the numbers in `slot` change.
 std::uint64_t marks_of(const LineSlot& slot) {
   return slot.perf_lines + slot.steps + static_cast<std::uint64_t>(slot.saved_ms);
 }
@@ -264,13 +269,13 @@ void Worker::look_at_performance(Rank& rank, bool due, std::int64_t now_ms) {
 void Worker::look_for_stalls(std::int64_t now_ms) {
   const std::vector<proc::Load> loads = proc::all_loads();
   const auto parent = std::ranges::find(loads, ::getppid(), &proc::Load::pid);
-  // The parent may be stopped by a user's ^Z or a debugger.
+  // PID 1 may be stopped by a user's ^Z or a debugger. That is no stall of the ranks.
   const bool stopped = parent != loads.end() && (parent->state == 'T' || parent->state == 't');
-  // One late look alone never decides, however busy the machine is.
+  // Limited to half of stall_ms, so that one late look on a busy machine never makes a stall.
   const std::int64_t late_ms =
       std::min(kLateLooks * look_ms_ + kLateMs, order_.observe.stall_ms / 2);
-  // True if ranks are blocked by the reader of trainit's stdout, or by a rank that is blocked so. A
-  // pause of that reader is not a stall of the ranks.
+  // True if a rank is blocked because the reader of trainit's stdout pauses. Others may wait for
+  // that rank. Such a pause is no stall.
   const bool held = order_.seen != nullptr && order_.seen->held();
   if (stopped || held || now_ms - looked_ms_ > late_ms) {
     for (Rank& rank : ranks_) rank.judge.begin_anew();
@@ -307,7 +312,7 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
     case StallJudge::StallState::kMoves:
       rank.hooks_ran = false;
       suspect_known_ = false;
-      // The stall has not been sent yet, as its hooks still run.
+      // If the stall was not sent yet, because its hooks still run, send neither.
       if (!std::exchange(rank.report, {}).empty()) return;
       return send({.kind = MonitorMessage::Kind::kMoves,
                    .process = watched.process,
@@ -319,10 +324,10 @@ void Worker::look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, st
   }
 }
 
-// Returns whether a first step may be awaited. If no rank has ever printed a step, the pattern may
-// be at fault; that is only logged.
+// Returns whether to warn if no rank prints a first step. If no rank has ever printed one, the
+// pattern may be at fault, so that is only logged and fails no rank.
 bool Worker::may_await_steps() const {
-  // In a job of several nodes the ranks of another node may print them.
+  // Only if all ranks run here: ranks of another node may print the steps.
   return tells_steps(order_.observe) && order_.board && order_.observe.stall_ms > 0 &&
          order_.stacks.whole && std::ranges::none_of(order_.watched, &Watched::tells_steps);
 }
@@ -380,7 +385,8 @@ StackOrder Worker::stacks_now() const {
   return order;
 }
 
-// Returns false while the stacks are still being taken.
+// Sends the verdict of stacks that were taken, and starts to take stacks if a stall needs them.
+// Returns false while they are being taken.
 bool Worker::settle_stacks() {
   settle(stacks_);
   stacks_.tend(sys::monotonic_ms());
@@ -404,7 +410,8 @@ bool Worker::settle_stacks() {
   return !status.has_value();
 }
 
-// Stacks and hooks come before the report: PID 1 may then end the process that they look at.
+// Sends the reports of stalls, but only after stacks and hooks: with the report, PID 1 may end the
+// process that they examine.
 void Worker::settle_stall() {
   if (!settle_stacks()) return;
   settle(stall_);
@@ -412,7 +419,7 @@ void Worker::settle_stall() {
   for (Rank& rank : ranks_) {
     if (rank.report.empty()) continue;
     const bool has_hooks = !order_.stall_hooks.paths.empty();
-    // If the hooks have run, only the report is left.
+    // The hooks run first, once for each stall; then the report is sent.
     if (has_hooks && !rank.hooks_ran) {
       const Watched& watched = *rank.watched;
       base::Environ env = order_.stall_env;
@@ -425,7 +432,7 @@ void Worker::settle_stall() {
       sys::log::warning(stall_.message() + ", ignoring");
     }
     rank.hooks_ran = false;
-    // Includes the time for stacks and hooks: the rank did not run well in that time either.
+    // The time without progress includes that for stacks and hooks.
     const std::int64_t silent_ms = sys::monotonic_ms() - rank.judge.silent_since_ms();
     send({.kind = MonitorMessage::Kind::kStalled,
           .process = rank.watched->process,
@@ -443,7 +450,7 @@ void Worker::settle_health(std::int64_t now_ms) {
     next_health_ms_ = now_ms + interval_ms;
     round_runs_ = true;
     envgen::HookGroup group = order_.health_hooks;
-    group.fatal = true;  // the first hook that fails gives the message
+    group.fatal = true;  // so that the first hook that fails ends the round with its message
     if (!group.paths.empty()) health_.start(group, order_.health_env, order_);
     if (order_.checks) checks_.start(order_);
   }
@@ -453,7 +460,7 @@ void Worker::settle_health(std::int64_t now_ms) {
   if (!checks_.message().empty()) wrong += (wrong.empty() ? "" : "; ") + checks_.message();
   const bool was_fit = failed_rounds_ == 0;
   failed_rounds_ = wrong.empty() ? 0 : failed_rounds_ + 1;
-  // A round without findings is sent only after a round with findings.
+  // A round without findings is sent only as the first message, or after a round with findings.
   if (failed_rounds_ == 0 && was_fit && health_sent_) return;
   health_sent_ = true;
   send({.kind = MonitorMessage::Kind::kHealth, .count = failed_rounds_, .text = wrong});

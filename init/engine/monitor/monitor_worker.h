@@ -1,7 +1,6 @@
 #pragma once
-// The monitor's own work, in its own process. It looks about once a second if there is something to
-// look at, and sleeps if only health is checked. Hooks run beside the looks in their own workers,
-// which end with the monitor.
+// The work of the monitor's process. It checks the ranks about once a second, unless only health is
+// checked. Hooks run in their own workers, so the checks go on; these workers end with the monitor.
 
 #include <sys/types.h>
 
@@ -23,24 +22,25 @@
 
 namespace engine {
 
-// A living main process.
+// A main process that is alive.
 struct Watched {
   std::uint32_t process = 0;  // index in the plan
   pid_t pid = 0;
   std::string name;
   int rank = -1;
-  bool tee = false;          // the tee sees its output
+  bool tee = false;          // the process's output goes through the tee
   std::string log;           // the file with its output; "": none
-  bool tells_steps = false;  // steps were printed in an earlier start, so steps are expected
+  bool tells_steps = false;  // the process printed steps in an earlier start, so steps are expected
 };
 
 struct MonitorOrder {
   envgen::Observation observe;
   std::vector<Watched> watched;
-  std::shared_ptr<LineBoard> board;          // nullptr: no lines are read
-  const logtee::Shared* seen = nullptr;      // data shared by the tee; nullptr: no tee
-  std::function<std::string()> checks = {};  // returns the faults found, in a worker; may be empty
-  StackOrder stacks;  // state when the monitor was started; stacks_now() updates it
+  std::shared_ptr<LineBoard> board;  // board for the numbers in lines; nullptr: no lines are read
+  const logtee::Shared* seen = nullptr;  // data shared by the tee; nullptr: no tee
+  // Health check, called in a worker: returns the faults found; may be empty.
+  std::function<std::string()> checks = {};
+  StackOrder stacks;  // as of the monitor's start; stacks_now() updates it
   envgen::HookGroup stall_hooks;
   envgen::HookGroup health_hooks;
   base::Environ stall_env;

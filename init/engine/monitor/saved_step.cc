@@ -10,7 +10,8 @@ namespace engine {
 namespace {
 
 void await_end(const logtee::Shared& seen, std::size_t processes) {
-  // A process that a rank has left behind may hold its streams open for an unlimited time.
+  // Waits at most kLooks * kPauseMs: a process that a rank has left behind may hold the rank's
+  // output open for ever.
   constexpr int kLooks = 120;
   constexpr int kPauseMs = 5;
   int looks = 0;
@@ -19,8 +20,8 @@ void await_end(const logtee::Shared& seen, std::size_t processes) {
   }
 }
 
-// Returns the rank with the lowest step among those that reported a saved step since `since_ms`.
-// Returns the board's size if no rank did.
+// Returns the index of the rank with the lowest saved step, among those that reported one since
+// `since_ms`. Returns the board's size if no rank did.
 std::size_t least_saved(const LineBoard& board, std::int64_t since_ms) {
   std::size_t least = board.size();
   for (std::size_t i = 0; i < board.size(); ++i) {
@@ -45,13 +46,13 @@ void report_saved(const Job& job, const lifecycle::Machine& machine, const logte
     sys::log::info(text);
   } else if (job.plan.node_count > 1) {
     text = "no rank of this node has told that it has saved a checkpoint (--progress)";
-    sys::log::info(text);  // a rank of another node may report it
+    sys::log::info(text);  // no warning, as a rank of another node may have reported it
   } else {
     sys::log::warning(text);
   }
   timeline.note("saved", text);
-  // The line follows the phase log's line. If the job ended for another reason, the termination
-  // message is about that reason.
+  // Only if the job ended for the checkpoint. Otherwise the termination message is about another
+  // reason.
   if (machine.rescheduled()) add_to_termination_log(termination_log, "trainit: " + text + "\n");
 }
 

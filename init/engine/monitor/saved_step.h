@@ -1,6 +1,6 @@
 #pragma once
-// The result of a checkpoint request, as the job's own lines report it: lines that fit a pattern
-// with {saved} (--progress).
+// The report which step a requested checkpoint has saved. The job prints that in lines that fit a
+// pattern with {saved} (--progress).
 
 #include "init/engine/report/timeline.h"
 #include "init/engine/tasks/job.h"
@@ -9,11 +9,11 @@
 
 namespace engine {
 
-// Reports the step that the job has saved since it was asked for a checkpoint, or that no rank has
-// reported one. Call it at the end of a job. Does nothing without such a request, or if such lines
-// are not watched. The report goes to the log, the timeline and, if the job ended for that
-// checkpoint, to the end of the termination message. Waits a moment for the tee to have seen the
-// end of the output. `seen`: nullptr without a tee. `termination_log`: nullptr without one.
+// Reports the step that the job has saved since the last request for a checkpoint, or that no rank
+// has reported one. Call it at the end of a job. Does nothing without such a request, or without a
+// pattern with {saved}. The report goes to the log and the timeline. If the job ended for that
+// checkpoint, it is also added to the termination message. Waits a moment until the tee has seen
+// the end of the output. `seen`: nullptr without a tee. `termination_log`: nullptr without one.
 void report_saved(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen,
                   Timeline& timeline, const char* termination_log);
 

@@ -11,7 +11,8 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kMaxMs = 8000;
-// Time before a KILL, to start and to look for a second. A short grace gives less.
+// The stacks are begun this time before a KILL; a short grace gives less. Taking them needs about a
+// second.
 constexpr std::int64_t kBeforeKillMs = 3000;
 constexpr std::int64_t kKeptFiles = 8;
 
@@ -28,12 +29,12 @@ bool StackDump::begin(Occasion occasion, const std::string& name, std::int64_t m
   occasion_ = occasion;
   auto status = start(order, run_dir.empty() ? "" : name, context_.saved);
   if (!status) sys::log::warning(to_line(status.error()) + ", ignoring");
-  // The worker is a helper, so it is not swept after the main tasks.
+  // A helper is not signalled by the sweep after the main tasks.
   if (status) context_.job.helpers.push_back(pid());
   return status.has_value();
 }
 
-// Kills the worker when the last main task has ended: the job's end must not wait for it.
+// Kills the worker when the last main task has ended, because the job's end must not wait for it.
 void StackDump::stepped() {
   if (pid() != 0 && main_pids(context_.job).empty()) kill();
 }
@@ -45,7 +46,7 @@ std::optional<std::int64_t> StackDump::ask() {
   const std::string name = asked_stacks(run_dir, asked_ + 1);
   for (const char* ending : {".json", ".txt"}) {
     ::unlink((asked_stacks(run_dir, asked_ + 1 - kKeptFiles) + ending).c_str());
-    ::unlink((name + ending).c_str());  // files of an earlier instance
+    ::unlink((name + ending).c_str());  // removes files of an earlier instance
   }
   if (!begin(Occasion::kAsked, name, kMaxMs)) return std::nullopt;
   return ++asked_;

@@ -1,7 +1,7 @@
 #pragma once
-// Stacks that PID 1 takes: on request (trainit stacks), and shortly before it kills main tasks that
-// TERM did not end. The second case delays nothing: results that are not there at the KILL are not
-// reported.
+// The stacks that PID 1 lets a worker take: on request (trainit stacks), and shortly before it
+// kills main tasks that TERM did not end. The KILL is not delayed: stacks that are not taken by
+// then are not reported.
 
 #include <cstdint>
 #include <optional>
@@ -16,12 +16,13 @@ class StackDump : public StackJob {
  public:
   explicit StackDump(const WorkerContext& context) : context_(context) {}
 
-  // Starts to take stacks, unless requested stacks are already being taken. Returns the number of
-  // the files that will be written, RUN_DIR/stacks/asked-<number>.json and .txt. Returns nullopt if
-  // no main task runs, if the stacks before a KILL are being taken, or on an error.
+  // Starts to take stacks, unless requested stacks are being taken already. Returns the number in
+  // the names of the files that will be written: RUN_DIR/stacks/asked-<number>.json and .txt.
+  // Returns nullopt if no main task runs, if the stacks before a KILL are being taken, or on an
+  // error.
   std::optional<std::int64_t> ask();
-  // Schedules the stacks before a KILL that is due at `at_ms`. Both times are of the machine's
-  // clock, which now says `now_ms`. 0 for `at_ms`: no KILL is due.
+  // Schedules the stacks before a KILL that is due at `at_ms`; 0: no KILL is due. Both times are of
+  // the machine's clock; `now_ms` is its present time.
   void expect_kill(std::int64_t at_ms, std::int64_t now_ms);
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ms() const override;
@@ -37,7 +38,8 @@ class StackDump : public StackJob {
   const WorkerContext& context_;
   std::int64_t asked_ = 0;
   Occasion occasion_ = Occasion::kAsked;
-  std::optional<std::int64_t> before_kill_ms_;  // monotonic clock
+  // Time to begin the stacks before a KILL, monotonic clock; nullopt: none are due.
+  std::optional<std::int64_t> before_kill_ms_;
 };
 
 // Returns the path, without its extension, of the files that `trainit stacks` has requested.

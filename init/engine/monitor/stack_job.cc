@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kVerdict = 1;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
-constexpr std::int64_t kSpareMs = 4000;  // time to look, to judge and to write
+constexpr std::int64_t kSpareMs = 4000;  // time beyond StackOrder::most_ms: to judge and to write
 
 StackMessage message_of(const TakenStacks& taken, const envgen::StackVerdict& verdict,
                         const std::string& notes) {
@@ -65,8 +65,7 @@ base::Status StackJob::start(const StackOrder& order, const std::string& files,
     const auto dumps = add_recorder_note(order, asked, until_ms, taken.seen);
     if (!order.recorder.empty()) write_dumps(order.recorder, dumps);
     const envgen::StackVerdict verdict = envgen::judge_stacks(taken.seen);
-    // The files are written last: a process that waits for them finds them at the verdict, or soon
-    // after.
+    // The message is sent before the files are written, so that they do not delay the verdict.
     const bool said = send_message(fd, kVerdict, base::to_wire(message_of(taken, verdict, notes)));
     if (!files.empty()) {
       std::ignore = sys::make_directories(files.substr(0, files.rfind('/')), 0755);

@@ -1,6 +1,6 @@
 #pragma once
-// Stacks, taken and judged in their own worker. The owner of the worker gets the verdict; the full
-// result is written to files for people.
+// A worker that takes the stacks of the job's processes and judges which ranks the others wait for.
+// It sends its owner the verdict, and writes the full result to files for people.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ namespace engine {
 struct StackMessage {
   std::vector<std::uint32_t> suspects;  // indices in the plan; empty: the cause is not known
   std::string text;                     // the verdict as a sentence
-  std::string places;                   // envgen::encode_places, for node 0
-  std::string notes;                    // the part of `text` from RAS
+  std::string places;  // encoded places of the ranks (envgen::encode_places), for node 0
+  std::string notes;   // the part of `text` from RAS
 
   bool operator==(const StackMessage&) const = default;
 };
@@ -37,10 +37,11 @@ class StackJob : public ChildWorker {
  public:
   StackJob();
 
-  // `files`: path of the full result, without .txt and .json; "": no files are written.
+  // Starts the worker. `files`: path of the full result, without .txt and .json; "": no files.
   base::Status start(const StackOrder& order, const std::string& files,
                      const proc::SavedSignals& saved);
-  // Returns the worker's message, once. Returns nullopt if the worker has failed or still runs.
+  // Returns the worker's message, once. Returns nullopt if the worker failed or has not sent it
+  // yet.
   std::optional<StackMessage> take() { return std::exchange(news_, std::nullopt); }
 
  protected:
@@ -51,7 +52,7 @@ class StackJob : public ChildWorker {
   std::optional<StackMessage> news_;
 };
 
-// Returns RUN_DIR/stacks, the directory of the hook, the dumps and the last stacks.
+// Returns RUN_DIR/stacks, the directory of the Python hook, the dumps and the last stacks.
 std::string stacks_directory(const std::string& run_dir);
 // Returns an order for the job's main processes as they are now.
 StackOrder stack_order(const Job& job, const std::string& run_dir);

@@ -24,16 +24,17 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxProcesses = 64;  // per main process
-constexpr std::size_t kMaxThreads = 64;    // per process
+constexpr std::size_t kMaxProcesses = 64;  // limit of processes per main process
+constexpr std::size_t kMaxThreads = 64;    // limit of threads per process
 constexpr std::size_t kMaxThreadsTold = 16;
 constexpr std::size_t kMaxDumpBytes = 256U << 10;
-constexpr std::int64_t kGapMs = 500;     // pause between the two looks
-constexpr std::int64_t kAnswerMs = 400;  // per thread
+constexpr std::int64_t kGapMs = 500;     // pause between the two looks at the threads
+constexpr std::int64_t kAnswerMs = 400;  // time for one thread to answer
 constexpr int kPollMs = 5;
 constexpr std::uint64_t kStackBit = 1ULL << (envgen::kStackSignal - 1);
 
-// A file that a process of the job has registered; processes forked from it share it.
+// The file that the Python hook in a process has opened for its stacks. Processes that are forked
+// from it share it.
 struct DumpFile {
   sys::Fd fd;
   envgen::DumpHeader header;
@@ -67,8 +68,8 @@ off_t size_of(const DumpFile& dump) {
 
 struct Process {
   proc::Load load;
-  std::shared_ptr<DumpFile> dump;  // nullptr: the process is not asked
-  bool own_dump = false;           // the dump is not an ancestor's
+  std::shared_ptr<DumpFile> dump;  // nullptr: no Python stacks are taken of the process
+  bool own_dump = false;           // the process has opened the file itself, not an ancestor
   std::string no_stack;
   std::vector<proc::Thread> before;
   std::vector<proc::Thread> after;
@@ -78,7 +79,7 @@ struct Process {
   bool device = true;
 };
 
-// A main process with all its descendants.
+// A main process with its descendants.
 struct Tree {
   const StackTarget* target;
   std::vector<Process> processes;
@@ -134,7 +135,8 @@ void Taker::find_processes() {
   }
 }
 
-// Finds the process's own file, or that of the process from which it was forked without an exec.
+// Finds the file for the process's Python stacks: its own, or that of an ancestor from which it was
+// forked without an exec.
 void Taker::find_dump(Tree& tree, Process& process) const {
   if (order_.directory.empty()) {
     process.no_stack = "no Python stack: the job has no hook for it";
@@ -145,7 +147,7 @@ void Taker::find_dump(Tree& tree, Process& process) const {
   pid_t at = process.load.pid;
   for (std::size_t depth = 0; depth < kMaxProcesses && at > 0; ++depth) {
     if (auto dump = open_dump(order_.directory, at)) {
-      // A process that does not hold the file open has executed another program since.
+      // If the process does not hold the file open, it has executed another program since.
       if (!proc::holds_open(process.load.pid, dump->header.fd, dump->device, dump->inode)) return;
       process.dump = std::move(dump);
       process.own_dump = at == process.load.pid;
@@ -171,7 +173,7 @@ void Taker::dump_all(std::size_t round) {
   for (Tree& tree : trees_) {
     for (Process& process : tree.processes) {
       if (process.dump == nullptr) continue;
-      // Only a rank's own process is checked for whether it moves.
+      // The second round only finds out whether the rank's own process moves.
       if (round > 0 && (!process.own_dump || process.dumps[0].empty())) continue;
       if (sys::monotonic_ms() >= deadline_ms_) {
         if (round == 0) process.no_stack = "no Python stack: there was no time left";
@@ -184,7 +186,7 @@ void Taker::dump_all(std::size_t round) {
 
 bool may_handle(pid_t pid, const proc::Thread& thread) {
   if (thread.state == 'T' || thread.state == 't' || thread.state == 'D') return false;
-  // An interrupted read of a dead file server waits in state D.
+  // The thread reads from a dead FUSE server. A signal would only move its wait to state D.
   if (thread.wait.contains("request_wait_answer")) return false;
   return (proc::signal_masks(pid, thread.tid).blocked & kStackBit) == 0;
 }
@@ -200,7 +202,7 @@ void Taker::dump(Process& process, std::size_t round) const {
   const proc::Member member{.pid = pid, .start = process.load.start};
   const off_t size = size_of(*process.dump);
   bool asked = false;
-  // The main thread comes first, with a signal to the process; then any other thread.
+  // Try the main thread first (a signal to the process), then each other thread until one answers.
   // faulthandler's handler writes the stacks of all threads.
   for (const proc::Thread& thread : threads) {
     if (!may_handle(pid, thread)) continue;
@@ -229,8 +231,8 @@ void Taker::dump(Process& process, std::size_t round) const {
                            : "no Python stack: none of its threads can answer";
 }
 
-// Returns whether the process has written something and none of its threads is in the handler any
-// more. At the deadline the written bytes suffice.
+// Waits for the answer. Returns true if the process has written something and no thread is in the
+// handler any more. At the deadline it is enough that something was written.
 bool Taker::answers(const Process& process, off_t size, std::int64_t until_ms) const {
   const pid_t pid = process.load.pid;
   const std::int64_t last_ms = std::min(until_ms, deadline_ms_);
@@ -270,7 +272,7 @@ envgen::SeenProcess seen_of(const Process& process) {
                             .runnable = known && before->state == 'R' && thread.state == 'R'});
   }
   if (!seen.threads.empty()) seen.name = seen.threads.front().name;
-  // The busiest threads follow the main thread: of a hundred idle threads the first few say enough.
+  // After the main thread sort by CPU time: of a hundred idle threads a few are enough.
   if (seen.threads.size() > 1) {
     std::stable_sort(seen.threads.begin() + 1, seen.threads.end(),
                      [](const envgen::SeenThread& a, const envgen::SeenThread& b) {
@@ -281,8 +283,8 @@ envgen::SeenProcess seen_of(const Process& process) {
   return seen;
 }
 
-// Returns the processes with a dump file of their own, but none whose ancestor has one too. With
-// `top`, only descendants of `top` are returned, and the file of `top` is ignored.
+// Returns the processes with a dump file of their own, except for those below another one. If `top`
+// is given, returns only descendants of `top`, whose own file does not count.
 std::vector<const Process*> nearest_own(const Tree& tree, const Process* top) {
   std::map<pid_t, const Process*> by_pid;
   for (const Process& process : tree.processes) by_pid[process.load.pid] = &process;
@@ -326,7 +328,7 @@ bool is_in_tree(const Tree& tree, const Process& process, const Process& root) {
   return false;
 }
 
-// Adds the ranks of a main process. The ranks of a launcher are added one by one.
+// Adds the rank of a main process to `taken`. If the process is a launcher, adds each of its ranks.
 void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
   const StackTarget& target = *tree.target;
   std::vector<const Process*> own = nearest_own(tree, nullptr);
@@ -348,7 +350,7 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
     return;
   }
   envgen::SeenRank rank{.name = target.name, .rank = target.rank, .ended = target.ended};
-  // The Python process comes before the shell that started it.
+  // The Python process comes first, before a shell that started it.
   const Process* first = own.empty() ? nullptr : own[0];
   if (first != nullptr) rank.processes.push_back(seen_of(*first));
   for (const Process& process : tree.processes) {
@@ -361,10 +363,11 @@ void Taker::add_ranks(const Tree& tree, TakenStacks& taken) {
 }  // namespace
 
 TakenStacks take_stacks(const StackOrder& order) {
-  // Only the job's own user may see this part of its processes.
+  // Use the rights of the job's user to open the job's files.
   std::optional<sys::AsUser> as_job;
   if (sys::take_rights(order.job, as_job)) return Taker(order).take();
-  StackOrder native = order;  // root opens no file of the job
+  // If these rights cannot be taken, use only the threads in /proc: root opens no file of the job.
+  StackOrder native = order;
   native.directory.clear();
   return Taker(native).take();
 }

@@ -1,8 +1,9 @@
 #pragma once
-// Takes the stacks of a job's processes. Python stacks come by kStackSignal. A process gets the
-// signal only if it catches it and holds open the file that its hook registered
-// (envgen/failure/python_hook.h). The state of all threads comes from /proc. No ptrace or other
-// program is used. A call may take seconds, so it is for a forked worker with a single thread.
+// Takes the stacks of a job's processes. For Python stacks, a process gets kStackSignal and writes
+// them. It gets the signal only if it catches it and holds open the file that its hook registered
+// (envgen/failure/python_hook.h); otherwise the signal could kill it. The state of all threads
+// comes from /proc. No ptrace and no other program is used. A call may take seconds, so it is for a
+// forked worker with a single thread.
 
 #include <sys/types.h>
 
@@ -20,29 +21,32 @@ namespace engine {
 // A main process of the job.
 struct StackTarget {
   std::uint32_t process = 0;  // index in the plan
-  pid_t pid = 0;              // 0: it has ended
+  pid_t pid = 0;              // 0: the process has ended
   std::string name;
   int rank = -1;
-  std::string ended;  // how it has ended; "": it lives
+  std::string ended;  // how the process has ended; "": it is alive
 };
 
 struct StackOrder {
   std::vector<StackTarget> targets;
-  std::string directory;                // Observation::stacks; "": no process has the hook
+  // Directory of the Python hook (Observation::stacks); "": no process has the hook.
+  std::string directory;
   std::optional<envgen::Identity> job;  // the job's user; nullopt if it is trainit's own
-  bool whole = false;                   // no ranks run on other nodes
+  bool whole = false;                   // all ranks of the job run on this node
   std::int64_t most_ms = 8000;
-  // Members for hang_diagnostics.h.
+  // The following members are for hang_diagnostics.h.
   int world_size = 0;    // 0: not known
-  std::string nccl_ras;  // value of Observation
+  std::string nccl_ras;  // Observation::nccl_ras
   std::vector<std::string> trace_pipes;
   DumpOrder dumps;
-  std::string recorder;  // recorder_file of hang_dumps.h, for node 0; "": no file
+  // File for the flight recorder's dumps, for node 0: recorder_file(); "": none.
+  std::string recorder;
 };
 
 struct TakenStacks {
   envgen::SeenJob seen;
-  std::vector<std::uint32_t> processes;  // index in the plan of each rank in `seen`
+  // Index of each rank's process in the plan, in the order of `seen`.
+  std::vector<std::uint32_t> processes;
 };
 TakenStacks take_stacks(const StackOrder& order);
 

@@ -1,20 +1,22 @@
 #pragma once
-// The stall watch: judges from occasional samples of one process whether it makes progress. Pure.
+// The judgement whether a process makes progress, from samples that the monitor takes now and then.
+// Pure.
 //
-// Progress is one of these, seen between two looks:
+// Progress is one of these, seen between two samples:
 //
 // - output of the process
-// - CPU time of its tree: more than a hundredth of one CPU since the last look or the last progress
-// - a process of the tree that is runnable in both looks: on a busy machine it waits for a CPU
+// - CPU time of its tree: more than a hundredth of one CPU since the last sample or the last
+//   progress
+// - a process of the tree that is runnable in both samples: on a busy machine it waits for a CPU
 //
 // A hundredth of a CPU is more than the idle threads of a collective's watchdog use, and less than
-// any training does. A first tick of 10 ms is left out. If a process prints no step and its output
-// is not seen, only its CPU time is judged. If CPU time does not count either, the process is not
-// judged.
+// any training does. The first 10 ms (one clock tick) do not count. If a process prints no step and
+// its output is not seen, only its CPU time is judged. If CPU time does not count either, the
+// process is not judged.
 //
-// If a process has printed a step (--progress), only the next step is progress: a stuck process may
-// print and compute for ever. If a first step is expected and does not come in time, that is no
-// progress either.
+// If a process has printed a step (--progress), only a new step is progress: a stuck process may
+// print and compute for ever. If a first step is expected and does not come in time, the process
+// makes no progress either.
 
 #include <cstdint>
 #include <optional>
@@ -22,33 +24,37 @@
 namespace engine {
 
 struct ActivitySample {
-  std::optional<std::uint64_t> output;  // bytes or a number that changes with them; nullopt: unseen
-  std::int64_t cpu_ms = 0;              // CPU time of the whole tree; it may fall
-  bool runnable = false;                // a process of the tree runs or waits for a CPU
-  std::uint64_t steps = 0;              // number of new steps printed
-  bool blind = false;                   // steps are not watched now, so `steps` means nothing
+  // Bytes of output, or a number that changes with them; nullopt: output is not seen.
+  std::optional<std::uint64_t> output;
+  // CPU time of the process's tree; it can fall when a process exits.
+  std::int64_t cpu_ms = 0;
+  bool runnable = false;    // a process of the tree runs or waits for a CPU
+  std::uint64_t steps = 0;  // how often the printed step has changed (LineSlot::steps)
+  bool blind = false;       // steps are not watched now, so `steps` means nothing
 };
 
 struct StallRule {
   std::int64_t timeout_ms = 0;
-  bool by_output = false;          // CPU time does not count
-  std::int64_t first_step_ms = 0;  // time limit for the first step; 0: perhaps no step ever comes
+  bool by_output = false;          // only output counts as progress, not CPU time
+  std::int64_t first_step_ms = 0;  // time limit for the first step; 0: no step is expected
 };
 
 class StallJudge {
  public:
   enum class StallState : unsigned char {
-    kNothing,  // no change
-    kStalled,  // the time is over; returned once
-    kMoves,    // progress again after kStalled
+    kNothing,  // no change to report
+    kStalled,  // the process has stalled; returned once
+    kMoves,    // the process makes progress again after kStalled
   };
 
   explicit StallJudge(StallRule rule) : rule_(rule) {}
 
   StallState look(const ActivitySample& sample, std::int64_t now_ms);
-  // Leaves out the time since the last look: everything stood still.
+  // Restarts the measurement at the next look(). Call it if everything stood still since the last
+  // one.
   void begin_anew();
-  // Leaves out the CPU time between the last look and `cpu_ms`: the process used it for trainit.
+  // Does not count the CPU time from the last look until `cpu_ms`, because the process used it for
+  // trainit (stacks).
   void excuse(std::int64_t cpu_ms) {
     if (!last_) return;
     since_cpu_ms_ += cpu_ms - last_->cpu_ms;

@@ -23,9 +23,11 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestWaitMs = 2000;
-constexpr std::size_t kMaxOthers = 64;      // ranks; the output of more ranks is not read
-constexpr std::int64_t kLastBytesMs = 600;  // time for the tee to see the failed processes end
-constexpr std::int64_t kDumpsMs = 1000;     // time to read the flight recorder's dumps
+// Ranks whose output is read, besides that of the failed one.
+constexpr std::size_t kMaxOthers = 64;
+// Time for the tee to read the rest of the failed processes' output.
+constexpr std::int64_t kLastBytesMs = 600;
+constexpr std::int64_t kDumpsMs = 1000;  // time to read the flight recorder's dumps
 
 bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
   const lifecycle::Cause* cause = machine.cause();
@@ -35,8 +37,8 @@ bool is_cause(const lifecycle::Machine& machine, std::uint32_t index) {
          });
 }
 
-// Adds the rank that failed below a launcher. The failed task has the launcher's name, but readers
-// of the message look for the rank.
+// Adds the rank that failed below a launcher. The message names the launcher's task, but readers
+// look for the rank.
 void name_rank(FoundRank found, std::string& message, FailureDetail& detail) {
   if (found.text.empty()) return;
   message = found.text + "; " + message;
@@ -53,10 +55,10 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
   if (!detail.cause) return sign;
   const FailureCause& cause = *detail.cause;
   if (cause.restart == "yes") sign.prospect = Prospect::kHelps;
-  // A process that died of a signal may have ended for another reason than the line that it
-  // printed.
+  // A process that died of a signal may have died for another reason than the one that it printed.
   if (cause.restart == "no" && detail.signal.empty()) sign.prospect = Prospect::kUseless;
-  // The line of a victim or a launcher is the same for every cause.
+  // Only the line of a root identifies the failure. A victim or a launcher prints the same line for
+  // every cause.
   if (cause.certain && cause.role == "root") {
     sign.key = cause.failure_class + " " + envgen::cause_key(cause.line);
   }
@@ -68,7 +70,8 @@ lifecycle::FailureSign sign_of(const FailureDetail& detail) {
 void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::SavedSignals& saved,
                       const logtee::Shared* seen, const char* termination_log) {
   say_late();
-  if (tail_.awaited()) tail_.give_up();  // output of a failure here that was a consequence
+  // An earlier report was about a failure here that was a consequence.
+  if (tail_.awaited()) tail_.give_up();
   tail_.take();
   no_restart_.clear();
   began_ms_ = sys::monotonic_ms();
@@ -82,15 +85,16 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
   others_.clear();
   for (std::uint32_t i = 0; i < job.records.size(); ++i) {
     const lifecycle::Task& task = machine.tasks()[i];
-    // A stalled rank lives, and is itself the failure.
+    // A stalled rank is alive, but it is the failure itself.
     const bool alive = task.live() && job.records[i].pid > 0 && !is_cause(machine, i);
     if (task.kind == lifecycle::TaskKind::kMain && alive) others_.push_back({i, task.incarnation});
   }
   job.start.failure_complete = false;
   unsaid_ =
-      !job.start.first_failure.empty();  // "": the failure here was a consequence of other nodes
+      // "": a failure of another node, whose message has not come yet
+      !job.start.first_failure.empty();
   tearing_down_ = true;
-  // The message is written before any slow step: the container may be killed at any moment.
+  // Write the message before any slow step, because the container may be killed at any moment.
   write(job, machine);
   read_output_tail(job, machine, saved, seen);
   advance(job, machine);
@@ -98,12 +102,12 @@ void Diagnosis::begin(Job& job, const lifecycle::Machine& machine, const proc::S
 
 namespace {
 
-// Returns a reader of the output of a process; nullptr if none of it can be read. For a main
-// process that goes through the tee, the reader waits until `until_ms` for its end.
+// Returns a function that reads the end of a process's output; nullptr if it was not kept. If the
+// process goes through the tee, the function waits until `until_ms` for the end of its output.
 std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
                                      const logtee::Shared* seen, std::int64_t until_ms) {
   const envgen::Process* process = planned(job, record);
-  if (process == nullptr || record.failure) return nullptr;  // no process ran
+  if (process == nullptr || record.failure) return nullptr;  // no process was started
   const auto index = static_cast<std::size_t>(record.process);
   if (record.kind == lifecycle::TaskKind::kMain && seen != nullptr && seen->has(index)) {
     return [=] { return last_bytes_of_tee(*seen, index, until_ms); };
@@ -116,15 +120,14 @@ std::function<LastBytes()> reader_of(const Job& job, const TaskRecord& record,
   };
 }
 
-// Returns whether the process is a launcher in the user's command; trainit does not start its
-// ranks.
+// Returns whether the task is a launcher in the user's command, whose ranks trainit does not start.
 bool is_launcher(const Job& job, const TaskRecord& record) {
   const envgen::Process* process = planned(job, record);
   return process != nullptr && is_main(record) && !record.failure && process->rank < 0;
 }
 
-// Looks for the launcher's rank that failed first. Takes the cause from its log, unless the kernel
-// or the launcher's own output gives a certain one.
+// Searches for the launcher's rank that failed first. Takes the cause from that rank's log, unless
+// the cause is known from the kernel, or for certain from the launcher's own output.
 void look_for_rank(const Job& job, const TaskRecord& launcher, std::string_view printed,
                    const envgen::FailureCatalog& catalog, PrintedEnd& end) {
   const auto& identity = job.plan.sandbox.identity;
@@ -142,10 +145,11 @@ namespace {
 
 struct FailedMain {
   std::function<LastBytes()> read;
-  std::string signal;  // fatal signal; "": exited
+  std::string signal;  // signal that ended it; "": it exited
 };
 
-// Returns the index of the likely first failure. `last`: the output of failed[0].
+// Returns the index of the process that most likely failed first. `last`: the output of failed[0],
+// which was read already.
 std::uint32_t first_of(const std::vector<FailedMain>& failed, std::string_view last,
                        const envgen::FailureCatalog& catalog) {
   std::vector<lifecycle::NodeFailure::Role> roles;
@@ -166,7 +170,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   const lifecycle::Cause* cause = machine.cause();
   if (cause == nullptr || cause->ends.empty()) return;
   const std::uint32_t failed = cause->ends[0].task.index;
-  // Children of a rank may hold its streams open for an unlimited time.
+  // Do not wait longer: children of a rank may hold its output open for ever.
   const std::int64_t until_ms = sys::monotonic_ms() + kLastBytesMs;
   const PrintedBy first{job.records[failed].name,
                         reader_of(job, job.records[failed], seen, until_ms)};
@@ -178,12 +182,14 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
       others.push_back({job.records[i].name, std::move(read)});
     }
   }
-  std::vector<FailedMain> together;  // processes that failed at the same time
+  // The processes of the cause, which failed at about the same time.
+  std::vector<FailedMain> together;
   for (const lifecycle::event::TaskEnd& end : cause->ends) {
     const TaskRecord& record = job.records[end.task.index];
     if (cause->ends.size() < 2 || !is_main(record) || together.size() == kMaxOthers) break;
     const bool killed = end.exit_status.how == lifecycle::ExitStatus::How::kSignaled;
-    // A stalled rank is not a victim of another rank, whatever it prints.
+    // A stalled rank is no victim of another rank, whatever it has printed, so its output is not
+    // read.
     const bool stalled = end.exit_status.how == lifecycle::ExitStatus::How::kStalled;
     together.push_back({stalled ? nullptr : reader_of(job, record, seen, until_ms),
                         killed ? std::string(proc::signal_name(end.exit_status.value)) : ""});
@@ -201,7 +207,7 @@ void Diagnosis::read_output_tail(Job& job, const lifecycle::Machine& machine,
   auto look = [&](const OutputTail::Tell& tell) {
     std::vector<std::string> warnings;
     const envgen::FailureCatalog catalog = failure_catalog(kFailuresDirectory, &warnings);
-    // The reader waits for the end of the output, so it is called once.
+    // Read the output only once, because that can wait for its end.
     const LastBytes last = first.read ? first.read() : LastBytes{};
     PrintedBy known{first.task, {}};
     if (first.read) known.read = [&last]() -> const LastBytes& { return last; };
@@ -238,8 +244,8 @@ void Diagnosis::take_output(PrintedEnd end, std::string& message, FailureDetail&
   timeline_.failure_output(detail);
 }
 
-// Returns whether the first failure may still change. A rank that was exiting when it was asked to
-// stop may have failed first, and its end is seen soon.
+// Returns whether another rank may still turn out to have failed first: it was exiting when it was
+// asked to stop, and its end is seen soon.
 bool Diagnosis::may_change(const Job& job, const lifecycle::Machine& machine) const {
   constexpr std::int64_t kExitMs = 1000;
   const bool open = machine.phase() == lifecycle::Phase::kStopping && !machine.failed_elsewhere();
@@ -257,7 +263,7 @@ bool Diagnosis::advance(Job& job, const lifecycle::Machine& machine) {
   if (!job.start.failure_complete && !tail_.awaited()) {
     PrintedEnd end = tail_.take();
     if (end.first > 0 && machine.seeks_first()) {
-      // The machine asks for another report, with that process as the first failure.
+      // The machine then requests a new report, with that process as the first failure.
       verdict_ = {.restarts = machine.restarts(),
                   .first = machine.cause()->ends.at(end.first).task};
       return false;
@@ -319,7 +325,7 @@ void Diagnosis::say_behind(std::string line) {
   behind_.push_back(std::move(line));
 }
 
-// Judges whether a restart can help, if one would follow.
+// Sets verdict_: whether a restart can help, if one would follow.
 void Diagnosis::weigh(const Job& job, const lifecycle::Machine& machine) {
   using base::RestartVerdict;
   using lifecycle::RestartProspect;
@@ -377,10 +383,10 @@ bool Diagnosis::all_ended(const lifecycle::Machine& machine) const {
 
 void Diagnosis::write(const Job& job, const lifecycle::Machine& machine) const {
   if (termination_log_ == nullptr || job.start.first_failure.empty()) return;
-  // The job has ended for another reason meanwhile, which the termination log already has.
+  // The job has ended for another reason meanwhile, and the termination log has that reason.
   if (machine.expired() || machine.rescheduled()) return;
-  // If the termination log stays empty, Kubernetes takes the end of the log
-  // (FallbackToLogsOnError).
+  // If there is nothing to say, leave the termination log empty: Kubernetes then takes the end of
+  // the container's log (FallbackToLogsOnError).
   if (bare_ && job.start.failure.last_lines.empty() && !job.start.failure.cause) return;
   write_termination_log(
       termination_log_,

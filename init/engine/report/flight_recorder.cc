@@ -22,14 +22,14 @@
 namespace engine {
 namespace {
 
-constexpr std::size_t kMaxEntries = 65536;  // entries of a directory
+constexpr std::size_t kMaxEntries = 65536;  // limit of the entries that are read of a directory
 constexpr std::size_t kMaxTextBytes = 600;
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxFileBytes = envgen::DataTree::kMaxBytes;
 constexpr std::size_t kMaxAllBytes = std::size_t{256} << 20;
 
 void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found) {
-  constexpr std::int64_t kTickMs = 20;  // the time of a file lags behind the clock
+  constexpr std::int64_t kTickMs = 20;  // a file's time can lag behind the clock by one tick
   const std::size_t slash = prefix.rfind('/');
   if (slash == std::string::npos) return;
   const std::string directory = prefix.substr(0, slash + 1);
@@ -55,8 +55,8 @@ void find_beside(const std::string& prefix, std::int64_t since_ms, Dumps& found)
   }
 }
 
-// Returns whether the file was read. False if it is not a regular file, or is larger than
-// `most_bytes`.
+// Reads a whole file into `bytes`. Returns false if it cannot be read, is not a regular file, or is
+// larger than `most_bytes`.
 bool read_dump(const std::string& path, std::size_t most_bytes, std::string& bytes) {
   bytes.clear();
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
@@ -73,14 +73,14 @@ bool read_dump(const std::string& path, std::size_t most_bytes, std::string& byt
   return false;
 }
 
-// Returns for example "/d/trace_0 and 7 more".
+// Names the dumps: "/d/trace_0 and 7 more".
 std::string paths_text(const Dumps& dumps) {
   std::string text = base::plain_text(dumps.files.front().path);
   if (dumps.count > 1) text += " and " + std::to_string(dumps.count - 1) + " more";
   return text;
 }
 
-// Returns for example
+// Returns a text with the command that reads the dumps:
 // "the flight recorder's dumps /d/trace_0 and 7 more: read them with `python -m ... /d/`".
 std::string command_text(const Dumps& dumps, const std::string& where) {
   const bool several = dumps.count > 1;
@@ -123,7 +123,7 @@ DumpOrder dump_order(const Job& job) {
 }
 
 Dumps find_dumps(const DumpOrder& order) {
-  // Files of the job's user are examined with that user's rights.
+  // Look for files of the job only with the rights of its user.
   std::optional<sys::AsUser> as_job;
   if (!sys::take_rights(order.job, as_job)) return {};
   Dumps found;

@@ -23,7 +23,7 @@ const envgen::Process* process_of(const Job& job, std::size_t index) {
 
 int node_of(const Job& job) { return job.plan.local_node ? job.plan.local_node->node_rank : 0; }
 
-// Adds this node's name, as the job's other nodes print the same message.
+// Adds this node's name in a job of several nodes, whose other nodes print the message too.
 std::string with_node(const Job& job, const std::string& text) {
   if (job.plan.node_count < 2) return text;
   return lifecycle::named_node(static_cast<std::uint32_t>(node_of(job)), job.host) + ": " + text;
@@ -45,8 +45,8 @@ bool was_interrupted(const TaskRecord& record) {
   return is_main(record) && record.stop_sent && !record.unasked;
 }
 
-// Returns the meaning that shells give to an exit code; "" if they give it none. A process that
-// ends with its shell's code does not show the signal otherwise.
+// Returns the meaning that shells give to an exit code; "": none. If a process exits with its
+// shell's code 128 + n, nothing else shows the signal.
 std::string shells_meaning(int code) {
   if (code == exit_code::kCannotRun) {
     return " (the code of shells for a command that they cannot execute)";
@@ -72,7 +72,8 @@ std::string how(const TaskRecord& record, const ExitStatus& exit_status) {
   return text;
 }
 
-// Returns for example "oom_kill 0 -> 2"; "" if the kernel's count has not risen.
+// Returns the rise of the kernel's count of OOM kills, such as "oom_kill 0 -> 2"; "": it has not
+// risen.
 std::string oom_count_text(const Job& job, std::optional<std::uint64_t> now) {
   if (!now || !job.start.oom_kills_before || *now <= *job.start.oom_kills_before) return "";
   return "oom_kill " + std::to_string(*job.start.oom_kills_before) + " -> " + std::to_string(*now);
@@ -139,7 +140,8 @@ bool says_exit_code(const Job& job, int exit_code) {
 std::string start_text(const proc::StartFailure& failure) {
   constexpr std::string_view kStarting = "starting ";
   base::Error error = failure.error;
-  // The caller has named the start, and `what` the program.
+  // Remove what the caller's sentence says already ("starting"), and the program if it is named
+  // twice.
   if (error.what.starts_with(kStarting)) error.what.erase(0, kStarting.size());
   if (error.what.ends_with(error.where)) error.where.clear();
   return to_line(error);
@@ -168,7 +170,8 @@ namespace {
 std::string side_warning(const Job& job, const TaskRecord& record) {
   if (!record.exit_status) return "";
   if (record.event) {
-    // A worker reports failed hooks itself, so only its own end is reported here.
+    // The worker reports failed hooks itself. Only if the worker itself has failed, that is
+    // reported here.
     const bool fatal = record.kind == TaskKind::kPreStart || record.kind == TaskKind::kPostStart;
     const bool said = !record.failure && (record.stop_sent || !record.hook_message.empty());
     if (fatal || said || record.exit_status->ok()) return "";
@@ -178,7 +181,8 @@ std::string side_warning(const Job& job, const TaskRecord& record) {
   const bool service = record.kind == TaskKind::kService;
   if (!service && record.kind != TaskKind::kPostStop) return "";
   const envgen::Process& process = *planned(job, record);
-  // A service must run for the whole job; a post-stop process must end.
+  // A service must run as long as the job, so each end without a stop is reported. A post-stop
+  // process must end with 0.
   if (service ? record.stop_sent : record.exit_status->ok()) return "";
   std::string text = (service ? "service " : "post-stop process ") + record.name;
   if (record.failure) {
@@ -243,8 +247,8 @@ std::string describe_failure(const Job& job, const Machine& machine,
   if (!same_turn.empty()) text += "; at the same time: " + names_list(same_turn);
   std::vector<std::string> stopped;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    // Processes that could not be started are not known to have ended yet: they have no pid. A
-    // stalled process lives, and is itself the failure.
+    // Count only tasks that are alive. A process that could not be started has no pid, although its
+    // end is not known yet. A stalled process is the failure itself.
     const bool itself = std::ranges::any_of(
         cause->ends, [i](const lifecycle::event::TaskEnd& end) { return end.task.index == i; });
     const bool alive = tasks[i].live() && job.records[i].pid > 0 && !itself;

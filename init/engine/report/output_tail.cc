@@ -23,7 +23,7 @@ constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
 LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
                         std::int64_t since_ms) {
-  // The kernel's time of a file lags behind the clock by one tick.
+  // A file's time can lag behind the clock by one tick.
   constexpr std::int64_t kTickMs = 20;
   const auto file = sys::open_to_read(path, job_user);
   struct stat status{};
@@ -86,7 +86,7 @@ void OutputTail::on_silence(bool /*damaged*/) {
   deadline_ms_.reset();
 }
 
-// Takes what has arrived. The worker hangs on the mount of the file.
+// Uses what has arrived until the deadline: the worker hangs, most likely on the file's mount.
 void OutputTail::on_overdue() {
   read();
   awaited_ = false;

@@ -1,7 +1,6 @@
 #pragma once
-// The tail of a process's output, from its file or from the tee. A file may lie on a mount that
-// hangs. A forked worker therefore reads it, and PID 1 waits for the worker only until its
-// deadline.
+// Reads the end of a process's output, from its file or from the tee. A file may be on a mount that
+// hangs. So a forked worker reads it, and PID 1 waits for the worker until a deadline at most.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,34 +22,34 @@ namespace engine {
 // The end of a process's output: the original bytes, at most logtee::kRingBytes of them.
 struct LastBytes {
   std::string bytes;
-  bool whole = true;  // the output from its beginning; false: the first line may be cut
+  // true: all of the output; false: its beginning is missing, so the first line may be cut.
+  bool whole = true;
 };
 
-// Returns the tail of the file at `path`. Returns nothing if the path is not a regular file.
-// Returns nothing either if the last write was before `since_ms` (wall clock), so that the file is
-// of an earlier process. If the file cannot be read, or others may have created it
-// (sys::open_to_read), returns one line with the reason. `job_user`: the job's user; nullptr if it
-// is trainit's own. May hang, so it is for a worker.
+// Returns the end of the file at `path`. Returns no bytes if it is not a regular file, or was last
+// written before `since_ms` (wall clock): then it is of an earlier process. If the file cannot be
+// read, or others may have created it (sys::open_to_read), returns one line with the reason.
+// `job_user`: the job's user; nullptr if it is trainit's own. May hang, so it is for a worker.
 LastBytes last_bytes_in(const std::string& path, const envgen::Identity* job_user,
                         std::int64_t since_ms);
 
-// Returns the tail of a process that goes through the tee (Shared::output_tail). Waits until
-// `until_ms` (monotonic clock) for the tee to have seen its end.
+// Returns the end of the output of a process that goes through the tee (Shared::output_tail). Waits
+// until `until_ms` (monotonic clock) for the tee to have read all of its output.
 LastBytes last_bytes_of_tee(const logtee::Shared& seen, std::size_t process, std::int64_t until_ms);
 
 class OutputTail : public ChildWorker {
  public:
   OutputTail();
 
-  // Runs `look` in the worker, as it may hang. `look` reports its findings with Tell; the last
-  // report counts. The worker gets at most `most_ms`.
+  // Starts a worker that runs `look`, which may hang. `look` reports its findings by calling the
+  // Tell that it gets; the last report counts. The worker is killed after `most_ms`.
   using Tell = std::function<void(const PrintedEnd&)>;
   base::Status start(const std::function<void(const Tell&)>& look, const proc::SavedSignals& saved,
                      std::int64_t most_ms);
-  // Returns whether findings may still arrive.
+  // Returns whether the worker may still report findings.
   [[nodiscard]] bool awaited() const { return awaited_; }
   void give_up();
-  // Returns the findings, once; empty if nothing arrived.
+  // Returns the last findings, once; empty if none arrived.
   PrintedEnd take() { return std::exchange(end_, {}); }
 
  private:

@@ -61,7 +61,8 @@ std::string checkpoint_end_text(const lifecycle::Event& why, const Job& job) {
   const std::string bad =
       bad_ends(job, lives ? lifecycle::TaskKind::kCheckpoint : lifecycle::TaskKind::kMain);
   std::string who = lives ? "its hooks are done" : "the job has ended";
-  if (bad.empty() && tells_saved(job.plan.observe)) return who;  // report_saved() reports the step
+  // report_saved() logs the saved step instead
+  if (bad.empty() && tells_saved(job.plan.observe)) return who;
   if (bad.empty()) return "the checkpoint is saved: " + who;
   return "perhaps no checkpoint: " + who + ", not well (" + bad + ")";
 }
@@ -80,7 +81,8 @@ std::string restart_text(const Job& job, const lifecycle::Machine& machine, std:
   return text + until_text(machine.restart_at() - now_ms);
 }
 
-// Returns why a job is stopped whose process died of a signal from outside; "" for any other end.
+// Returns the reason of a stop because a process ended by a signal that trainit had forwarded; ""
+// for any other stop.
 std::string forwarded_text(const lifecycle::Event& why, const Job& job,
                            const lifecycle::Machine& machine) {
   const auto* ended = std::get_if<lifecycle::event::TasksEnded>(&why);
@@ -99,7 +101,7 @@ std::string forwarded_text(const lifecycle::Event& why, const Job& job,
 std::string transition_text(PhaseState before, const lifecycle::Event& why, const Job& job,
                             const lifecycle::Machine& machine, std::int64_t now_ms) {
   const Phase now = machine.phase();
-  // The time limit may end during the stop after a failure; the restart is then cancelled.
+  // If the time limit ends during the stop after a failure, the restart is cancelled.
   if (machine.expired() && !before.expired) {
     return "the job's time is over (--max-duration), stopping";
   }

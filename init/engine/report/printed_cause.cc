@@ -35,12 +35,13 @@ FailureCause cause_of(envgen::FoundCause found, std::string task) {
 
 constexpr const char* kBySigbus = "killed by SIGBUS: ";
 
-// Returns the cause that the kernel knows, which is surer than printed output.
+// Returns the cause that the kernel reports, which is more certain than printed output; nullopt:
+// none. `said`: the output already names the cause.
 std::optional<FailureCause> cause_by_kernel(FailedHow how, bool said) {
   if (how.by_oom) {
     return FailureCause{.failure_class = kHostOom,
                         .role = "root",
-                        .advice = "",  // the message already says it
+                        .advice = "",  // the failure's message has the advice already
                         .restart = "unknown"};
   }
   struct statvfs status{};
@@ -64,7 +65,8 @@ std::string shm_text(std::uint64_t total_bytes, std::uint64_t free_bytes) {
     return std::string(kShm) + " is full, " + std::to_string(free_bytes / kMiB) + " MiB of " +
            total + " are free";
   }
-  // The data that filled it may have been deleted with the process.
+  // A small /dev/shm is suspect even with free space: the data that filled it may have been deleted
+  // with the process.
   return total_bytes <= kDockersShm ? std::string(kShm) + " has only " + total : "";
 }
 
@@ -106,7 +108,7 @@ std::optional<FailureCause> cause_in(std::string_view printed,
   return cause_of(*std::move(found), "");
 }
 
-// A line of a launcher's table may have the same class, but it is a guess.
+// A cause of this class from a launcher's table is only a guess, so check the line as well.
 bool is_by_kernel(const FailureCause& cause) {
   return cause.failure_class == kHostOom ? cause.line.empty() : cause.line.starts_with(kBySigbus);
 }
@@ -149,7 +151,7 @@ void look_for_cause(const PrintedBy& first, const std::vector<PrintedBy>& others
   }
   tell(end);
   if (certain) return;
-  // A victim, or a process without a cause: another process may have printed the cause.
+  // The failed process is a victim, or printed no cause. Another process may have printed it.
   for (const PrintedBy& other : others) {
     auto theirs = envgen::find_cause(other.read().bytes, catalog, {.lives = true});
     if (!theirs || !theirs->certain) continue;

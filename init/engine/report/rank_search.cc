@@ -39,8 +39,8 @@ std::int64_t written_s(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
 }
 
-// Returns the directory of the last attempt: torchrun has
-// <rank_dir>/<run>_<random>/attempt_<n>/<local rank>.
+// Returns the directory of torchrun's last attempt, if it was written since `since_s`. torchrun has
+// the directories <rank_dir>/<run>_<random>/attempt_<n>/<local rank>.
 std::string last_attempt(const std::string& rank_dir, std::int64_t since_s) {
   std::string last;
   std::int64_t last_s = since_s;
@@ -63,10 +63,10 @@ class Search {
   Search(const envgen::Identity* job_user, std::int64_t since_ms)
       : job_user_(job_user), since_ms_(since_ms) {}
 
-  // Adds each rank whose @record wrapper has written its error file, including ranks that torchrun
-  // has not reported: torchrun may have looked for the file too early.
+  // Adds each rank for which torch's @record wrapper has written an error file. torchrun may not
+  // have reported that rank, because it looked for the file too early.
   void torchrun(const std::string& attempt, std::vector<RankFailure>& failures) const {
-    // The first rank of this node; torchrun's report has both numbers of a rank.
+    // The rank whose local rank is 0, computed from a reported rank, which has both numbers.
     std::optional<int> first_rank;
     for (const RankFailure& told : failures) {
       if (told.local_rank >= 0 && told.rank >= told.local_rank) {
@@ -92,8 +92,8 @@ class Search {
     }
   }
 
-  // Adds the ranks whose logs contain an exception. The rank that fails first is the first whose
-  // log is no longer written.
+  // Adds the ranks whose logs contain an exception. The rank that failed first is the one that
+  // stopped writing to its log first.
   void msrun(const std::string& rank_dir, std::vector<RankFailure>& failures) const {
     for (const std::string& name : names_in(rank_dir)) {
       const int rank = envgen::rank_of_worker_log(name);
@@ -106,7 +106,7 @@ class Search {
     }
   }
 
-  // Adds the rank's own output: its stderr if torchrun redirects it, or msrun's log.
+  // Adds the rank's own output to `found`: its stderr if torchrun redirects it, or msrun's log.
   void add_log(const RankFailure& failure, FoundRank& found) const {
     if (failure.error_file.empty()) return;
     std::string path = failure.error_file;
@@ -134,8 +134,8 @@ FoundRank find_rank(std::string_view printed, const envgen::Process& process,
                     const envgen::Identity* job_user, std::int64_t since_ms,
                     const envgen::FailureCatalog& catalog) {
   constexpr std::int64_t kMsPerS = 1000;
-  // The job writes these directories. With the rights of its user, its symlinks lead only to files
-  // that this user may read.
+  // The job can write to these directories. With the rights of its user, symlinks there only lead
+  // to files that this user may read.
   std::optional<sys::AsUser> as_job;
   const bool foreign = sys::is_another_user(job_user);
   if (foreign) as_job.emplace(*job_user);

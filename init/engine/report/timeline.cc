@@ -29,7 +29,7 @@ using lifecycle::ExitStatus;
 
 constexpr off_t kMaxBytes = off_t{4} << 20;
 constexpr std::size_t kMaxWaiting = 32UL << 10;
-// Another process may send signals for weeks.
+// Limit of recorded signals, because another process may send signals for weeks.
 constexpr int kMaxSignals = 2000;
 
 int rank_of(const Job& job, const TaskRecord& record) {
@@ -242,7 +242,7 @@ base::Status copy_file(const std::string& from, const std::string& to,
   });
 }
 
-// Returns the name of a copy: state.json, or "state-node1.json" if the job has several nodes.
+// Returns the name for a copy: "state.json", or "state-node1.json" if the job has several nodes.
 std::string name_of_copy(const std::string& name, const envgen::Plan& plan) {
   if (plan.node_count <= 1) return name;
   const int node = plan.local_node ? plan.local_node->node_rank : 0;
@@ -254,7 +254,8 @@ int copy_files(const std::string& run_dir, const std::string& directory, const e
   const envgen::Identity* job = plan.sandbox.identity ? &*plan.sandbox.identity : nullptr;
   for (const std::string name : {kEventsFile, kStateFile, kPlanFile}) {
     const std::string from = run_dir + "/" + name;
-    if (::access(from.c_str(), F_OK) != 0) continue;  // no plan was made
+    // Does not exist, such as plan.txt if no plan was made.
+    if (::access(from.c_str(), F_OK) != 0) continue;
     auto status = copy_file(from, directory + "/" + name_of_copy(name, plan), job);
     if (status) continue;
     sys::log::warning("copying the timeline (--timeline): " + to_line(status.error()) +
@@ -283,11 +284,11 @@ void Timeline::finish(const Job& job, const lifecycle::Machine& machine, const s
                       const proc::SavedSignals& saved) {
   if (!open_) return;
   waits("");
-  set_node(0, job.host);  // used if no plan was ever made
+  set_node(0, job.host);  // has an effect only if no plan was ever made
   flush();
   open_ = false;
   if (copy_to.empty()) return;
-  // The sender of a stop signal does not wait long.
+  // Copy quickly after a stop signal, whose sender does not wait long.
   copy_timeline(dir_, copy_to, job.plan, machine.stop_signal() != 0 ? 1000 : 5000, saved);
 }
 

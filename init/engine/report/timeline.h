@@ -1,7 +1,8 @@
 #pragma once
-// The timeline of a job: RUN_DIR/events.jsonl, one line per event. The file is complete at any
-// moment, so that it remains usable if the kernel kills PID 1. A job runs without it. A failed
-// write is logged once, and the file ends at 4 MiB. `trainit report` makes charts and traces of it.
+// The timeline of a job: RUN_DIR/events.jsonl, one line per event. Only whole lines are appended,
+// so the file remains usable if the kernel kills PID 1. If the file cannot be opened or written,
+// the job continues; trainit logs this once, until a write succeeds. The file ends at 4 MiB.
+// `trainit report` makes charts and traces of it.
 
 #include <sys/types.h>
 
@@ -22,7 +23,7 @@ class RecordFile {
  public:
   // Creates the file, or empties it.
   void open(const std::string& path);
-  // Adds a record. flush() writes all added records in one write.
+  // Adds a record to those that flush() writes, all in one write.
   void add(std::string_view record);
   void flush();
 
@@ -39,30 +40,31 @@ class RecordFile {
 
 class Timeline {
  public:
-  // Begins the recording. Without a directory nothing is recorded.
+  // Begins the recording in `run_dir`. If it is "", nothing is recorded.
   void open(const std::string& run_dir);
-  // Sets the number of this node. Call it when the plan is known.
+  // Sets the rank and the name of this node. Call it when the plan is known; later calls are
+  // ignored.
   void set_node(int rank, const std::string& host);
 
-  // Records `event` and `actions`. Call it when the actions have been carried out. `before`: the
-  // machine's phase before the event.
+  // Records an event of the machine and the actions that followed. Call it when the actions were
+  // carried out. `before`: the machine's phase before the event.
   void stepped(const lifecycle::Event& event, const std::vector<lifecycle::Action>& actions,
                lifecycle::Phase before, const Job& job, const lifecycle::Machine& machine);
   // Records the reason why the resolver waits; "": it no longer waits.
   void waits(const std::string& reason);
-  // Records a stage of a task that lasted from `since_ms` until now.
+  // Records a stage of the task with this index, such as "copying", which lasted from `since_ms`
+  // (wall clock) until now.
   void stage(const Job& job, std::uint32_t index, const std::string& name, std::int64_t since_ms);
   // Records the facts of the first failure: its cause, and the last lines of its process.
   void failure_output(const FailureDetail& failure);
-  // Records the finding of a watch or a check; `event` is its name.
+  // Records a finding, such as one of a watch. `event`: its name in the timeline.
   void note(const char* event, std::string_view text, int rank = -1);
   // Writes the recorded events to the file. Call it before each wait.
   void flush() { events_.flush(); }
-  // Ends the recording. A worker then copies the events, the last state and the plan to the
-  // directory `copy_to`, with the rights of the job's user. "": no copy. The copies are
-  // events.jsonl, state.json and plan.txt; with several nodes events-node1.jsonl and so on. The
-  // worker has at most 5 s (1 s after a stop signal), as the directory may lie on a mount that
-  // hangs.
+  // Ends the recording. If `copy_to` is not "", a worker then copies the events, the last state and
+  // the plan to that directory, with the rights of the job's user. The copies are events.jsonl,
+  // state.json and plan.txt; with several nodes events-node1.jsonl and so on. The worker has at
+  // most 5 s (1 s after a stop signal), as the directory may lie on a mount that hangs.
   void finish(const Job& job, const lifecycle::Machine& machine, const std::string& copy_to,
               const proc::SavedSignals& saved);
 

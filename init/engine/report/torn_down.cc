@@ -18,12 +18,14 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kLongestLookMs = 2000;
-constexpr std::int64_t kFreshMs = 2000;  // the rank has survived what it printed earlier
+// Output that is older is ignored, because the rank has survived it.
+constexpr std::int64_t kFreshMs = 2000;
 constexpr std::size_t kMaxRanks = 64;
-constexpr auto kErr = logtee::Stream::kErr;  // stdout is buffered, so it may come later
+// Only stderr: stdout is buffered, so it may come later.
+constexpr auto kErr = logtee::Stream::kErr;
 
-// Returns the line without its numbers, to find lines that repeat; "" for a warning or a
-// traceback's line.
+// Returns the line without its numbers, to recognize repeated lines. Returns "" for a warning or a
+// line of a traceback.
 std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog) {
   const std::string_view text = base::trimmed(line);
   if (text.empty() || line.starts_with(' ') || text.starts_with("Traceback (")) return "";
@@ -32,8 +34,8 @@ std::string key_of(std::string_view line, const envgen::FailureCatalog& catalog)
   return noise ? "" : envgen::cause_key(text);
 }
 
-// Returns "5%|x  | 50/1000 " of a progress bar; "" for another line. A progress bar draws itself
-// once more at the exit.
+// Returns the state of a progress bar, such as "5%|x  | 50/1000"; "" for any other line. A progress
+// bar prints its state once more at the exit.
 std::string_view bar_of(std::string_view line) {
   const std::size_t percent = line.rfind("%|");
   if (percent == std::string_view::npos) return "";
@@ -42,8 +44,8 @@ std::string_view bar_of(std::string_view line) {
   return base::trimmed(bar);
 }
 
-// Returns whether the process went on after `line`, which gives the cause of its failure. Signs are
-// work, or a line like an earlier one.
+// Returns whether the process continued after `line`, which names the cause of a failure. It did if
+// later output shows work, or a line like one before.
 bool goes_on(std::string_view printed, std::string_view line,
              const envgen::FailureCatalog& catalog) {
   const std::size_t at = printed.rfind(line);
@@ -69,7 +71,8 @@ bool goes_on(std::string_view printed, std::string_view line,
   return work.went_on(0, line_number + 1);
 }
 
-// Returns the cause that a process shows of its own failure. `fresh`: the number of new bytes.
+// Returns the cause of a process's own failure, if its output shows one and no sign that it
+// continued. `fresh`: how many bytes at the end of `printed` are new enough.
 std::optional<FailureCause> cause_of_its_end(std::string_view printed, std::size_t fresh,
                                              const envgen::FailureCatalog& catalog) {
   auto cause = cause_in(printed.substr(printed.size() - fresh), catalog);

@@ -1,7 +1,7 @@
 #pragma once
-// Ranks that were asked to stop because of a failure on another node. One of these ranks may have
-// failed first. If a rank closes its connections while it fails, its peers on other nodes fail too.
-// The peers' reports may arrive before the rank's own end.
+// Finds out whether a rank that was stopped because of a failure on another node had failed first.
+// While a rank fails it closes its connections, and its peers on other nodes fail too. The reports
+// of those nodes may arrive before the rank has ended.
 
 #include <optional>
 #include <string>
@@ -20,12 +20,13 @@ class TornDown {
  public:
   explicit TornDown(WorkerList& workers) : tail_(workers.add<OutputTail>()) {}
 
-  // Returns whether another node failed first, as far as is known, and nothing is kept yet.
+  // Returns whether to call keep_printed(): another node seems to have failed first, and no output
+  // is kept yet.
   [[nodiscard]] bool may_keep(const lifecycle::Machine& machine) const {
     return machine.failed_elsewhere() && machine.awaits_verdict() && !kept_;
   }
-  // Keeps the ranks' last output on stderr, before they are asked to stop. `seen`: data shared by
-  // the tee, nullptr without a tee.
+  // Keeps the last output of the ranks on stderr, as it is before they are asked to stop. `seen`:
+  // data shared by the tee, nullptr without a tee.
   void keep_printed(const Job& job, const lifecycle::Machine& machine, const logtee::Shared* seen);
   // Call it in every loop iteration. Returns a rank whose last output on stderr gives the cause of
   // its own failure, with no later sign that it went on. The rank must have ended, and the job's
@@ -40,7 +41,7 @@ class TornDown {
   OutputTail& tail_;
   struct Printed {
     lifecycle::TaskRef task;
-    std::int64_t last_ms = 0;  // monotonic clock
+    std::int64_t last_ms = 0;  // time of the task's last output, monotonic clock
     logtee::Tail tail;
   };
   std::vector<Printed> printed_;

@@ -12,16 +12,17 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kSecondMs = 1000;
-// A job that waits for hours must not fill a log, however often the reason changes. After the
-// fourth line a pause follows each line, twice as long as the pause before.
+// The pauses between log lines: a job that waits for hours must not fill the log, however often the
+// reason changes. From line kAtOnce on, a pause follows each line: kFirstPauseMs at first, then
+// twice the previous pause, up to kMaxPauseMs.
 constexpr int kAtOnce = 4;
 constexpr std::int64_t kFirstPauseMs = 2000;
 constexpr std::int64_t kMaxPauseMs = 60'000;
 
 using State = DataRecord::State;
 
-// Returns whether a status line may be drawn. Hooks draw their own lines, and a job that has run
-// may still use the screen.
+// Returns whether a status line may be drawn: only before the first start, and not while hooks draw
+// their own lines. A job that has run may still use the screen.
 bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
   if (machine.phase() != lifecycle::Phase::kPreparing || machine.restarts() > 0) return false;
   const auto& tasks = machine.tasks();
@@ -31,10 +32,10 @@ bool has_screen_to_itself(const Job& job, const lifecycle::Machine& machine) {
   return true;
 }
 
-// Returns the first columns of `text`, with a mark if some are left out.
+// Cuts `text` to `columns`, with ">" as the last one if some are left out.
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t size = 0;
-  std::size_t last = 0;  // index where the last column begins
+  std::size_t last = 0;  // index of the last column's first byte
   for (std::size_t has = 0; size < text.size(); ++has) {
     if (has == columns) return columns == 0 ? "" : text.substr(0, last) + ">";
     last = size;
@@ -48,7 +49,7 @@ const DataRecord* copied(const Job& job) {
   return found == job.data.end() ? nullptr : &*found;
 }
 
-// Returns "data imagenet", or for several datasets "data imagenet (2 of 3)".
+// Returns "data imagenet", or "data imagenet (2 of 3)" if the job has several datasets.
 std::string name_of(const Job& job, const DataRecord& data) {
   std::string text = "data " + base::escaped_text(data.dataset.name);
   if (job.data.size() < 2) return text;
@@ -60,7 +61,7 @@ std::string name_of(const Job& job, const DataRecord& data) {
 
 std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
   const DataRecord* data = copied(job);
-  // The last column stays free: some terminals go to the next line when it is written.
+  // Leave the last column free, because some terminals then go to the next line.
   const auto room = static_cast<std::size_t>(std::max(columns - 1, 0));
   if (job.waiting_for.empty()) {
     if (data == nullptr) return "";
@@ -68,7 +69,7 @@ std::string wait_text(const Job& job, std::int64_t wall_ms, int columns) {
     const int rest = columns - static_cast<int>(head.size());
     return cut(head + data_bar(*data, rest), room);
   }
-  // The name of the awaited party may be cut, but not the duration.
+  // The text may be cut, but not the duration after it.
   std::string tail = since_text(job.waiting_since_ms, wall_ms);
   if (data != nullptr) {
     tail += "; " + name_of(job, *data) + " " + std::to_string(data_percent(*data)) + "%";

@@ -1,8 +1,8 @@
 #pragma once
 // The view of what the job waits for before it starts: the rank table, nodes, peers, devices or its
-// data. On a screen it is one status line, redrawn until the job starts. Otherwise each change is a
-// line in the log, at most one in a pause that grows. After the first start the job owns the
-// screen, so only log lines are written.
+// data. On a screen it is one status line, redrawn until the job starts. Without a screen each
+// change is a line in the log, with pauses between two lines that grow. After the first start the
+// job owns the screen, so only log lines are written.
 
 #include <cstdint>
 #include <optional>
@@ -13,16 +13,16 @@
 
 namespace engine {
 
-// Returns for example "waiting for 2 of 4 nodes: job-2, job-3 (1m 20s)", with the progress of a
-// copy of data if there is one. Returns "" if the job waits for nothing. The text has at most
-// `columns` columns and no newline.
+// Returns what the job waits for, for example "waiting for 2 of 4 nodes: job-2, job-3 (1m 20s)",
+// with the progress of a copy of data if there is one. Returns "" if the job waits for nothing. The
+// text has at most `columns` columns and no newline.
 std::string wait_text(const Job& job, std::int64_t wall_ms, int columns);
 
 class WaitView {
  public:
   // Shows the current state. Call it when something has changed, and at due_ms().
   void show(const Job& job, const lifecycle::Machine& machine);
-  // Returns when to redraw the times, or when the next line may be logged: sys::monotonic_ms().
+  // Returns when show() is due, to redraw the times or to log the next line; monotonic clock.
   [[nodiscard]] std::optional<std::int64_t> due_ms() const { return due_ms_; }
 
  private:

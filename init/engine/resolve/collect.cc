@@ -19,7 +19,8 @@
 namespace engine {
 namespace {
 
-// More rounds than any resolution needs. Each round looks at the paths that the last one wanted.
+// Limit of the rounds; no resolution needs as many. In each round the paths are examined that
+// resolve() wanted in the round before.
 constexpr int kMaxRounds = 16;
 
 envgen::PathState ask_npu_smi(const base::Environ& start) {
@@ -37,8 +38,8 @@ envgen::PathState ask_npu_smi(const base::Environ& start) {
   return state;
 }
 
-// Returns the user that the job runs as, if trainit is root and a user is requested. If that user
-// cannot be found, the start fails later for that reason.
+// Returns the job's user if trainit is root and --user is given, otherwise nullopt. If that user is
+// not found, also nullopt: the start fails later for that reason.
 std::optional<envgen::Identity> job_of(const envgen::Request& request) {
   if (request.sandbox.user.empty() || ::geteuid() != 0) return std::nullopt;
   envgen::SandboxRequest user;
@@ -50,7 +51,8 @@ std::optional<envgen::Identity> job_of(const envgen::Request& request) {
 envgen::PathState look_at(const envgen::Want& want, const base::Environ& env,
                           const std::optional<envgen::Identity>& job) {
   if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
-  // The content of an input may get into messages and into files that the job may read.
+  // Use the rights of the job's user: the content of an input can get into messages and into files
+  // that the job may read.
   return sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
 }
 
@@ -68,10 +70,11 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
     if (planned != nullptr && planned->plan.cluster) {
       memo.take_back(std::move(planned->plan.cluster->nodes));
     }
-    answer = {};  // the plan of a large job is not held beside the next one
+    answer = {};  // frees the plan before the next one is made, as a large job's plan is large
     for (const envgen::Want& want : wants) {
       envgen::PathState state = look_at(want, snapshot.env, job);
-      // The size is that of the content: a file that shrinks meanwhile must not be wanted for ever.
+      // Set the size to that of the content. If the file has shrunk meanwhile, resolve() would
+      // otherwise want it again and again.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
         state.size_bytes = state.content.size();
       }

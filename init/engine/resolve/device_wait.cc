@@ -13,7 +13,8 @@
 namespace engine {
 namespace {
 
-// A driver's tool takes some seconds on a machine with sixteen devices.
+// Limits for one check of the devices. The driver's tool can take some seconds on a machine with
+// sixteen devices.
 constexpr std::int64_t kMinLookMs = 1000;
 constexpr std::int64_t kMaxLookMs = 10'000;
 constexpr std::int64_t kFirstPollMs = 100;

@@ -37,8 +37,8 @@ base::Status work_at(const std::string& path, const sys::SafePathRule& rule,
 
 }  // namespace
 
-// Returns the entry of `parent`, or of the deepest directory that contains `parent`; end() if there
-// is no such entry.
+// Returns the kept entry of `parent`, or otherwise of the deepest kept directory that contains it;
+// end(): there is none.
 Places::Kept::iterator Places::nearest(const std::string& parent) {
   auto best = known_.end();
   for (auto one = known_.begin(); one != known_.end(); ++one) {
@@ -48,7 +48,8 @@ Places::Kept::iterator Places::nearest(const std::string& parent) {
   return best;
 }
 
-// Returns the entry of `parent`, the directory of `path`. It becomes the most recently used entry.
+// Returns the entry of `parent`, which is the directory of `path`. Opens the directory if it is not
+// kept yet. The entry becomes the most recently used one.
 base::Result<Places::Kept::iterator> Places::open(const std::string& parent,
                                                   const std::string& path,
                                                   const sys::SafePathRule& rule) {

@@ -13,7 +13,7 @@ namespace {
 
 using doctor::CheckResult;
 
-// Returns an Error with the first failures in full, as the length of a log line is limited.
+// Returns an Error with the first kMaxNamed failed checks. All would be too long for a log line.
 base::Status refusal(const std::vector<CheckResult>& results, int failed) {
   constexpr int kMaxNamed = 5;
   std::string found;

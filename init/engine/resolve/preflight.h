@@ -1,5 +1,5 @@
 #pragma once
-// Doctor's checks before a job starts, in the resolver's child (--preflight).
+// The checks of `trainit doctor` before a job starts (--preflight), in the resolver's child.
 
 #include "base/result.h"
 #include "envgen/plan/plan.h"
@@ -7,9 +7,9 @@
 
 namespace engine {
 
-// Runs the checks. Their results become the plan's warnings and `preflight_found`. If a check
-// failed, --preflight require makes this an Error with the first failed checks and what to do.
-// Blocks for as long as the slowest check takes, at most doctor::Context::limit_ms.
+// Runs the checks. Their results become warnings of the plan and its `preflight_found`. If a check
+// failed, --preflight require returns an Error that has the first failed checks and what to do.
+// Blocks as long as the slowest check takes, at most doctor::Context::limit_ms.
 base::Status preflight(envgen::Plan& plan, const envgen::Snapshot& base);
 
 }  // namespace engine

@@ -45,13 +45,13 @@ namespace engine {
 namespace {
 
 enum class Kind : std::uint32_t { kWaits = 1, kFailed = 2, kPlan = 3 };
-// The size of a plan is that of the command and its environment times the ranks of this node.
+// Limit of a message. A plan has the command and its environment once for each rank of this node.
 constexpr std::uint32_t kMaxMessageBytes = 256U << 20;
 
 constexpr int kFirstPollMs = 100;
 constexpr int kMaxPollMs = 1000;
-// Writers truncate and rewrite in place, so a table may look wrong for a moment. An error counts
-// when it has lasted this long.
+// A platform may rewrite the rank table in place, so it can look wrong for a moment. Only an error
+// that lasts for this time counts.
 constexpr std::int64_t kSettleMs = 1000;
 
 bool send_resolved(int fd, const ResolverMessage& message) {
@@ -86,7 +86,7 @@ std::uint64_t id_of(const envgen::Plan& plan) {
   return cluster_id(plan.cluster.value_or(envgen::Cluster{}));
 }
 
-// One wait: its last reported reason, and the time since its current error began.
+// The wait for the input: which reason was reported last, and since when the present error lasts.
 class Waiting {
  public:
   // Returns true if `error` has lasted for kSettleMs, or does not depend on files.
@@ -141,9 +141,9 @@ base::Result<base::LazyText> content_of(const envgen::PlannedFile& file) {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr const char* kMaking = "creating a directory";
 
-// Removes a directory of an earlier start. A directory of the job is removed with the job's rights:
-// the job may have moved another user's directory with files there. The empty directory that is
-// left lies in RUN_DIR, which is trainit's own.
+// Removes a directory of an earlier start. If it belongs to the job, this is done with the job's
+// rights: the job may have moved another user's directory with files there. The empty directory
+// that remains lies in RUN_DIR, which is trainit's own, and is removed with trainit's rights.
 base::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirectory& directory,
                         const std::optional<envgen::Identity>& who) {
   if (!directory.of_job || !sys::is_another_user(who ? &*who : nullptr)) {
@@ -160,9 +160,9 @@ base::Status remove_old(const sys::SafePath& place, const envgen::PlannedDirecto
                     "remove what the job has put there and may not remove itself");
 }
 
-// Makes a directory. Call it below a NoUmask. An existing directory keeps its owner, who may be any
-// user. A directory that the job's user may make is made with that user's rights: below a directory
-// of that user any name may lead anywhere.
+// Creates a directory. Requires sys::NoUmask. An existing directory keeps its owner, who may be any
+// user. A directory that the job's user may create is created with that user's rights: below a
+// directory of that user a name may lead anywhere.
 base::Status make_directory(const envgen::PlannedDirectory& directory,
                             const std::optional<envgen::Identity>& who, Places& places) {
   constexpr int kOpen = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -180,7 +180,8 @@ base::Status make_directory(const envgen::PlannedDirectory& directory,
     int error = errno;
     const bool give = made && directory.of_job && who && ::geteuid() != who->uid;
     if (made && !give) return {};
-    // The directory is opened before it is given away: another user's could take its place.
+    // Open the directory before its owner is changed: its name may lead to another user's directory
+    // by then.
     const sys::Fd fd(::openat(place.directory.get(), place.name.c_str(), kOpen));
     if (!fd.valid()) {
       if (made || error == EEXIST) error = errno;
@@ -200,7 +201,7 @@ base::Status make_directory(const envgen::PlannedDirectory& directory,
   return done;
 }
 
-// Lets the job pass through the run directory (0700): files that the job has to read lie below it.
+// Lets the job's user pass through the run directory (0700): files below it are for the job.
 base::Status let_through(const std::string& run_dir, const envgen::Identity& job) {
   constexpr mode_t kSearch = 0111;
   if (run_dir.empty()) return {};
@@ -211,7 +212,8 @@ base::Status let_through(const std::string& run_dir, const envgen::Identity& job
         inside ? "others may change it by " + inside->untrusted_directory : inside.error().found,
         "name a directory with TRAINIT_RUN_DIR that only root may write");
   }
-  // RUN_DIR/2 lies below the run directory of another instance.
+  // If the run directory is RUN_DIR/2 or the like, RUN_DIR itself is another instance's, and needs
+  // the permission too.
   const std::string above = sys::parent_of(run_dir);
   const bool is_numbered =
       base::parse_count<int>(std::string_view(run_dir).substr(run_dir.rfind('/') + 1)) &&
@@ -267,8 +269,8 @@ base::Status carry_out_files(const envgen::Plan& plan) {
 
 namespace {
 
-// For a job with Observation::stacks: writes the file that its Python processes load, and makes the
-// directory of their dumps.
+// Writes the file that the job's Python processes load (python_hook.h), and creates the directory
+// of their dumps. Requires Observation::stacks.
 base::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_dir,
                               Places& places) {
   const std::string directory = run_dir + "/stacks/";
@@ -281,8 +283,8 @@ base::Status write_stack_hook(const envgen::Plan& plan, const std::string& run_d
   return carry_out_files(hook, places);
 }
 
-// Adds the directories below RUN_DIR that the job's user may write. All were emptied for this
-// start.
+// Sets the plan's list of directories below RUN_DIR that the job's user may write to (job_files.h).
+// All were emptied for this start.
 void note_job_directories(const std::string& run_dir, envgen::Plan& plan) {
   if (run_dir.empty()) return;
   auto& noted = plan.observe.job_directories;
@@ -304,7 +306,8 @@ base::Status write_warm_file(const envgen::Plan& plan, Places& places) {
   return carry_out_files(file, places);
 }
 
-// Notifies the peers that answered, as after a job: they wait for a launcher that will not come.
+// Runs the plan's post-stop processes, which tell the sshd of each peer that the job is over. Peers
+// that answered would otherwise wait for a launcher that will not come.
 void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
                   const PeerFailure& failure, const proc::SavedSignals& saved) {
   const std::int64_t deadline_ms = sys::monotonic_ms() + plan.policy.post_stop_ms;
@@ -326,9 +329,9 @@ void notify_peers(const envgen::Plan& plan, const envgen::Snapshot& base,
   }
 }
 
-// Adds the facts of the cluster that the link's process needs; PID 1 does not get the cluster. If a
-// secret proves who belongs to the job, a node with another list of nodes can be told the
-// difference.
+// Sets the members of `link` that come from the cluster, which PID 1 does not get. Without a
+// secret, the nodes' names are part of the job's key (common_key). With a secret they are not, so
+// node 0 can recognize a node that has another list, and report the difference.
 void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
   link.cluster = common_id(cluster);
   if (link.secret.empty()) link.common = common_key(cluster);
@@ -338,7 +341,7 @@ void complete_link(const envgen::Cluster& cluster, envgen::NodeLink& link) {
   }
 }
 
-// Writes the plan for `trainit report`. A job runs without it.
+// Writes the plan as text for `trainit report`. An error is not fatal.
 void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& ours) {
   if (base.facts.run_dir.empty()) return;
   const std::string path = base.facts.run_dir + "/" + kPlanFile;
@@ -349,7 +352,7 @@ void keep_plan(const envgen::Plan& plan, const envgen::Snapshot& base, Places& o
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
-// Does the steps between the plan and the start. Returns the exit code.
+// Does all steps from the plan to the message with it. Returns the child's exit code.
 int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Request& request,
             const sandbox::Prepared& confinement,
             const std::function<bool(const ResolverMessage&)>& send, std::uint32_t restarts) {
@@ -363,14 +366,16 @@ int prepare(envgen::Plan plan, const envgen::Snapshot& base, const envgen::Reque
   if (auto status = restarts == 0 ? NodeClaim::look(plan) : base::Status(); !status) {
     return fail(exit_code::kOwnFailure, status.error());
   }
-  ::signal(SIGCHLD, SIG_DFL);  // a caller may have set SIG_IGN, and no child's end could be awaited
+  // If a caller has set SIG_IGN, no end of a child could be seen.
+  ::signal(SIGCHLD, SIG_DFL);
   envgen::confine(plan, confinement.sandbox);
   if (auto status = source_scripts(plan, base.env, request.script_timeout_ms); !status)
     return fail(exit_code::kOwnFailure, status.error());
   plan.warnings.insert(plan.warnings.end(), confinement.warnings.begin(),
                        confinement.warnings.end());
   wait_for_devices(plan, base, restarts, say);
-  // The checks precede the plan's files: they report a full disk in full.
+  // The checks come before the plan's files: they report a full disk better than a failed write
+  // does.
   if (auto status = preflight(plan, base); !status)
     return fail(exit_code::kOwnFailure, status.error());
   if (const auto& who = plan.sandbox.identity; who && who->uid != ::geteuid()) {
@@ -427,7 +432,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
                         const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner, std::uint32_t restarts) {
   std::int64_t deadline = sys::monotonic_ms() + request.rank_table_timeout_ms;
-  // The user is checked before any wait: a wrong name does not become right.
+  // Check the user before any wait, because waiting cannot help against a wrong name.
   const auto confinement = sandbox::prepare(request.sandbox, request.strict);
   if (!confinement) {
     send(ResolverFailed{exit_code::kOwnFailure, to_line(confinement.error())});
@@ -450,7 +455,7 @@ int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& reques
       }
     } else {
       const auto& error = std::get<base::Error>(answer.outcome);
-      // An error that changes at each look is bounded by the deadline alone.
+      // An error that changes at each look never settles; the deadline ends it.
       if (waiting.settled(error, !snapshot.paths.empty()) || sys::monotonic_ms() >= deadline) {
         send(ResolverFailed{exit_code::kOwnFailure, to_line(error), error.not_listed});
         return exit_code::kOwnFailure;
@@ -479,7 +484,7 @@ base::Status Resolver::start(const envgen::Snapshot& base, const envgen::Request
   return fork("starting the resolver", saved, body);
 }
 
-// A plan and a failure are answers: no message may follow them.
+// No message may follow a plan or a failure.
 ChildWorker::Heard Resolver::on_message(std::uint32_t kind, std::string_view payload) {
   if (kind == static_cast<std::uint32_t>(Kind::kWaits)) {
     auto waits = base::from_wire<ResolverWaits>(payload);

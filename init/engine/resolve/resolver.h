@@ -1,8 +1,8 @@
 #pragma once
-// The resolver: a forked child that parses all input from outside and prepares the start. It waits
-// for the rank table and sources scripts. Before a restart it waits until the devices are free. It
-// writes the plan's files, waits for the peers, and sends PID 1 a flat plan over a pipe. A crash, a
-// hang or a table of any size costs an error, never the container.
+// The resolver: a forked child that makes the plan of a start. It parses all input from outside,
+// waits for the rank table and sources scripts. Before a restart it waits until the devices are
+// free. It writes the plan's files, waits for the peers, and sends PID 1 the plan over a pipe. If
+// it crashes, hangs or gets a huge table, the start fails with an error, but PID 1 lives.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@
 
 namespace engine {
 
-struct ResolverWaits {  // sent when the reason changes
+struct ResolverWaits {  // sent each time the reason for waiting changes
   std::string reason;
 };
 inline void fields(base::FieldVisitor& v, ResolverWaits& waits) { v("reason", waits.reason); }
@@ -30,7 +30,7 @@ struct ResolverFailed {
   int exit_code =
       exit_code::kOwnFailure;  // 69: the rank table, a peer or another node was not ready in time
   std::string message;
-  bool not_listed = false;  // value of base::Error::not_listed
+  bool not_listed = false;  // base::Error::not_listed: this node is not in the list of nodes
 };
 inline void fields(base::FieldVisitor& v, ResolverFailed& failed) {
   v("exit_code", failed.exit_code, {.least = 0, .most = 255});
@@ -39,7 +39,8 @@ inline void fields(base::FieldVisitor& v, ResolverFailed& failed) {
 }
 using ResolverMessage = std::variant<ResolverWaits, ResolverFailed, envgen::Plan>;
 
-// Fills the snapshot's paths and returns the answer; collect_and_resolve is the default.
+// The function that fills the snapshot's paths and returns the answer. The default is
+// collect_and_resolve().
 using Planner =
     std::function<envgen::Answer(envgen::Snapshot& snapshot, const envgen::Request& request)>;
 
@@ -48,8 +49,9 @@ class Resolver : public ChildWorker {
   // `take` receives each message; a damaged message arrives as a ResolverFailed.
   explicit Resolver(std::function<void(ResolverMessage)> take);
 
-  // `base` has argv, environment and facts. The child looks at paths again at each poll.
-  // `restarts`: number of restarts of this node including the one ahead; 0 for its first start.
+  // Forks the child. `base` has argv, environment and facts. While the child waits, it examines the
+  // paths again at each poll. `restarts`: number of restarts of this node including the coming one;
+  // 0 for its first start.
   base::Status start(const envgen::Snapshot& base, const envgen::Request& request,
                      const proc::SavedSignals& saved, const Planner& planner = {},
                      std::uint32_t restarts = 0);
@@ -61,12 +63,13 @@ class Resolver : public ChildWorker {
   std::function<void(ResolverMessage)> take_;
 };
 
-// Does the child's work, without the fork. `send` receives each message. Returns the exit code.
+// Does the child's work, without the fork. `send` receives each message; if it returns false, PID 1
+// no longer reads. Returns the exit code.
 int resolve_and_prepare(envgen::Snapshot snapshot, const envgen::Request& request,
                         const std::function<bool(const ResolverMessage&)>& send,
                         const Planner& planner = {}, std::uint32_t restarts = 0);
 
-// Makes the plan's directories and files.
+// Creates the plan's directories and files.
 base::Status carry_out_files(const envgen::Plan& plan);
 
 }  // namespace engine

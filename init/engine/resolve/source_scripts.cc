@@ -36,22 +36,24 @@ namespace engine {
 namespace {
 
 constexpr const char* kWhat = "sourcing a script for the job's environment";
-// dash accepts descriptors of one digit only; scripts that use descriptors begin at 3.
+// The shell dash accepts only one digit, and scripts that use descriptors begin at 3. So this is
+// the highest one.
 constexpr int kReportFd = 9;
-// The environment has secrets in it, so its descriptor is one that no script names by accident.
+// The pipe for the environment, which can contain secrets, gets at least this number: no script
+// uses it by accident.
 constexpr int kFirstEnvironmentFd = 64;
 constexpr std::size_t kMaxReportBytes = 64U << 20;
 constexpr std::int64_t kStartUpMs = 5'000;
 
-// Variables that name a file which a shell reads before its own text: bash reads the first, old
-// Korn shells the second.
+// Variables that name a start-up file, which a shell reads before its script: BASH_ENV for bash,
+// ENV for old Korn shells.
 constexpr auto kStartUpFiles = base::words("BASH_ENV", "ENV");
 constexpr const char* kBash = "/bin/bash";
 
-// Returns text that reports on kReportFd which script begins (B) and which one has failed (F). The
-// shell then becomes the program that writes its environment to `environment_fd`: no tool of the
-// image can write every value. A script that uses kReportFd itself, as in flock's manual, gets
-// these lines, which reveal nothing.
+// Returns shell text that sources `scripts`. On kReportFd it reports which script begins (B) and
+// which one has failed (F). At the end the shell executes `program`, which writes its environment
+// to `environment_fd`, because no tool of the image can write every value. A script that uses
+// kReportFd itself, as in flock's manual, gets these lines, which reveal nothing.
 std::string shell_text(const std::vector<std::string>& scripts, const std::string& program,
                        int environment_fd) {
   const std::string report = " 2>/dev/null >&" + std::to_string(kReportFd) + " || :\n";
@@ -67,10 +69,10 @@ std::string shell_text(const std::vector<std::string>& scripts, const std::strin
          std::to_string(environment_fd);
 }
 
-// Opens trainit's program, even if its file was replaced or lies where the job's user may not go.
-// The descriptor stays open in the shell.
+// Opens trainit's own program. This works even if the file was replaced, or lies where the job's
+// user may not go. The descriptor stays open in the shell.
 sys::Fd open_program() {
-  constexpr int kFirst = 65;  // above kFirstEnvironmentFd
+  constexpr int kFirst = 65;  // higher than kFirstEnvironmentFd, which stays free for the pipe
   const sys::Fd program(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
   return sys::Fd(::fcntl(program.get(), F_DUPFD_CLOEXEC, kFirst));
 }
@@ -127,9 +129,9 @@ Report read_report(std::string_view bytes) {
   ::_exit(code);
 }
 
-// Applies the job's sandbox. A script is the job's own code, and the job's user may be able to
-// change it: it gets the job's rights and no more. The kernel clears the death signal with each
-// change of credentials, so it is set again.
+// Applies the job's sandbox to this process. The job's user may be able to change a script, so it
+// gets only the job's rights. The kernel clears the death signal when the credentials change, so it
+// is set again. `parent`: the process whose death ends this one.
 void confine(const envgen::Sandbox& sandbox, pid_t parent) {
   if (sandbox.identity) proc::give_standard_fds(*sandbox.identity, parent == 1);
   if (auto dropped = sandbox::drop_privileges(sandbox); !dropped)
@@ -164,7 +166,7 @@ struct ShellFds {
   give_up(failure.error, failure.exit_code);
 }
 
-// The work of one shell.
+// The work of one shell: the scripts that it sources, and how.
 struct Task {
   std::string shell;
   std::string prologue;  // shell text before the scripts
@@ -182,7 +184,8 @@ base::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& tas
   const sys::Fd report(ends[1]);
   ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   const sys::Fd high(::fcntl(report.get(), F_DUPFD_CLOEXEC, kFirstEnvironmentFd));
-  const int environment_fd = high.valid() ? high.get() : kReportFd;  // a low limit on open files
+  // If the limit on open files is low, no high number is free: kReportFd.
+  const int environment_fd = high.valid() ? high.get() : kReportFd;
   const sys::Fd ours = open_program();
   const std::vector<std::string> argv = {
       task.shell, "-c", task.prologue + shell_text(task.scripts, path_of(ours), environment_fd)};
@@ -198,7 +201,8 @@ base::Result<proc::ChildRun> run_shell(const envgen::Plan& plan, const Task& tas
                       "raise the pids limit of the container");
   }
   ::setpgid(pid, pid);
-  // A script may close the pipe, or leave a process that holds it open.
+  // The end of the pipe does not show the end of the shell: a script may close it, or leave a
+  // process that holds it open.
   const std::int64_t left_ms = deadline_ms - sys::monotonic_ms();
   proc::ChildRun shell(pid, std::move(pipe),
                        {.time_ms = left_ms,
@@ -215,7 +219,8 @@ std::string end_text(const siginfo_t& exited) {
                                       : proc::signal_name(exited.si_status);
 }
 
-// Removes duplicate variables: a shell takes the last one, but getenv takes the first.
+// Removes duplicates of variables and keeps the first: a shell takes the last one, but getenv(3)
+// the first.
 base::Environ without_doubles(const base::Environ& env) {
   std::set<std::string_view> names;
   std::vector<std::string> entries;
@@ -227,7 +232,7 @@ base::Environ without_doubles(const base::Environ& env) {
   return base::Environ(std::move(entries));
 }
 
-// Removes the variables of start-up files, which would undo the plan or end the shell. Returns
+// Removes BASH_ENV and ENV from `env`, whose files could undo the plan or end the shell. Returns
 // shell text that sets them again for the scripts and the programs that these start.
 std::string take_start_up(base::Environ& env) {
   std::string prologue;
@@ -240,7 +245,7 @@ std::string take_start_up(base::Environ& env) {
   return prologue;
 }
 
-// Returns the environment after `scripts` in a shell that began with `env`.
+// Runs `scripts` in a shell that begins with `env`. Returns the environment after them.
 base::Result<base::Environ> after_scripts(const envgen::Plan& plan,
                                           const std::vector<std::string>& scripts,
                                           const base::Environ& env, std::int64_t deadline_ms) {
@@ -273,8 +278,8 @@ base::Result<base::Environ> after_scripts(const envgen::Plan& plan,
                     "a script that is sourced must not exit: correct it, or remove it");
 }
 
-// Returns whether the shell sets the variable for itself. An exported function (BASH_FUNC_f%%) is
-// the script's.
+// Returns whether the shell sets this variable itself. An exported function (BASH_FUNC_f%%) is a
+// script's.
 bool is_shells_own(std::string_view name) {
   static constexpr auto kOwn = base::words("PWD", "OLDPWD", "SHLVL", "_", "SHELLOPTS");
   if (name.starts_with("BASH")) return name != "BASH_ENV" && !name.starts_with("BASH_FUNC_");
@@ -283,7 +288,8 @@ bool is_shells_own(std::string_view name) {
 
 using Values = std::map<std::string_view, std::string_view>;
 
-// Returns the values as getenv sees them: the first of duplicates.
+// Returns the variables with their values. If a variable has several entries, takes the first one,
+// like getenv(3).
 Values values_of(const base::Environ& env) {
   Values values;
   for (const std::string& entry : env.entries()) {
@@ -307,7 +313,7 @@ std::vector<base::EnvEdit> difference(const base::Environ& from, const base::Env
     edits.push_back({Kind::kSet, std::string(name), std::string(value)});
   }
   for (const auto& [name, value] : before) {
-    // dash drops variables that it cannot name ("BATCH_JOB.0_HOSTS"); no script has unset them.
+    // If dash dropped a variable because of its name ("BATCH_JOB.0_HOSTS"), no script has unset it.
     if (after.contains(name) || is_shells_own(name) || !envgen::is_shell_name(name)) continue;
     edits.push_back({Kind::kUnset, std::string(name), ""});
   }
@@ -325,7 +331,8 @@ void copy_variable(std::string_view name, const base::Environ& from, base::Envir
   }
 }
 
-// A script that runs as the job's user must not look for files in root's home.
+// Returns `env` with the home and name of the job's user, whose scripts must not look for files in
+// root's home.
 base::Environ at_home(base::Environ env, const std::optional<envgen::Identity>& who) {
   if (!who) return env;
   env.set("HOME", who->home);
@@ -337,11 +344,11 @@ base::Environ at_home(base::Environ env, const std::optional<envgen::Identity>& 
 
 bool decides_what_is_found(std::string_view name) { return name == "PATH" || name == kLibraries; }
 
-// Returns whether the shell has undone the plan. A list may be added to, but not in front of PATH:
-// other programs would come before the planned ones.
+// Returns whether a start-up file has undone the plan's value of a variable. It may add to a list,
+// but not in front of PATH: then other programs would be found before the planned ones.
 bool is_undone(std::string_view name, std::string_view planned, std::string_view after) {
   if (name == "PATH") return !after.starts_with(planned);
-  // A number must be equal: "29500" is in the text "129500", but is not part of it as a list.
+  // A number must be equal. "129500" contains the text "29500", but not as an item of a list.
   const bool number = planned.find_first_not_of("0123456789.") == std::string_view::npos;
   return number ? after != planned : !after.contains(planned);
 }
@@ -356,7 +363,7 @@ bool is_bash_script(const std::string& path) {
   return line.starts_with("#!") && line.find("bash") != std::string_view::npos;
 }
 
-// Returns whether the process runs bash, also behind other programs (env, timeout).
+// Returns whether the command runs bash, perhaps through other programs (env, timeout).
 bool runs_bash(const envgen::Process& process) {
   for (const std::string& word : process.argv) {
     const std::string_view name = envgen::base_name(word);
@@ -367,8 +374,8 @@ bool runs_bash(const envgen::Process& process) {
   return false;
 }
 
-// Returns how each bash of the job differs from the plan; "": not at all. `planned`: the job's
-// environment.
+// Returns what the start-up file does wrong in a bash of the job: it does not end, it ends the
+// shell, or it changes variables of the plan. "": nothing. `planned`: the job's environment.
 std::string start_up_fault(const envgen::Plan& plan, const std::vector<base::EnvEdit>& edits,
                            const base::Environ& planned, std::int64_t deadline_ms) {
   const std::int64_t now_ms = sys::monotonic_ms();
@@ -395,9 +402,9 @@ std::string start_up_fault(const envgen::Plan& plan, const std::vector<base::Env
   return names.empty() ? "" : " changes " + names + " of the plan";
 }
 
-// Warns if the start-up file of bash undoes the plan. The file is the job's own, so it stays in
-// use. It is run here only for a job of bash: programs that it starts may read it again, without an
-// end.
+// Warns if the start-up file of bash (BASH_ENV) undoes the plan. The file is the job's own, so the
+// job still uses it. It is run here only for a job that runs bash, because it may start programs
+// that read it again without an end.
 void warn_of_start_up(const envgen::Plan& plan, const base::Environ& base,
                       std::int64_t deadline_ms) {
   const auto bash = std::ranges::find_if(plan.processes, runs_bash);

@@ -1,6 +1,6 @@
 #pragma once
-// The edits that a shell's scripts (conda's activate.d, CANN's set_env.sh) make to an environment.
-// A call blocks until the shell has ended: it is for the resolver's child, never for PID 1.
+// The changes that shell scripts (conda's activate.d, CANN's set_env.sh) make to the environment. A
+// call blocks until the shell has ended, so it is for the resolver's child, never for PID 1.
 
 #include <cstdint>
 #include <vector>

@@ -16,8 +16,8 @@
 namespace engine {
 namespace {
 
-// Returns a port that no socket has at any address; 0: none was found. As with torchrun, the port
-// is not reserved from here on.
+// Returns a port that no socket uses at any address; 0: none was found. The port is not reserved,
+// so another process can still take it (torchrun does the same).
 int free_port() {
   const sys::Fd six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (six.valid()) {
@@ -45,16 +45,16 @@ constexpr int kAgainMs = 1000;
 
 bool is_of_ipv4(const std::string& address) { return address.find(':') == std::string::npos; }
 
-// Returns the first IPv4 address, as MindSpore accepts only these; "": none.
+// Returns the first IPv4 address, because MindSpore accepts no other; "": none.
 std::string first_of(const std::vector<std::string>& addresses) {
   const auto found = std::ranges::find_if(addresses, is_of_ipv4);
   return found == addresses.end() ? "" : *found;
 }
 
-// Returns one of the addresses that the scheduler's name leads to.
+// Returns the address to use for the scheduler, from the addresses of its name; "": none.
 std::string address_of(const std::vector<std::string>& found, const envgen::Snapshot& base,
                        envgen::Plan& plan) {
-  // The nodes are on this machine.
+  // If the name is a loopback name, all nodes are on this machine.
   if (envgen::is_loopback(plan.scheduler->host)) return "127.0.0.1";
   std::string address = first_of(found);
   if (!plan.scheduler->here || address.empty()) return address;

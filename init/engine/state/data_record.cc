@@ -11,7 +11,8 @@ using State = DataRecord::State;
 
 std::vector<DataRecord> data_records(const envgen::DataRequest& request) {
   std::vector<DataRecord> records;
-  auto datasets = envgen::datasets_of(request);  // the command line has reported an error
+  // An error was reported when the command line was parsed.
+  auto datasets = envgen::datasets_of(request);
   if (!datasets) return records;
   for (envgen::Dataset& dataset : *datasets) {
     records.emplace_back().dataset = std::move(dataset);

@@ -1,6 +1,7 @@
 #pragma once
-// The record that PID 1 keeps of a dataset of the job (--data): the progress of the copy and the
-// place of the data. Its lease keeps a copy in the node's cache while the job lives.
+// The record that PID 1 keeps of each dataset of the job (--data): the progress of its copy, and
+// where the data is. The lease in it protects a copy in the node's cache from deletion while the
+// job lives.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +20,7 @@ namespace engine {
 // The progress of a copy. Entries are files, directories and symlinks.
 struct DataProgress {
   std::uint32_t phase = 0;  // copy::Phase
-  bool waiting = false;     // true: another job makes this copy, and this one waits for it
+  bool waiting = false;     // another job makes this copy, and this job waits for it
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::uint64_t total_entries = 0;  // 0 = not known yet
@@ -46,11 +47,11 @@ struct DataRecord {
   State state = State::kIdle;
   DataProgress progress;
   copy::RateWindow window;
-  // Path of the copy; if copying failed, of the source. "" = not known yet.
+  // Path of the data for the job: the copy, or the source if copying failed. "" = not known yet.
   std::string path;
   std::string how;            // "copied"; after a failure the reason
   bool missing = false;       // the source does not exist
-  sys::Fd lease;              // kept until this process ends, when the kernel closes it
+  sys::Fd lease;              // held until this process ends
   std::int64_t began_ms = 0;  // wall clock, UTC
   std::int64_t ended_ms = 0;
 };
@@ -63,11 +64,11 @@ std::string stage_name(const DataProgress& progress);
 // Returns the names that messages about a stall use for the two sides of the copy.
 copy::CopyPlaces places_of(const envgen::Dataset& dataset);
 
-// Sets the variable of each dataset whose path is known.
+// Sets the variable of each dataset whose path is known in `env`.
 void add_data_env(const std::vector<DataRecord>& data, base::Environ& env);
 
-// data_bar() returns the progress of the copy as a bar of less than `columns` columns, without an
-// end of line; data_percent() returns it in percent.
+// data_bar() returns the progress of the copy as text with a bar, shorter than `columns` and
+// without a newline. data_percent() returns the progress in percent.
 std::string data_bar(const DataRecord& data, int columns);
 int data_percent(const DataRecord& data);
 

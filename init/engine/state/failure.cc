@@ -12,11 +12,12 @@ namespace engine {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 400;
-// Limit of what is checked of a line: a secret may end behind the part that is shown.
+// Bytes of a line that are searched for secrets. A secret may begin in the part that is shown and
+// end after it.
 constexpr std::size_t kMaxSeenBytes = 4096;
 constexpr std::size_t kLinesInLog = 3;
 
-// Returns what a terminal would show last of a line that was overwritten.
+// Returns what a terminal shows at last of a line that '\r' overwrites.
 std::string_view last_state(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   const std::size_t start = line.rfind('\r');
@@ -35,7 +36,8 @@ bool is_of_key(std::string_view line) {
   });
 }
 
-// Hides the body of a private key. The window may have cut off the mark at either end.
+// Hides the body of a private key. One mark is enough to find it, because the other one may be
+// outside of `lines`.
 void hide_keys(std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (marks_key(lines[i], "-----BEGIN ")) {
@@ -69,7 +71,8 @@ std::vector<std::string> last_lines_of(std::string_view printed, bool whole) {
   if (lines.empty()) return lines;
   std::ranges::reverse(lines);
   hide_keys(lines);
-  // A name and its value may be on two lines. A key is an exception: all lines would be hidden.
+  // Mask all lines together first, because a name and its value may be on two lines. With a private
+  // key that is left out: it would hide all lines.
   const std::string text = base::joined(lines, "\n");
   if (!text.contains("PRIVATE KEY")) {
     const std::string masked = base::mask_printed(text);
@@ -88,7 +91,7 @@ std::vector<std::string> lines_beside_traceback(const FailureDetail& detail) {
   if (!detail.cause || detail.cause->traceback.empty()) return lines;
   const std::vector<std::string>& traceback = detail.cause->traceback;
   auto repeated = std::ranges::search(lines, traceback);
-  // The last lines may begin within the traceback.
+  // The last lines may begin within the traceback, so look for its end in front.
   for (std::size_t tail = traceback.size(); repeated.empty() && --tail > 0;) {
     const auto end = traceback.end() - static_cast<std::ptrdiff_t>(tail);
     if (tail > lines.size() || !std::equal(end, traceback.end(), lines.begin())) continue;
@@ -114,7 +117,8 @@ std::string cause_text(const FailureCause& cause) { return cause_by(cause, "it")
 
 namespace {
 
-// Absent nodes are not mentioned if a rank has its own cause.
+// Returns a text about the nodes that never connected; "": none. Also "" if a rank has shown its
+// own cause.
 std::string absent_text(const FailureDetail& detail) {
   if (detail.never_connected.empty() || (detail.cause && detail.cause->role == "root")) return "";
   return "never connected: " + detail.never_connected + " (see whether it was started)";
@@ -140,7 +144,7 @@ std::string failure_line(std::string_view message, const FailureDetail& detail) 
 
 namespace {
 
-// Adds the newest of `lines` that fit, indented. Adds nothing if none fits.
+// Adds `title` and the newest of `lines` that fit, indented. Adds nothing if no line fits.
 void add_newest(std::string_view title, const std::vector<std::string>& lines,
                 std::size_t most_bytes, std::string& text) {
   std::size_t from = lines.size();
@@ -154,7 +158,8 @@ void add_newest(std::string_view title, const std::vector<std::string>& lines,
   for (std::size_t i = from; i < lines.size(); ++i) text += "  " + lines[i] + "\n";
 }
 
-// Returns the first line. Dashboards show it alone, so it begins with the cause.
+// Returns the first line of the termination message. It begins with the cause, because dashboards
+// show only this line.
 std::string first_line(std::string_view message, const FailureDetail& detail) {
   const std::string cause = detail.cause ? cause_by(*detail.cause, detail.task) : "";
   return "trainit: " + (cause.empty() ? "" : cause + "; ") + std::string(message);
@@ -179,7 +184,7 @@ std::string termination_text(std::string_view message, const FailureDetail& deta
   if (!absent.empty() && text.size() + absent.size() < most_bytes) text += absent + '\n';
   if (detail.cause) {
     add_advice(*detail.cause, most_bytes, text);
-    // The last lines get the other half.
+    // The traceback gets at most half of the space that is left; the last lines get the rest.
     const std::size_t half = text.size() + (most_bytes - text.size()) / 2;
     add_newest("its traceback:\n", detail.cause->traceback, half, text);
   }

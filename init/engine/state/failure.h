@@ -1,6 +1,7 @@
 #pragma once
-// The first failure as a value: its members in state.json beside the message, and the texts made of
-// it. Makes no system calls: a worker (output_tail) reads what a process printed.
+// The first failure of a job as values: the members of state.json about it (apart from its
+// message), and the texts made of them. Makes no system calls: a worker (output_tail.h) reads what
+// the processes printed.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,24 +14,25 @@
 
 namespace engine {
 
-// Rules of members in state.json: a wall clock that is 0, and a number that is -1, are written as
-// null.
+// Rules for members of state.json. kWallClock writes the time 0 as null, kKnown the number -1.
+// kMasked hides credentials.
 inline constexpr base::Rule kWallClock{.null = 0};
 inline constexpr base::Rule kKnown{.null = -1};
 inline constexpr base::Rule kMasked{.masked = true};
 
-// The cause of a failure, as far as the printed lines show it (envgen/failure/find_cause.h).
+// The cause of a failure, as the printed lines show it (envgen/failure/find_cause.h).
 struct FailureCause {
-  std::string line;  // "": no line was printed, only the kernel knows
-  // Task that printed the line, if it is not the task that failed first.
+  // The line that names the cause; "": no line does, the kernel reported the cause.
+  std::string line;
+  // Task that printed the line. "": the task that failed first.
   std::string task;
-  std::string failure_class;  // "cuda-oom"
-  // "root"; "victim": the line only reports that a different process failed.
+  std::string failure_class;  // class of the failure in the catalogue, such as "cuda-oom"
+  // "root": the line shows the cause. "victim": it only reports that a different process failed.
   std::string role;
   std::string advice;
   std::string restart;                 // whether a restart can help: "unknown", "yes", "no"
   bool certain = false;                // the line is about this failure, and no launcher printed it
-  std::vector<std::string> traceback;  // traceback that led to the line
+  std::vector<std::string> traceback;  // Python traceback that ends with the line
 
   bool operator==(const FailureCause&) const = default;
 };
@@ -48,24 +50,25 @@ inline void fields(base::FieldVisitor& v, FailureCause& cause) {
 struct FailureDetail {
   std::string task;  // "rank-3", "main", "resolver"; "" = no failure
   int rank = -1;     // -1: not a rank
-  // "torchrun": the rank is a process below the task. "" = the task is the rank.
+  // The launcher, such as "torchrun", if the rank is a process below the task. "" = the task is the
+  // rank itself.
   std::string launcher = {};
-  int node = 0;        // rank of the node
-  std::string host;    // the node's name
-  int device = -1;     // -1: no device
+  int node = 0;        // rank of the node on which the task failed
+  std::string host;    // name of that node
+  int device = -1;     // index of the rank's device; -1: none
   std::string signal;  // "SIGKILL" if a signal ended the task
   int exit_code = -1;
-  bool oom = false;        // the task was killed, and the cgroup's count of OOM kills has risen
+  bool oom = false;        // SIGKILL ended the task, and the cgroup's count of OOM kills has risen
   std::int64_t at_ms = 0;  // wall clock, UTC
-  // Time since the start of the task; -1: the task did not start.
+  // Time from the start of the task to the failure; -1: the task did not start.
   std::int64_t after_ms = -1;
-  std::string log;  // path of its output; "" = stdout
-  // Nodes that had not connected to node 0 at that time, although they had time to: "node 1 (b)".
-  // Node 0 reports them.
+  std::string log;  // file with the task's output; "" = stdout
+  // Nodes that had not connected to node 0 by then, although they had time to: "node 1 (b)". Only
+  // node 0 knows them.
   std::string never_connected = {};
   std::optional<FailureCause> cause;
   std::vector<std::string> last_lines;  // lines that the task printed last, oldest first
-  // Tasks that ran at the time of the failure, and how they ended:
+  // Tasks that ran at the time of the failure and were stopped because of it, with how they ended:
   // "rank-8: exit 143", "rank-9: SIGKILL".
   std::vector<std::string> torn_down;
 
@@ -90,13 +93,15 @@ inline void fields(base::FieldVisitor& v, FailureDetail& detail) {
   v("torn_down", detail.torn_down, kMasked);
 }
 
-// The rank that failed first below a launcher. The launcher itself starts and stops its ranks.
+// The rank that failed first below a launcher in the user's command. trainit does not start such
+// ranks, so a worker searches for it (rank_search.h).
 struct FoundRank {
   // "rank 3 (in torchrun) exited with code 1: ..."; "" = no rank was found.
   std::string text;
-  std::string launcher;                 // "torchrun"
-  int rank = -1;                        // -1: unknown, or one of several
-  std::string log;                      // file with the rank's own output; "" = none
+  // The launcher that was found: "torchrun", "msrun", ...; "" = no rank was found.
+  std::string launcher;
+  int rank = -1;    // -1: not known, or it is not clear which of several failed first
+  std::string log;  // file with the rank's own output; "" = none
   std::vector<std::string> last_lines;  // last lines of that file
 };
 inline void fields(base::FieldVisitor& v, FoundRank& found) {
@@ -107,13 +112,14 @@ inline void fields(base::FieldVisitor& v, FoundRank& found) {
   v("last_lines", found.last_lines);
 }
 
-// The result of a worker that read the printed lines. `warnings` are about the catalogue of causes.
+// The result of the worker that reads what the failed processes printed. `warnings` are about the
+// catalogue of causes.
 struct PrintedEnd {
   std::vector<std::string> last_lines;
   std::optional<FailureCause> cause;
-  FoundRank rank;  // filled in if the process was a launcher
+  FoundRank rank;  // set if the process was a launcher
   std::vector<std::string> warnings;
-  // Index of the likely first failure in the list of the processes that were examined.
+  // Index in Cause::ends of the process that most likely failed first.
   std::uint32_t first = 0;
 };
 inline void fields(base::FieldVisitor& v, PrintedEnd& end) {
@@ -127,27 +133,28 @@ inline void fields(base::FieldVisitor& v, PrintedEnd& end) {
 inline constexpr std::size_t kMaxLastLines = 20;
 inline constexpr std::size_t kMaxLastBytes = 4096;
 
-// Returns the last lines of what a process printed: at most kMaxLastBytes, and 400 bytes per line.
-// If `whole` is false, the first line of `printed` may be torn. Removes terminal escapes, control
-// characters and empty lines. Masks credentials, and replaces invalid UTF-8 by '?'. A progress bar
-// is reduced to its last state.
+// Returns the last lines of what a process printed: at most kMaxLastLines, kMaxLastBytes, and 400
+// bytes per line. If `whole` is false, `printed` begins within a line, which is left out. Removes
+// terminal escapes, control characters and empty lines. Masks credentials, and replaces invalid
+// UTF-8 by '?'. A progress bar is reduced to its last state.
 std::vector<std::string> last_lines_of(std::string_view printed, bool whole);
 
 // Returns "the cause (rank-5): KeyError: 'loss'", or "" if no line is known. Leaves out the rank
 // prefix that launchers put before a line.
 std::string cause_text(const FailureCause& cause);
 
-// Returns the last lines without the traceback, which is shown before them.
+// Returns FailureDetail::last_lines without the cause's traceback, which texts show before them.
 std::vector<std::string> lines_beside_traceback(const FailureDetail& detail);
 
-// Returns one line for the log: the cause, "first failure: " with the message, and the advice.
-// Without a cause it has the last three lines.
+// Returns one line for the log: the cause, "first failure: " with the message, and the advice. If
+// no cause is known, the last three lines follow the message.
 std::string failure_line(std::string_view message, const FailureDetail& detail);
 
 // Returns the termination message, at most `most_bytes`. The first line has the cause and the
-// diagnosis. The advice, the cause's traceback, the tasks that were torn down and the last lines
-// follow. If the text is too long, the oldest of the last lines are cut first, then the oldest of
-// the traceback, then the names.
+// diagnosis. Nodes that never connected, the advice, the cause's traceback, the tasks that were
+// torn down and the last lines follow. If the text is too long, the oldest of the last lines are
+// left out first, then the names of the tasks are cut. The traceback gets at most half of the space
+// after the advice.
 std::string termination_text(std::string_view message, const FailureDetail& detail,
                              std::size_t most_bytes);
 

@@ -5,7 +5,7 @@
 namespace engine {
 
 std::string job_name(const base::Environ& env) {
-  // Names come before ids, which people do not know by heart.
+  // Names come before ids, which people do not remember.
   static constexpr auto kVariables = base::words(
       "TRAINING_JOB_NAME", "PAI_JOB_NAME", "REPLICATED_JOB_NAME", "JOBSET_NAME", "SLURM_JOB_NAME",
       "DLC_JOB_ID", "CLOUD_ML_JOB_ID", "SLURM_JOB_ID", "PADDLE_JOB_ID");

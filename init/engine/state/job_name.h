@@ -1,5 +1,5 @@
 #pragma once
-// The name of the job, as the platform gives it in a variable.
+// The name of the job, which the platform sets in an environment variable.
 
 #include <string>
 

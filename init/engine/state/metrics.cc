@@ -30,7 +30,7 @@ std::string label(std::string_view name, std::string_view value) {
   return std::string(name) + "=\"" + escaped(value) + '"';
 }
 
-// 1500 -> "1.500"
+// Returns seconds with three decimals: "1.500" for 1500.
 std::string seconds_text(std::int64_t ms) {
   const std::string rest = std::to_string(1000 + ms % 1000);
   return std::to_string(ms / 1000) + "." + rest.substr(1);

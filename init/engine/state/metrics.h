@@ -1,5 +1,5 @@
 #pragma once
-// The state of a job as metrics. The file is RUN_DIR/metrics.prom, in OpenMetrics
+// The state of a job as metrics, in the file RUN_DIR/metrics.prom. The format is OpenMetrics
 // (https://prometheus.io/docs/specs/om/open_metrics_spec/). node_exporter's textfile collector
 // reads Prometheus's older text format, so only the common part of both formats is used.
 

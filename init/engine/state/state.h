@@ -13,11 +13,12 @@
 
 namespace engine {
 
-// Names of trainit's files in the run directory. The plan puts other files there.
+// Names of trainit's own files in the run directory. Files that the plan puts there are not listed.
 inline constexpr const char* kStateFile = "state.json";
-inline constexpr const char* kPlanFile = "plan.txt";  // plan of the last start, as `plan` shows it
+// Plan of the last start, as `trainit plan` shows it.
+inline constexpr const char* kPlanFile = "plan.txt";
 
-// TaskReport::log of hooks. trainit logs their output as its own lines.
+// TaskReport::log of hooks and data tasks. trainit logs their output as its own lines.
 inline constexpr const char* kHookOutput = "stderr";
 
 struct TaskReport {
@@ -28,21 +29,22 @@ struct TaskReport {
   std::string state;  // "idle", "starting", "running", "stopped" (by SIGSTOP), "ended"
   int rank = -1;      // -1: not a rank
   int device = -1;
-  int pid = 0;                  // 0: not alive
+  int pid = 0;                  // 0: no process is alive
   int exit_code = -1;           // -1: has not ended
   std::string signal;           // "SIGKILL" if a signal ended it
   std::string log;              // "" = stdout; kHookOutput; otherwise a file
   std::int64_t started_ms = 0;  // wall clock, UTC; 0 = not started
   std::int64_t ended_ms = 0;
-  int incarnation = 0;                // number of starts
-  std::int64_t last_output_ms = 0;    // wall clock, UTC; 0: not known. `trainit status` fills it in
-  std::int64_t perf_ppm = -1;         // hardware / end-to-end time, last seen; -1: not known
+  int incarnation = 0;              // number of starts of this task
+  std::int64_t last_output_ms = 0;  // wall clock, UTC; 0: not known. `trainit status` fills it in
+  // Last ratio of hardware time to end-to-end time, in millionths; -1: not known.
+  std::int64_t perf_ppm = -1;
   std::int64_t step = -1;             // last step that the task reported (--progress); -1: none
   std::int64_t saved_step = -1;       // last step that the task reported as saved; -1: none
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: not stalled
-  // Kind of the restart: "warm", "cold: REASON"; "" = without --warm.
+  // How the last restart was done: "warm", "cold: REASON"; "" = without --warm, or no restart.
   std::string start;
-  std::string warm;  // spare process for its next start; "" = none
+  std::string warm;  // state of the spare process for its next start; "" = none
 };
 inline void fields(base::FieldVisitor& v, TaskReport& task) {
   v("name", task.name);
@@ -74,7 +76,7 @@ struct DataReport {
   // "idle", "ready", "failed", or the work in progress: "scanning", "copying", ...
   std::string state;
   std::string how;  // "copied", "found"; after a failure the reason
-  // true: waits for the copy of another job, which the numbers describe.
+  // true: waits for another job to make this copy; the numbers are the progress of that job.
   bool waiting = false;
   std::int64_t entries = 0;  // copied so far: files, directories, symlinks
   std::int64_t bytes = 0;
@@ -104,8 +106,8 @@ inline void fields(base::FieldVisitor& v, DataReport& data) {
   v("ended_ms", data.ended_ms, kWallClock);
 }
 
-// Lines that were printed and did not reach their destination. The metrics contain them, state.json
-// does not.
+// The number of lines that were printed but did not reach their destination. The metrics contain
+// it, state.json does not.
 struct LostOutput {
   std::string to;  // "stdout", "stderr", "files"; "diagnostics": trainit's own lines
   std::uint64_t lines = 0;
@@ -114,11 +116,11 @@ struct LostOutput {
 struct JobReport {
   int pid = 0;
   std::string phase;
-  // Outcome in the platforms' words: running, success, error, stopped, expired.
+  // State of the job in the words that platforms use: running, success, error, stopped, expired.
   std::string state;
   std::string trainit;  // version
   std::string job;      // the job's name; "" = the platform gives none
-  std::string command;  // of the first main process, as a shell reads it
+  std::string command;  // command of the first main process, quoted for a shell
   std::string platform;
   std::string framework;
   int node_rank = 0;
@@ -130,28 +132,28 @@ struct JobReport {
   std::int64_t waiting_since_ms = 0;  // wall clock, UTC; 0: the job does not wait
   std::vector<TaskReport> tasks;
   std::vector<DataReport> data;
-  std::string hook;  // hooks that run, such as "pre-start hooks"; "" = none
+  std::string hook;  // hooks that run now, such as "pre-start hooks"; "" = none
   // Message of the first failure of the last start; "" = no failure.
   std::string first_failure;
-  FailureDetail failure;              // details of the first failure
-  std::string stop_signal;            // "" if no stop signal came
-  int exit_code = -1;                 // exit code of the job; -1: still running
-  int given_code = -1;                // exit code of the container (--exit-codes)
-  int restarts = 0;                   // number of restarts until now
-  int counted_restarts = 0;           // restarts that count towards most_restarts
-  int most_restarts = 0;              // --max-restarts
+  FailureDetail failure;     // details of the first failure; valid if `task` in it is not ""
+  std::string stop_signal;   // signal of the first stop request; "" if none came
+  int exit_code = -1;        // exit code of the job; -1: has not ended
+  int given_code = -1;       // exit code of the container, after --exit-codes; -1: has not ended
+  int restarts = 0;          // number of restarts until now
+  int counted_restarts = 0;  // restarts that count towards most_restarts
+  int most_restarts = 0;     // --max-restarts
   std::int64_t restart_at_ms = 0;     // wall clock, UTC; 0: no restart is scheduled
   std::int64_t expires_ms = 0;        // wall clock, UTC; 0: no time limit
-  bool checkpoint_under_way = false;  // requested and not yet saved
-  // End of the wait for the checkpoint: wall clock, UTC; 0: not known.
+  bool checkpoint_under_way = false;  // a checkpoint was requested and is not finished
+  // End of the wait for a checkpoint that ends the job: wall clock, UTC; 0: none.
   std::int64_t checkpoint_until_ms = 0;
   // true: the job ends with 75 after a checkpoint, to be scheduled again.
   bool reschedule = false;
   std::int64_t hold_until_ms = 0;  // wall clock, UTC; 0: no debug window
-  // Result of the last round of health checks; "" = no round has ended.
+  // Finding of the last round of health checks; "" = no round has ended.
   std::string health;
   std::vector<std::string> warnings;
-  std::vector<LostOutput> lost;  // empty: not known
+  std::vector<LostOutput> lost;  // lost output by destination; empty: not known
 };
 inline void fields(base::FieldVisitor& v, JobReport& report) {
   v("pid", report.pid);

@@ -16,8 +16,8 @@
 namespace engine {
 namespace {
 
-// Overwrites the file, which needs no room beyond what the file already has. Cuts the largest parts
-// of the report until the rest fits.
+// Writes the state over the old file, which needs no free space if the state is not larger. Leaves
+// out parts of the report, the largest first, until the rest fits.
 void write_in_place(const std::string& path, JobReport report) {
   constexpr std::size_t kMaxTextBytes = 200;
   static constexpr void (*kCuts[])(JobReport& report) = {
@@ -47,7 +47,7 @@ void write_in_place(const std::string& path, JobReport report) {
 
 void StateWriter::open(const base::Environ& env) {
   run_dir_ = sys::open_run_dir(env);
-  // A user who may not write to /run needs no message about that at each start.
+  // If a user may not write to /run, that is only logged at debug level, not at each start.
   if (run_dir_.path.empty()) {
     sys::log::warning("no run directory, so no status: " + run_dir_.note);
   } else if (!run_dir_.lock.valid()) {
@@ -79,15 +79,15 @@ void StateWriter::write(const JobReport& report, bool last) {
   changed_ = false;
   auto status = replace(kStateFile, state_to_json(report));
   if (!status && !lost_) sys::log::warning(to_line(status.error()) + ", ignoring");
-  lost_ = !status;  // a full disk is logged once, not at each change
-  // The last state matters more than an atomic write.
+  lost_ = !status;  // so a full disk is logged once, not at each change
+  // The last state must be written, even if not atomically.
   if (!status && last) write_in_place(run_dir_.path + "/" + kStateFile, report);
 }
 
 namespace {
 
-// Returns true if `path` is still `directory`. A directory that was deleted and created again is a
-// different one.
+// Returns true if `path` still names the directory that is open as `directory`. If it was deleted
+// and created again, it is a different one.
 bool is_still(const sys::Fd& directory, const std::string& path) {
   struct stat held{};
   struct stat there{};
@@ -104,19 +104,20 @@ base::Status StateWriter::replace(const char* name, std::string_view content) {
     return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);
   }
   auto reached = sys::resolve_safely(path);
-  if (!reached) return sys::write_file_atomic(path, 0644, content);  // reports why
+  if (!reached) return sys::write_file_atomic(path, 0644, content);  // returns the error
   place_ = std::move(*reached);
   return sys::write_file_atomic(place_, path, 0644, content, sys::Lifetime::kMachine);
 }
 
 std::optional<std::int64_t> StateWriter::metrics_due_ms(bool watched) const {
   constexpr std::int64_t kSettleMs = 1000;
-  constexpr std::int64_t kRefreshMs = 15'000;  // the time without output grows without a change
+  // The metric of the time without output grows even if nothing else changes.
+  constexpr std::int64_t kRefreshMs = 15'000;
   if (!run_dir_.lock.valid() || (!metrics_changed_ && !watched)) return std::nullopt;
   return metrics_ms_ + (metrics_changed_ ? kSettleMs : kRefreshMs);
 }
 
-// Logs an error at debug level only, as write() has already reported a full disk.
+// Logs an error only at debug level, because write() already warns of a full disk.
 void StateWriter::write_metrics(const JobReport& report) {
   metrics_changed_ = false;
   metrics_ms_ = sys::monotonic_ms();

@@ -17,7 +17,7 @@
 namespace engine {
 namespace {
 
-// Returns the number of terminal columns of `text`, where a wide character counts as one.
+// Returns the number of terminal columns of `text`. A wide character (CJK) counts as one, too.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -29,7 +29,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-// Returns the first `width` columns, with the mark ">" if some are left out.
+// Cuts `text` to `width` columns, with ">" as the last one if some are left out. 0: no limit.
 std::string fitted(std::string text, std::size_t width) {
   if (width == 0 || columns(text) <= width) return text;
   std::size_t size = 0;
@@ -39,7 +39,7 @@ std::string fitted(std::string text, std::size_t width) {
   return text.substr(0, size) + ">";
 }
 
-// Maximum width of the name column. A longer name moves only its own row.
+// Maximum width of the name column. A longer name only shifts the rest of its own row.
 constexpr std::size_t kLongestColumn = 24;
 
 bool is_shown(const TaskReport& task) {
@@ -52,11 +52,11 @@ constexpr const char* kGreen = "\033[32m";
 constexpr const char* kYellow = "\033[33m";
 constexpr const char* kPlain = "\033[0m";
 
-// The columns of the table that have something to show.
+// The width of the name column, and which optional columns have something to show.
 struct Columns {
   std::size_t name = 11;
   bool age = false;   // time since the last output
-  bool perf = false;  // hardware / end-to-end time
+  bool perf = false;  // ratio of hardware time to end-to-end time
   bool step = false;
   bool starts = false;  // number of starts of a task
 };
@@ -145,7 +145,7 @@ const char* colour_of(const std::string& state) {
   return kYellow;
 }
 
-// Returns ", 1h 59m left"; "" if the time is over.
+// Returns the time until `until_ms` as ", 1h 59m left"; "" if it is over.
 std::string left_text(std::int64_t until_ms, std::int64_t now_ms) {
   return until_ms > now_ms ? ", " + span_text(until_ms - now_ms) + " left" : "";
 }
@@ -184,8 +184,8 @@ std::string counted_text(const JobReport& report) {
   return ", " + std::to_string(report.counted_restarts) + " of " + most + " counted";
 }
 
-// Returns how ranks were restarted, and their spare processes. Tasks with the same text share a
-// line.
+// Returns lines about how ranks were restarted, and about their spare processes. Tasks with the
+// same text share a line.
 std::string warm_lines(const JobReport& report) {
   std::string text;
   for (const auto& [what, member] : {std::pair("started ", &TaskReport::start),
@@ -203,7 +203,7 @@ std::string warm_lines(const JobReport& report) {
   return text;
 }
 
-// Returns the lines about the job that do not belong to a task.
+// Returns the lines about the job as a whole.
 std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
   std::string text;
   for (const DataReport& data : report.data) text += data_line(data);
@@ -219,7 +219,7 @@ std::string phase_lines(const JobReport& report, std::int64_t now_ms) {
     if (report.most_restarts > 0 && report.counted_restarts > 0) {
       text += "restart " + std::to_string(report.counted_restarts) + " of " +
               std::to_string(report.most_restarts);
-    } else {  // the restart is for other nodes
+    } else {  // no failure counts: the list of nodes has changed
       text += "restart " + std::to_string(std::int64_t{report.restarts} + 1);
     }
     const bool later = report.restart_at_ms > now_ms;
@@ -245,7 +245,7 @@ std::string list_text(const std::vector<std::string>& items) {
   return text;
 }
 
-// Returns the details that the message does not contain.
+// Returns the details of the failure that its message does not contain.
 std::string detail_text(const FailureDetail& detail) {
   std::string text;
   if (detail.cause) {
@@ -274,7 +274,7 @@ std::string cause_lines(const FailureDetail& detail) {
   return text;
 }
 
-// Returns the commands for a debug window.
+// Returns the text with the commands that are useful in a debug window.
 std::string hold_text(const JobReport& report, std::int64_t now_ms, bool timeline) {
   constexpr std::size_t kWidth = 21;  // length of the longest command, without a path
   std::string text = "debug window until " + sys::utc_text(report.hold_until_ms) +
@@ -332,7 +332,8 @@ std::string steps_text(const std::vector<TaskReport>& tasks) {
   base::stable_sort(tell, std::less(), &TaskReport::step);
   std::string text;
   if (!tell.empty()) {
-    // The faster middle rank if the number is even: with two ranks, one is then behind the other.
+    // If the number of ranks is even, the faster of the two middle ranks counts. So with two ranks,
+    // one can be behind.
     const std::int64_t median = tell[tell.size() / 2]->step;
     const std::int64_t behind = median - tell[0]->step;
     text = (tell.size() == 1 ? "step " : "median step ") + std::to_string(median);
@@ -393,7 +394,8 @@ std::string state_lines(const JobReport& report, TextStyle style) {
 
 }  // namespace
 
-// The table of a job with many ranks is longer than a terminal, so what matters most is at the end.
+// The table of tasks comes first. With many ranks it is longer than a terminal, so what matters
+// most is at the end.
 std::string state_to_text(const JobReport& report, std::int64_t now_ms, TextStyle style) {
   std::string text = task_table(report.tasks, now_ms, style);
   const std::string steps = steps_text(report.tasks);

@@ -13,9 +13,9 @@
 namespace engine {
 namespace {
 
-// Delay after the last start of a process, so that the starts come first.
+// Delay of a write after the last start of a process, so that it does not slow down the starts.
 constexpr std::int64_t kBehindStartMs = 20;
-// Time-out of a write, because a mount may hang.
+// Time-out of a write, because the files may be on a mount that hangs.
 constexpr std::int64_t kLongestMs = 10'000;
 
 bool has_file(const Job& job, const TaskRecord& record) {
@@ -106,7 +106,7 @@ void EnvFiles::on_exit(const proc::Death& /*death*/) {
 void EnvFiles::finish(std::int64_t most_ms) {
   await(most_ms);
   if (!begin_ms_ && !again_) return;
-  kill();  // one writer at a time: the files of the last one are kept
+  kill();  // only one process writes at a time, so that the files are those of the last write
   write();
   await(most_ms);
 }

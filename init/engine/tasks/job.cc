@@ -100,7 +100,8 @@ const char* state_word(const Machine& machine) {
   if (machine.rescheduled()) {
     return machine.phase() == lifecycle::Phase::kExited ? "stopped" : "running";
   }
-  if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";  // the job continues
+  // A restart follows, so the job continues.
+  if (machine.phase() == lifecycle::Phase::kAutoRestart) return "running";
   if (machine.cause() != nullptr) return "error";
   if (machine.stopped()) return "stopped";
   return machine.phase() == lifecycle::Phase::kExited ? "success" : "running";
@@ -202,11 +203,11 @@ void name_records(Job& job, const lifecycle::Machine& machine) {
       record.name = (*list)[task.ordinal].name;
       record.event.reset();
     } else if (record.event) {
-      // Hooks run after the plan's own processes of that kind.
+      // Hooks are the last task of their kind, after the plan's post-stop processes.
       record.process = -1;
       record.name = std::string(envgen::name_of(*record.event)) + " hooks";
     } else if (list != nullptr) {
-      record.process = -1;  // left from a plan that had more of them
+      record.process = -1;  // the task is left from an earlier plan with more tasks of this kind
     }
   }
 }
@@ -302,7 +303,7 @@ sys::Fd lock_termination_log(const char* path) {
 void write_termination_log(const char* path, std::string_view text) {
   if (path == nullptr) return;
   sys::Fd fd(::open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd.valid()) return;  // a missing file means that this is not a pod
+  if (!fd.valid()) return;  // no such file: this is no pod
   const std::string masked = base::mask_secrets(text);
   const std::string_view message = base::cut_text(masked, kTerminationLogBytes);
   if (::write(fd.get(), message.data(), message.size()) < 0) {

@@ -1,6 +1,7 @@
 #pragma once
-// The engine's record of each task: its name, process and times. It supplements the machine's
-// record. The index of a record is the task's index in lifecycle::Machine::tasks().
+// The state of a job in the engine. It supplements the machine's state (lifecycle/machine.h): for
+// each task its name, process and times, and for the job its plan, its failure and its findings.
+// The index of a TaskRecord is the task's index in lifecycle::Machine::tasks().
 
 #include <sys/types.h>
 
@@ -24,7 +25,7 @@ namespace engine {
 
 class LineBoard;
 
-// TaskRecord::start of a rank that a spare process has become.
+// TaskRecord::start of a rank that was started warm, from a spare process.
 inline constexpr const char* kWarmStart = "warm";
 
 struct TaskRecord {
@@ -32,34 +33,35 @@ struct TaskRecord {
   lifecycle::TaskKind kind = lifecycle::TaskKind::kMain;
   // Index in the plan's list of this kind; -1: not in the plan.
   int process = -1;
-  // Event of the plan's hooks that the task runs, one after the other.
+  // Event whose hooks the task runs; nullopt: the task runs no hooks.
   std::optional<envgen::HookEvent> event;
   std::string hook_message;  // message about the hook that failed; "" otherwise
   pid_t pid = 0;             // 0: not alive
   std::uint32_t incarnation = 0;
-  sys::Fd start_pipe;  // open until the program runs or the process ends
+  // Shows the start of the program; open until the program runs or the process ends.
+  sys::Fd start_pipe;
   std::optional<proc::StartFailure> failure;
-  // Exit status of the last run, set before the machine learns it.
+  // Exit status of the last run, set before the machine receives it.
   std::optional<lifecycle::ExitStatus> exit_status;
-  // Finding of the stall watch about a main process; "" = none.
+  // Message of the stall watch if it fails this main process; "" = none.
   std::string stall;
-  bool stop_sent = false;  // a stop signal was sent
-  bool unasked = false;    // exited without a stop request, before the first stop signal
+  bool stop_sent = false;  // a stop signal was sent to this run
+  bool unasked = false;    // the process ended on its own, before a stop signal reached it
   bool paused = false;     // stopped by SIGSTOP or a similar signal
   bool core = false;
-  // Kind of the restart of a main process: kWarmStart or "cold: REASON".
+  // How a main process was restarted: kWarmStart or "cold: REASON"; "" = no restart with --warm.
   std::string start;
-  // true: a spare process has received the start message and does not run as the rank yet.
+  // true: the process is a spare that must become the rank and does not run as the rank yet.
   bool handed_over = false;
-  // Spare process for its next start: "ready: pid 9, torch"; "" = none.
+  // State of the spare process for the next start: "ready: pid 9, torch"; "" = none.
   std::string warm;
   std::int64_t started_ms = 0;  // wall clock, UTC; it may be set back during the run
   std::int64_t ended_ms = 0;
   std::int64_t began_ms = 0;  // monotonic clock
-  std::int64_t ran_ms = -1;   // duration, monotonic clock; -1: has not ended
+  std::int64_t ran_ms = -1;   // duration of the run; -1: has not ended
 };
 
-// The findings of the watches about a main process, in this start of the job.
+// The finding of the stall watch about a main process, in this start of the job.
 struct RankWatch {
   std::int64_t stalled_since_ms = 0;  // wall clock, UTC; 0: not stalled
 };
@@ -71,35 +73,36 @@ struct HealthWatch {
   std::string message;  // message of the last failed round
 };
 
-// The part of the ranks' steps that the timeline has (monitor/step_record.h).
+// The record of which steps the timeline has (monitor/step_record.h).
 struct StepLog {
   struct Rank {
     std::uint64_t steps = 0;  // LineSlot::steps of the last record in this start
     std::int64_t saved_ms = 0;
   };
-  std::vector<Rank> ranks;   // by index in plan.processes
+  std::vector<Rank> ranks;   // ranks by their index in plan.processes
   std::size_t bytes = 0;     // size of all records
   std::int64_t next_ms = 0;  // earliest time of the next record, sys::monotonic_ms()
 };
 
-// The first failure of the job, if it is known to be on another node.
+// The first failure of the job if another node had it, as node 0 reported it.
 struct RemoteFailure {
-  bool is_failure = true;  // false: a stop
+  bool is_failure = true;  // false: that node was stopped
   std::string message;
   FailureDetail detail;
 };
 
 // The part of a Job that belongs to one start of the job; a restart assigns a new one.
 struct JobStart {
-  // Variables that hooks exported, in the order of the exports, for processes that start later.
+  // Variables that hooks exported, in order. Processes that start later get them.
   std::vector<base::EnvEdit> exports;
   std::string first_failure;  // message of the first failure
   FailureDetail failure;
-  bool failure_complete = false;  // has the last lines, if any were printed
+  // The output was read: `failure` has the cause and the last lines, if found.
+  bool failure_complete = false;
   std::optional<RemoteFailure> remote;
   // Time of the request for the last checkpoint, sys::monotonic_ms(); 0: none.
   std::int64_t save_asked_ms = 0;
-  std::string save_reason;  // reason of a watch for the checkpoint; "" = none
+  std::string save_reason;  // reason for the checkpoint if a watch requested it; "" = none
   std::optional<std::uint64_t> oom_kills_before;
 };
 
@@ -111,10 +114,11 @@ struct Job {
   std::vector<DataRecord> data;  // ordered by the ordinals of their tasks
   std::vector<std::string> data_warnings;
   std::string resolver_message;  // error of the resolver; "" otherwise
-  std::string waiting_for;       // see note_waiting()
+  // Reason why the job waits, such as "2 of 4 nodes"; "" = it does not wait (note_waiting).
+  std::string waiting_for;
   std::int64_t waiting_since_ms = 0;
   std::string missing_nodes;    // nodes that the start waits for; "" = none
-  std::string never_connected;  // value of FailureDetail::never_connected now
+  std::string never_connected;  // current value for FailureDetail::never_connected
   // Reason why the other nodes cannot start with this one; "" = they can.
   std::string unfit;
   // Watch of each main process, by index in plan.processes; empty without a watch.
@@ -122,7 +126,7 @@ struct Job {
   // Facts read from the ranks' lines; nullptr if no lines are watched.
   std::shared_ptr<LineBoard> lines;
   StepLog step_log;
-  // Whether a process reported steps in an earlier start, by index in plan.processes.
+  // Whether the process reported steps in an earlier start, by index in plan.processes.
   std::vector<bool> told_steps;
   HealthWatch health;
   lifecycle::HangAgent hang_agent;
@@ -145,8 +149,8 @@ std::string command_text(const envgen::Plan& plan);
 
 // Returns true for a main process of the job, false for a task that prepares or serves it.
 bool is_main(const TaskRecord& record);
-// Begins the run of the task with this number: forgets the previous run, except for the spare
-// process that waits to become this one.
+// Begins run `incarnation` of the task. Forgets the previous run, but not the state of the spare
+// process (TaskRecord::warm).
 void begin_run(TaskRecord& record, std::uint32_t incarnation);
 void note_end(TaskRecord& record);  // Records the current time as the end of the process.
 // Returns the pids of the main processes that are alive.
@@ -156,22 +160,23 @@ std::vector<pid_t> main_pids(const Job& job);
 // trainit neither waits for them nor stops them.
 std::vector<pid_t> outliving_pids(const Job& job);
 
-// Returns the plan's entry of this task; nullptr for a task that is not in the plan.
+// Returns the plan's entry of this task; nullptr if it has none (resolver, data, hooks).
 const envgen::Process* planned(const Job& job, const TaskRecord& record);
 
-// Returns the kind of the task that runs the hooks of a phase. Requires
+// Returns the kind of the task that runs the hooks of `event`. Requires
 // envgen::is_phase_event(event).
 lifecycle::TaskKind kind_of(envgen::HookEvent event);
 
 // Returns the plan's hooks that this task runs; nullptr if it runs none.
 const envgen::HookGroup* hooks_of(const Job& job, const TaskRecord& record);
 
-// Sets the kind of each record. Datasets, and the plan's processes, services and post-stop
-// processes, also get their index and their name.
+// Updates Job::records to the machine's tasks: sets the kind of each. Datasets, main processes,
+// services and post-stop processes also get their index in the plan and their name. Hooks get their
+// event and a name.
 void name_records(Job& job, const lifecycle::Machine& machine);
 
-// Sets what the job waits for; "" = nothing. The start time of the wait changes only if the job did
-// not wait before.
+// Sets what the job waits for; "" = nothing. waiting_since_ms changes only if the job did not wait
+// before.
 void note_waiting(Job& job, std::string what);
 
 // Returns "a, b, c"; for more than 8 names "a, b, ... and 3 more".
@@ -186,9 +191,9 @@ inline constexpr std::size_t kTerminationLogBytes = 4096;
 // that the job starts must not overwrite the first one's text, even with a different RUN_DIR.
 // Returns an invalid descriptor if another instance holds the lock or the file is missing.
 sys::Fd lock_termination_log(const char* path);
-// Writes `message` to the termination log (`path` nullptr: none), without credentials. Cuts it to
-// 4096 bytes between UTF-8 characters. The file is a bind mount, so it is written in place and
-// never created.
+// Replaces the content of the termination log (`path` nullptr: none) by `message`, without
+// credentials. Cuts `message` to 4096 bytes, between UTF-8 characters. The file is a bind mount, so
+// it is written in place and never created.
 void write_termination_log(const char* path, std::string_view message);
 // Appends `message` to the termination log if the whole message fits.
 void add_to_termination_log(const char* path, std::string_view message);

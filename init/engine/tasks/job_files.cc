@@ -28,23 +28,24 @@ namespace {
 constexpr std::uint32_t kRemoved = 1;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 constexpr std::int64_t kPeriodMs = 5000;
-constexpr std::int64_t kLookMs = 60'000;  // enough to remove a million files
+// Time limit of the child: enough to remove a million files.
+constexpr std::int64_t kLookMs = 60'000;
 constexpr std::uint64_t kMaxBytes = 64U << 20;
 constexpr std::uint64_t kMaxFiles = 16'384;
-constexpr std::uint64_t kShare = 4;  // divisor of the size of the file system
+constexpr std::uint64_t kShare = 4;  // a quarter of the file system
 constexpr std::uint64_t kBlock = 512;
 constexpr int kMaxDepth = 16;
 
 struct Entry {
   std::size_t directory = 0;  // index in the list of directories
   std::string name;
-  std::uint64_t bytes = 0;  // size of the entry and everything below it
+  std::uint64_t bytes = 0;  // size of the entry with everything below it
   std::uint64_t files = 0;
   std::int64_t changed_ns = 0;
 };
 
-// A regular file of this user that no longer has a name, and that had one in a directory of the
-// job.
+// A file of the job's user that was deleted in a directory of the job, but that a process holds
+// open.
 struct OpenFile {
   sys::Fd held;  // O_PATH
   ino_t inode = 0;
@@ -71,8 +72,8 @@ class Bound {
       : directories_(directories), limit_(limit) {}
 
   void look();
-  // Truncates the files that processes of the job hold open without a name, if these and the named
-  // files exceed the limit.
+  // Truncates deleted files that processes of the job hold open, if these and the named files
+  // together exceed the limit.
   void look_for_open_files();
   [[nodiscard]] std::string text() const;
 
@@ -99,7 +100,7 @@ sys::Fd Bound::open_directory(int fd, const char* name) {
   constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   sys::Fd opened(::openat(fd, name, kOpen));
   if (opened.valid() || errno != EACCES) return opened;
-  // The job may have removed its own read permission.
+  // The job may have removed its own read permission, so add it again.
   if (::fchmodat(fd, name, S_IRWXU, 0) == 0) opened.reset(::openat(fd, name, kOpen));
   return opened;
 }
@@ -111,7 +112,7 @@ void Bound::measure(int fd, const char* name, int depth, Entry& entry) {
   entry.bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
   ++entry.files;
   if (!S_ISDIR(status.st_mode) || entry.files > limit_.files) return;
-  // The files that belong here are never this deep.
+  // No file that belongs here is this deep, so the entry counts as too large.
   if (depth == kMaxDepth) {
     entry.files = limit_.files + 1;
     return;
@@ -128,7 +129,7 @@ void Bound::add(std::size_t directory, int fd, const char* name) {
   measure(fd, name, 0, entry);
   bytes_ += entry.bytes;
   files_ += entry.files;
-  // Above this number entries are removed at once instead of kept in memory.
+  // If there are too many entries for the memory, further ones are removed at once.
   if (entries_.size() < 2 * kMaxFiles) return entries_.push_back(std::move(entry));
   remove(entry);
 }
@@ -171,7 +172,8 @@ void Bound::look() {
 
 std::optional<OpenFile> Bound::open_file(const std::string& link) const {
   constexpr std::string_view kDeleted = " (deleted)";
-  // Open the file first: the process may reuse the number for a different file between two calls.
+  // Open the file first, and examine what was opened: the process may reuse the descriptor's number
+  // for a different file.
   OpenFile found{.held = sys::Fd(::open(link.c_str(), O_PATH | O_CLOEXEC)), .directory = ""};
   const int held = found.held.get();
   const std::string own = "/proc/self/fd/" + std::to_string(held);
@@ -186,7 +188,7 @@ std::optional<OpenFile> Bound::open_file(const std::string& link) const {
   struct stat directory{};
   const bool known = above != directories_.end() && ::fstat(held, &file) == 0 &&
                      ::stat(above->c_str(), &directory) == 0;
-  // A file of another user may be open for reading only.
+  // A process of the job may have another user's file open, which must not be truncated.
   if (!known || file.st_uid != ::geteuid() || !S_ISREG(file.st_mode) || file.st_nlink != 0 ||
       file.st_blocks == 0 || file.st_dev != directory.st_dev) {
     return std::nullopt;
@@ -197,7 +199,7 @@ std::optional<OpenFile> Bound::open_file(const std::string& link) const {
   return found;
 }
 
-// Several descriptors of one file count once.
+// Calls `visit` for each deleted file that a process holds open, once per file.
 void Bound::each_open_file(const std::function<void(const OpenFile&)>& visit) const {
   std::set<ino_t> seen;
   each_name(sys::Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), [&](const char* pid) {
@@ -286,7 +288,8 @@ void JobFiles::tend(std::int64_t now_ms) {
   ChildWorker::tend(now_ms);
   if (!next_look_ms_ || now_ms < *next_look_ms_) return;
   next_look_ms_ = now_ms + kPeriodMs;
-  if (pid() != 0) return;  // the child hangs in the kernel, or has much to remove
+  // The previous child still runs: it hangs in the kernel, or has much to remove.
+  if (pid() != 0) return;
   const Job& job = context_.job;
   auto status = fork("looking at the job's files", context_.saved, [&job](int fd) {
     const auto& directories = job.plan.observe.job_directories;
@@ -295,13 +298,13 @@ void JobFiles::tend(std::int64_t now_ms) {
     return text.empty() || send_message(fd, kRemoved, text) ? 0 : 1;
   });
   if (status) deadline_ms_ = now_ms + kLookMs;
-  if (status) context_.job.helpers.push_back(pid());  // excludes the child from the stop sweep
+  if (status) context_.job.helpers.push_back(pid());  // the sweep for orphans must not signal it
   if (!status) sys::log::debug(to_line(status.error()) + ", ignoring");
 }
 
 ChildWorker::Heard JobFiles::on_message(std::uint32_t /*kind*/, std::string_view text) {
   if (!std::exchange(told_, true)) sys::log::warning(text);
-  context_.note_change();  // the state may not have been written for lack of space
+  context_.note_change();  // write the state again, which may have failed for lack of space
   return Heard::kLast;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// A limit on the files that the job keeps below RUN_DIR. The directories that trainit makes there
-// for the job (errors, torchrun, stacks/dumps) belong to the job's user. RUN_DIR may be on a small
-// file system that trainit's own state needs. While the job runs, a child looks at them every few
-// seconds. Above the limit it removes the largest files, then the newest. A job of trainit's own
-// user is not limited, because that user may write there anyway.
+// The limit on the files that the job creates below RUN_DIR. trainit makes directories there for
+// the job (errors, torchrun, stacks/dumps), which belong to the job's user. But RUN_DIR may be on a
+// small file system that trainit's own state needs. So while the job runs, a child checks these
+// directories every few seconds. Above the limit it removes the largest files, then the newest. A
+// job of trainit's own user is not limited, because that user may write there anyway.
 
 #include <cstdint>
 #include <optional>
@@ -40,9 +40,9 @@ struct JobFilesLimit {
 // files.
 JobFilesLimit job_files_limit(const std::string& directory);
 
-// Removes files from `directories` that exceed `limit` together. Truncates files without a name
-// that a process of the job holds open. Returns a line about the removal, "" if nothing was
-// removed. Blocks on slow file systems, so it is called in a child.
+// Removes files from `directories` until all together keep `limit`. Also truncates files that were
+// deleted there but that a process of the job holds open. Returns a line about the removal; "" if
+// nothing was removed. Blocks on slow file systems, so it is called in a child.
 std::string bound_job_files(const std::vector<std::string>& directories, JobFilesLimit limit,
                             const std::optional<envgen::Identity>& job);
 

@@ -43,7 +43,8 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
   }
   bool nothing = false;
   if (!reaped.childless && signal_ != 0 && (due_ || put_off_ > 0 || !reaped.deaths.empty())) {
-    // Reap the dead first, as they need no signal. A fork bomb cannot postpone the sweep for ever.
+    // First reap all dead children, which need no signal. But a fork bomb must not postpone the
+    // sweep for ever.
     if (more && ++put_off_ < kMaxTurnsWithoutSweep) return false;
     put_off_ = 0;
     nothing = sweep();
@@ -55,8 +56,8 @@ bool OrphanReaper::sweep_behind(const proc::Reaped& reaped, bool more) {
 bool OrphanReaper::sweep() {
   std::vector<pid_t> children = proc::children_of_self();
   if (children.empty() && ::getpid() == 1 && !proc::has_own_proc()) {
-    // No /proc is available, so the processes are unknown. kill(-1) reaches all generations, so one
-    // call is enough.
+    // The orphans are not known without /proc. kill(-1) reaches all processes of the PID namespace,
+    // so one call is enough.
     const bool had = signal_ == SIGTERM && stopper_.has_had_term(-1);
     if ((swept_.insert(-1).second && !had) || signal_ == SIGKILL) ::kill(-1, signal_);
     return false;
@@ -71,7 +72,7 @@ bool OrphanReaper::sweep() {
       continue;
     }
     any = true;
-    // A stopped process could not act on SIGTERM.
+    // A stopped process handles SIGTERM only after SIGCONT.
     const auto member = message && signal_ == SIGTERM ? proc::find_member(pid) : std::nullopt;
     if (member && member->state == 'T') ::kill(pid, SIGCONT);
   }
@@ -96,11 +97,12 @@ bool OrphanReaper::only_refused() const {
   });
 }
 
-// Kills all generations at once. Otherwise processes that fork in the background would outrun
-// trainit, which sees a child only when its parent has died. All are stopped first: each process
-// that dies frees a place under RLIMIT_NPROC for the next child of those that run.
+// Kills all descendants at once. Processes that fork in the background would otherwise outrun
+// trainit, which gets a child of theirs only when its parent has died. All are stopped before the
+// kill: each process that dies frees a place under RLIMIT_NPROC, which another one would use for a
+// new child.
 void OrphanReaper::kill_rest() const {
-  // Some processes fork a successor and exit faster than one look finds them.
+  // Time limit, because some processes fork a successor and exit faster than they can be found.
   constexpr std::int64_t kLongestMs = 100;
   const std::int64_t deadline_ms = sys::monotonic_ms() + kLongestMs;
   std::vector<pid_t> tasks = tees_.pids();

@@ -50,8 +50,9 @@ void ask_to_save(const std::vector<pid_t>& mains, int signal, bool last, Asked& 
     for (const pid_t pid : mains) note({.pid = pid}, ::kill(pid, signal) == 0 || errno != EPERM);
     return;
   }
-  std::vector<pid_t> unasked;  // processes whose children are still to be checked
-  // The nearest come first, so that a parent is checked before its children.
+  // Processes that did not get the signal, so their children are checked.
+  std::vector<pid_t> unasked;
+  // The list has parents before their children.
   for (const proc::Member& member : *below) {
     const bool main = std::ranges::find(mains, member.pid) != mains.end();
     if (!main && std::ranges::find(unasked, member.parent) == unasked.end()) continue;
@@ -71,7 +72,7 @@ void ask_to_save(const std::vector<pid_t>& mains, int signal, bool last, Asked& 
 
 namespace {
 
-// A process is in a fork for far less time than all looks take.
+// All looks together take far longer than a process blocks its signals for a fork.
 constexpr int kMaxLooks = 10;
 constexpr std::int64_t kPauseMs = 20;
 
@@ -91,7 +92,7 @@ void SaveRequest::tend(std::int64_t now_ms) {
   if (left_ > 0 && now_ms >= next_ms_) look();
 }
 
-// Ends the looks with the job, whose processes have another signal to handle then.
+// Ends the looks when the job ends, because its processes then get another signal.
 void SaveRequest::stepped() {
   using lifecycle::Phase;
   const Phase phase = context_.machine.phase();

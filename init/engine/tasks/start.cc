@@ -26,14 +26,15 @@ bool is_foreign(const envgen::Plan& plan) {
 base::Environ common_env(const Job& job, const StartContext& context, bool for_job) {
   base::Environ env = context.base.env;
   for (const std::string& name : context.own_variables) env.unset(name);
-  // The job's user may have written the scripts, or own the programs and libraries that they select
-  // (PATH, LD_PRELOAD). A process with trainit's rights must not use them.
+  // The job's user may have written the scripts, or may own the programs and libraries that the
+  // edits select (PATH, LD_PRELOAD). A process with trainit's rights must not use them.
   if (for_job || !is_foreign(job.plan)) {
     for (const base::EnvEdit& edit : job.plan.env) env.apply(edit);
   }
   add_data_env(job.data, env);
   for (const base::EnvEdit& edit : job.start.exports) env.apply(edit);
-  // A pass-through job is never restarted, and gets the environment that exec would have passed on.
+  // A pass-through is never restarted, and its job gets the environment that exec would have passed
+  // on.
   if (!context.pass_through || !for_job) {
     env.set("TRAINIT_RESTART_COUNT", std::to_string(context.restarts));
   }
@@ -43,7 +44,8 @@ base::Environ common_env(const Job& job, const StartContext& context, bool for_j
 base::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context) {
   base::Environ env = common_env(job, context, false);
   for (const base::EnvEdit& edit : job.plan.hook_env) env.apply(edit);
-  // A hook that is a bash script must start with the plan's environment.
+  // A hook that is a bash script must not run BASH_ENV's file, which could change the plan's
+  // environment.
   env.unset("BASH_ENV");
   unset_listen_fds(env);
   env.set("TRAINIT_HOOK", envgen::name_of(event));
@@ -62,7 +64,7 @@ std::vector<std::string> forced_names(const envgen::Plan& plan) {
   std::vector<std::string> names;
   for (const envgen::Process& process : plan.processes) {
     for (const base::EnvEdit& edit : process.env) {
-      // A list to which the plan prepends is not forced: a hook may set it.
+      // If the plan only prepends to a list, a hook may set the list.
       if (edit.kind != base::EnvEdit::Kind::kPutInFront) names.push_back(edit.name);
     }
   }
@@ -75,8 +77,8 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   const envgen::Process& process = *planned(job, record);
   const bool main = record.kind == TaskKind::kMain;
   const bool alone = main && job.plan.processes.size() == 1;
-  // A process of another user gets neither the caller's descriptors nor a terminal, where it could
-  // type for the caller (TIOCSTI). Under PID 1 the terminal is the container's own.
+  // A process of another user gets neither the caller's descriptors nor the caller's terminal: it
+  // could push input into that (TIOCSTI). If trainit is PID 1, the terminal is the container's own.
   const bool of_job = main || process.of_job;
   const bool foreign = of_job && is_foreign(job.plan);
   const bool apart = !alone || (foreign && !context.pid1);
@@ -92,17 +94,18 @@ proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartCon
   spec.new_session = apart;
   spec.callers_group = !apart && context.callers_group;
   spec.foreground = !apart && !context.callers_group;
-  // The descriptors are passed on as by exec. With several processes it is unknown whose they are.
+  // A single process gets the caller's descriptors, as by exec. With several processes it is not
+  // known which one they are for.
   spec.callers_fds = alone && !foreign;
   spec.no_terminal = foreign && !context.pid1;
   spec.die_with_parent = !context.pid1;
   spec.share_memory = context.pass_through;
   if (of_job && !job.plan.sandbox.empty()) spec.sandbox = &job.plan.sandbox;
-  // After a restart the descriptors are closed.
+  // Only the first start has the descriptors of a socket activation.
   if (main && record.process == 0 && context.restarts == 0) {
     spec.inherited_fds = listen_fds(context.base.env);
   } else {
-    // Only one task gets the caller's descriptors.
+    // All other processes do not get these descriptors.
     unset_listen_fds(spec.env);
   }
   if (record.kind == TaskKind::kPostStop) add_end(job, context, spec.env);

@@ -1,6 +1,6 @@
 #pragma once
-// The start of each task of a plan: its environment, terminal and descriptors. This file only
-// decides; proc::spawn carries it out.
+// Decides how each process and hook of a plan starts: its environment, terminal and descriptors.
+// proc::spawn carries it out.
 
 #include <string>
 #include <vector>
@@ -11,36 +11,38 @@
 
 namespace engine {
 
-// The values that all tasks of an instance share.
+// The values that the starts of all tasks share.
 struct StartContext {
   const envgen::Snapshot& base;
-  const std::vector<std::string>& own_variables;  // variables that the job does not get
+  // Names of variables that the job does not get (Setup::own_variables).
+  const std::vector<std::string>& own_variables;
   bool pid1 = false;
   bool pass_through = false;
-  // proc::JobControl::in_callers_group, for a single main process.
+  // A single main process stays in the process group of trainit's caller (proc::JobControl).
   bool callers_group = false;
-  const base::Environ* common = nullptr;  // common_env() for the job; nullptr: not computed yet
-  int exit_code = 0;                      // exit code of the job, for post-stop processes
-  std::uint32_t restarts = 0;             // number of restarts until now
+  // Result of common_env() for the job; nullptr: spec_of() computes it.
+  const base::Environ* common = nullptr;
+  int exit_code = 0;           // exit code of the job, for post-stop processes
+  std::uint32_t restarts = 0;  // number of restarts until now
 };
 
-// Returns the environment that all processes of an instance share. It is the base with the plan's
+// Returns the environment that all processes share. It is the base environment with the plan's
 // edits, the paths of the data, the exports of hooks, and TRAINIT_RESTART_COUNT. If the job runs as
-// another user, the plan's edits (from conda and scripts) are applied only if `for_job` is true. A
-// pass-through job gets no TRAINIT_RESTART_COUNT.
+// another user, the plan's edits (from conda and scripts) are applied only if `for_job` is true.
+// The job of a pass-through gets no TRAINIT_RESTART_COUNT.
 base::Environ common_env(const Job& job, const StartContext& context, bool for_job);
 
 // Returns true if the job's user is not trainit's user.
 bool is_foreign(const envgen::Plan& plan);
 
-// Returns the environment of a hook: the common one with the plan's facts, the job's result and
-// TRAINIT_PID.
+// Returns the environment of a hook that a task runs: that of watch_env(). On-failure and post-stop
+// hooks also get the job's result.
 base::Environ hook_env(const Job& job, const TaskRecord& record, const StartContext& context);
 
-// Returns the environment of a hook that no task of the machine runs.
+// Returns the environment of a hook for `event`: the common one, the plan's facts and TRAINIT_PID.
 base::Environ watch_env(const Job& job, envgen::HookEvent event, const StartContext& context);
 
-// Returns the variables that the plan sets for each process, so that exports of hooks cannot change
+// Returns the variables that the plan sets for its main processes. Exports of hooks must not change
 // them.
 std::vector<std::string> forced_names(const envgen::Plan& plan);
 
@@ -53,11 +55,11 @@ std::vector<std::string> forced_names(const envgen::Plan& plan);
 // TRAINIT_EXIT_CODE and, after a failure, TRAINIT_FIRST_FAILURE.
 proc::SpawnSpec spec_of(const Job& job, const TaskRecord& record, const StartContext& context);
 
-// Removes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES, for a process that does not inherit these
-// descriptors.
+// Removes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES from the environment of a process that does not
+// inherit these descriptors (socket activation, sd_listen_fds(3)).
 void unset_listen_fds(base::Environ& env);
-// Returns the number of descriptors from 3 on that a socket activation passed in (LISTEN_FDS). Only
-// the main task gets them.
+// Returns the number of descriptors, from 3 on, that trainit got by socket activation (LISTEN_FDS).
+// Only the main task gets them.
 int listen_fds(const base::Environ& env);
 
 }  // namespace engine

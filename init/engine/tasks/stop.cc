@@ -41,7 +41,7 @@ void Stopper::leave_stopped() {
 void Stopper::send(const StopTarget& target) {
   if (target.signal != SIGKILL) {
     to_continue_.push_back(target);
-    to_continue_.back().forwarded = nullptr;  // the signal lives only as long as the step
+    to_continue_.back().forwarded = nullptr;  // the received signal is valid only in this step
     continue_due_ms_ = sys::monotonic_ms() + kMomentMs;
   }
   switch (target.scope) {
@@ -63,22 +63,23 @@ void Stopper::send_to_main(const StopTarget& target) {
   }
 }
 
-// Signals the process group that the main process is in now. trainit's own group, which a shell may
-// have given to both, is never signalled. Neither is one outside of the pid namespace (0).
+// Signals the main process's present group. If that is trainit's own group, which a shell may have
+// given to both, or a group outside of the PID namespace (0), signals only the main process.
 void Stopper::send_to_group(const StopTarget& target) {
   const pid_t group = ::getpgid(target.main);
   if (group <= 1 || group == ::getpgrp()) return send_to_main(target);
   if (!groups_.insert({group, target.signal}).second) return;
-  // Note the members before the signal. A process that is forked in between gets the signal and is
-  // not noted; a second SIGTERM as a leftover is better than none.
+  // Note the members before the signal. A process that is forked in between gets the signal without
+  // being noted. It may get a second SIGTERM as a leftover, which is better than none.
   if (target.signal == SIGTERM) {
     for (const proc::Member& member : proc::members_of({group})) note(member, target.signal);
   }
   ::kill(-group, target.signal);
 }
 
-// Signals the tree once for all main tasks, as they come in one step. A process that is forked
-// meanwhile, or by a signal handler, is left to the sweep after the main tasks.
+// Signals trainit's tree once for all main tasks, because all main tasks get the signal in one
+// step. Processes that are forked meanwhile, or by a signal handler, get theirs in the sweep after
+// the main tasks.
 void Stopper::send_to_tree(const StopTarget& target) {
   if (trees_.contains(target.signal)) return;
   const auto below = proc::descendants(target.spared);

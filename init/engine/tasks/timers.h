@@ -1,6 +1,6 @@
 #pragma once
-// The machine's timers: which are set, and when the next one is due. The loop waits for that time;
-// there is no descriptor.
+// The machine's timers: which are set, and when the next one is due. They use no descriptor: the
+// loop waits no longer than until next().
 
 #include <array>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// The interface of the engine to its workers: what they read and change, and how they report.
+// The parts of the supervisor that its workers use: what they read and change, and how they report.
 
 #include <functional>
 
@@ -20,7 +20,7 @@ struct WorkerContext {
   const lifecycle::Machine& machine;
   Timeline& timeline;
   std::function<StartContext()> start_context;
-  std::function<void(lifecycle::Event)> post;  // the machine handles it later, in its turn
+  std::function<void(lifecycle::Event)> post;  // appends to the queue of the machine's events
   std::function<void()> note_change;           // marks the written state as out of date
 };
 

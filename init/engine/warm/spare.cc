@@ -26,13 +26,15 @@
 namespace engine {
 namespace {
 
-constexpr std::int64_t kImportMs = 10LL * 60 * 1000;  // enough for a cold network file system
-constexpr int kMaxLost = 3;                           // spares in a row that die or grow
+// Time limit of the import: enough for a slow network file system.
+constexpr std::int64_t kImportMs = 10LL * 60 * 1000;
+constexpr int kMaxLost = 3;  // number of lost spares in a row after which no more is made
 constexpr std::size_t kPacketBytes = 16U << 10;
 constexpr std::int64_t kGrowthKb = 64 << 10;
-constexpr std::size_t kMaxHandedBytes = 64U << 10;  // must fit into one packet
+// Limit of the start message, which must fit into one packet.
+constexpr std::size_t kMaxHandedBytes = 64U << 10;
 constexpr std::size_t kMaxReasonBytes = 200;
-constexpr int kMaxPackets = 16;  // limit of one turn
+constexpr int kMaxPackets = 16;  // maximum of packets that one read() handles
 constexpr const char* kAtTerminal = "it has a terminal";
 
 std::string message_of(const std::vector<std::string>& fields) {
@@ -54,10 +56,11 @@ std::int64_t resident_kb(pid_t pid) {
   return pages.value_or(0) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// Returns true if `fd` cannot seek, as a pipe. A stream checks only once whether it can seek.
+// Returns true if `fd` cannot seek, like a pipe. A stream of the rank remembers that from its
+// creation, so the spare needs an output of the same kind.
 bool is_piped(int fd) { return ::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE; }
 
-// Opens a stand-in for the rank's output until that exists.
+// Opens a substitute for the rank's output, which the spare has until it becomes the rank.
 sys::Fd stand_in(bool piped) {
   std::array<int, 2> ends{-1, -1};
   if (!piped) return sys::Fd(::open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -66,8 +69,8 @@ sys::Fd stand_in(bool piped) {
   return sys::Fd(ends[1]);
 }
 
-// Returns the reason that a process of the job reported. The text may be anything, so it is masked
-// and cut.
+// Returns the reason that the spare has sent. It is a process of the job and can send any text, so
+// the text is masked and cut.
 std::string told_reason(std::string_view text) {
   const std::string masked = base::mask_printed(base::plain_text(text));
   return std::string(base::cut_text(masked, kMaxReasonBytes));
@@ -77,15 +80,16 @@ envgen::WarmStart start_of(const proc::SpawnSpec& spec) {
   return {.argv = spec.argv, .env = spec.env, .cwd = spec.cwd, .cpus = spec.cpus};
 }
 
-// Returns true if a standard stream of trainit is a terminal. A module may look at it when it is
-// imported, but which process has the terminal is settled only at a start.
+// Returns true if a standard stream of trainit is a terminal. Then no spare is possible: a module
+// may check for the terminal at its import, but which process gets the terminal is only known at a
+// start.
 bool is_at_terminal() {
   return std::ranges::any_of(std::array{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
                              [](int fd) { return ::isatty(fd) == 1; });
 }
 
-// Returns true if the kernel killed a spare for its memory. Such a kill is not counted as a failure
-// of the job.
+// Returns true if the OOM killer has killed a process since the last count, which is then taken to
+// be the spare. Adjusts the job's count, so that this kill does not look like a failure of the job.
 bool note_oom_kill(Job& job) {
   const auto kills = sys::oom_kills();
   if (!kills || !job.start.oom_kills_before || *kills <= *job.start.oom_kills_before) return false;
@@ -198,8 +202,8 @@ base::Result<proc::Spawned> Spare::hand_over(const proc::SpawnSpec& spec) {
   context_.job.helpers.push_back(handed->messenger);
   std::erase(context_.job.spares, pid_);
   handed_ = std::exchange(pid_, 0);
-  // cold_reason() cannot see a SIGSTOP that is still being delivered. Without SIGCONT the rank
-  // would remain stopped.
+  // A SIGSTOP that is still being delivered escapes cold_reason(). Without SIGCONT the rank would
+  // then remain stopped.
   ::kill(handed_, SIGCONT);
   ran_ = false;
   deadline_ms_.reset();
@@ -219,7 +223,7 @@ void Spare::end(std::string reason) {
 
 void Spare::await_end(std::int64_t until_ms) const {
   if (pid_ <= 0) return;
-  // pidfd_open is missing before Linux 5.3. Do not wait then: the process dies anyway.
+  // Do not wait without pidfd_open (before Linux 5.3): the process dies anyway.
   const sys::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!process.valid()) return;
   std::ignore = sys::await_ready(process.get(), POLLIN, until_ms);
@@ -269,7 +273,7 @@ void Spare::read() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) {
-      // A process that became the rank runs now; any other one is about to die.
+      // The process has closed its socket: it runs as the rank, or it is about to die.
       socket_.reset();
       handed_ = 0;
       return;
@@ -322,7 +326,7 @@ void Spare::tend(std::int64_t now_ms) {
 void Spare::reaped(const proc::Death& death) {
   std::erase(context_.job.spares, death.pid);
   if (death.pid == handed_) {
-    read();  // notes whether it has run as the rank
+    read();  // read() sets ran_ if it has run as the rank
     handed_ = 0;
     socket_.reset();
     deadline_ms_.reset();

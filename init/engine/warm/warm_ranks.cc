@@ -12,24 +12,24 @@
 namespace engine {
 namespace {
 
-// The interval of memory checks. The checks must poll: no event reports that a spare has grown, or
-// that free memory is below a share. The file memory.events reports only that the limit is hit, and
-// PSI only that the job already waits. A container may be unable to write to either. The
-// cost is a few reads every two seconds, and none without spares.
+// The interval of memory checks. They must poll, because no event reports that a spare has grown,
+// or that free memory is below a share: memory.events reports only that the limit is hit, and PSI
+// only that the job already waits for memory. A check is a few reads, and there are none without
+// spares.
 constexpr std::int64_t kLookMs = 2000;
-constexpr std::int64_t kImportLookMs = 200;  // while a spare imports
+constexpr std::int64_t kImportLookMs = 200;  // interval of memory checks while a spare imports
 
-// The time that a spare has to become the rank. The spare checks whether the files that it imported
-// have changed, which can take seconds on a network file system.
+// The time limit for a spare to become the rank. First the spare checks whether the files that it
+// imported have changed, which can take seconds on a network file system.
 constexpr std::int64_t kBecomeMs = 10'000;
 
-// The share of the container's memory that must be free, in words and as a divisor.
+// A share of the container's memory that must be free, in words and as a divisor.
 struct Room {
   const char* words;
   std::uint64_t part;
 };
-// The limits for starting and for keeping a spare. They are higher if an OOM kill takes the whole
-// container, not only the first process (memory.oom.group).
+// The shares for starting and for keeping a spare. Those "InGroup" apply if an OOM kill ends the
+// whole container (memory.oom.group), not only one process.
 constexpr Room kToBegin{"a quarter", 4};
 constexpr Room kToStay{"a tenth", 10};
 constexpr Room kToBeginInGroup{"half", 2};
@@ -123,7 +123,7 @@ void WarmRanks::finish(std::int64_t most_ms) {
   for (const auto& [place, spare] : spares_) spare->await_end(until_ms);
 }
 
-// Returns true while a restart may follow.
+// Returns true while a restart may follow, so that a spare is useful.
 bool WarmRanks::may_stand_by() const {
   const lifecycle::Machine& machine = context_.machine;
   switch (machine.phase()) {
@@ -195,7 +195,8 @@ void WarmRanks::tend(std::int64_t now_ms) {
     if (spare->pid() == 0 || spare->state() == Spare::State::kNone) continue;
     imports = imports || spare->state() == Spare::State::kImporting;
     if (is_short) {
-      // A spare that uses up the free memory while it starts would do so again.
+      // A spare that used up the free memory during its import would do so again, so this counts as
+      // a loss.
       const std::string reason =
           std::string("less than ") + room.words + " of the container's memory was free";
       if (spare->state() == Spare::State::kImporting) {
@@ -212,7 +213,7 @@ void WarmRanks::tend(std::int64_t now_ms) {
   advance();
 }
 
-// Updates the state of the spares in the tasks' records. Logs once why a spare is given up.
+// Updates TaskRecord::warm of each rank. Logs once for each reason why spares are given up.
 void WarmRanks::tell() {
   for (TaskRecord& record : context_.job.records) {
     const auto found = is_main(record) ? spares_.find(record.process) : spares_.end();
@@ -236,7 +237,8 @@ void WarmRanks::tell() {
   }
 }
 
-// Records that a rank that was to start warm has executed its command again.
+// Records that a rank started cold although its spare had become it: the process executed its
+// command again.
 void WarmRanks::note_cold(TaskRecord& record, const std::string& reason) {
   say_starts();
   record.start = "cold: " + reason;

@@ -1,8 +1,8 @@
 #pragma once
 // Warm restarts (--warm): each rank that is a Python program has a spare process, which becomes the
-// rank of the next start. This class decides when a spare is made and which rank it can become, and
-// reports both. Spares start one after the other, after the ranks. They are ended first if memory
-// becomes short, and they end with the job.
+// rank of the next start. This class decides when a spare is made and whether it can become the
+// rank, and reports both. Spares start one after the other, when all ranks run. They are killed if
+// memory becomes short, and at the end of the job.
 
 #include <map>
 #include <optional>
@@ -22,17 +22,18 @@ class WarmRanks : public ChildWorker {
   WarmRanks(const WorkerContext& context, WorkerList& workers)
       : context_(context), workers_(workers) {}
 
-  // Returns the process that a spare has become, instead of a main process started as `spec`.
-  // nullopt: the caller must start `spec` as usual. Call it before each start of a main process.
+  // Makes the spare of `record` the main process that `spec` describes, and returns its process.
+  // Returns nullopt if there is no such spare: the caller must start `spec` as usual. Call it
+  // before each start of a main process.
   std::optional<base::Result<proc::Spawned>> hand_over(TaskRecord& record,
                                                        const proc::SpawnSpec& spec);
-  // Returns true if the time for the spare to become the rank of `record` is over.
+  // Returns true if the spare did not become the rank of `record` within its time (10 s).
   [[nodiscard]] static bool is_late(const TaskRecord& record);
-  // Returns true if the process runs as the rank. Requires TaskRecord::handed_over and an ended
-  // start pipe.
+  // Returns true if the process of `record` runs as the rank (Spare::has_run). Call it while
+  // TaskRecord::handed_over is true.
   [[nodiscard]] bool has_run(const TaskRecord& record) const;
-  // Records that the process of the last hand_over() will not become the rank; `why` is for the
-  // log.
+  // Records and logs that the process of the last hand_over() will not become the rank, because of
+  // `why`.
   void note_lost(const TaskRecord& record, const std::string& why);
   // Kills all spares.
   void end();
@@ -57,10 +58,11 @@ class WarmRanks : public ChildWorker {
 
   const WorkerContext& context_;
   WorkerList& workers_;
-  std::map<int, Spare*> spares_;                          // the key is the rank's index in the plan
-  std::map<std::string, std::vector<std::string>> cold_;  // cold ranks of this start, by reason
+  std::map<int, Spare*> spares_;  // spare processes, by the rank's index in the plan
+  // Names of ranks that start cold, by reason, until they are logged.
+  std::map<std::string, std::vector<std::string>> cold_;
   std::vector<std::string> warm_;
-  std::set<std::string> said_;  // logged reasons for giving up
+  std::set<std::string> said_;  // reasons for giving up a spare that were logged
 };
 
 }  // namespace engine

@@ -30,7 +30,7 @@ void ChildWorker::read() {
   });
   if (!messages_->at_end()) return;
   const bool damaged = !whole || heard == Heard::kDamaged;
-  // A damaged child would block, because no process reads the rest of its messages.
+  // Otherwise the child would block for ever, because its further messages are not read.
   if (damaged && pid_ > 0) ::kill(pid_, SIGKILL);
   on_silence(damaged);
 }
@@ -44,9 +44,9 @@ void ChildWorker::tend(std::int64_t now_ms) {
 
 void ChildWorker::reaped(const proc::Death& death) {
   if (pid_ == 0 || death.pid != pid_) return;
-  pid_ = 0;  // the kernel may have reused the pid already
+  pid_ = 0;  // the pid must not be used any more: the kernel may reuse it
   read();
-  // A process that the child started may hold the other end.
+  // The pipe may still be open, because a process that the child started holds its other end.
   if (messages_ && !messages_->at_end()) on_silence(false);
   adopt(0);
   deadline_ms_.reset();

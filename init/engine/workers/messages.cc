@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 8;
 
-// Limit of one call, so that a worker that writes without end cannot keep PID 1 from its signals. A
-// pipe holds less, so one call reads everything that a dead worker left.
+// Limit of the reads in one call: a worker that writes without end must not keep PID 1 from its
+// signals. A pipe holds less than that, so one call reads all that a dead worker left.
 constexpr int kMaxReads = 64;
 
 std::uint32_t number_at(std::string_view bytes, std::size_t at) {
@@ -75,7 +75,8 @@ MessagePipe::Next MessagePipe::take_next(
   if (buffer_.size() < kHeaderBytes + size) return Next::kIncomplete;
   at_end_ = !take(kind, std::string_view(buffer_).substr(kHeaderBytes, size));
   buffer_.erase(0, kHeaderBytes + size);
-  if (buffer_.empty()) std::string().swap(buffer_);  // PID 1 runs for weeks; = {} frees nothing
+  // Frees the memory, which = {} does not: PID 1 runs for weeks.
+  if (buffer_.empty()) std::string().swap(buffer_);
   return Next::kTaken;
 }
 

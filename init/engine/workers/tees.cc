@@ -26,25 +26,29 @@ namespace {
 constexpr std::uint32_t kKinds = 8;
 constexpr std::uint32_t kMaxMessageBytes = 64U << 10;
 
-// A tee that dies within this time of its start dies of its work, or another process kills it.
+// A tee that dies within this time after its start probably dies again: of its own work, or killed
+// by another process.
 constexpr std::int64_t kSoonMs = 1000;
-constexpr int kDeathsAtOnce = 3;  // after these deaths the next tee starts later
-constexpr int kDeathsInFull = 5;  // after these deaths it only copies
+// Number of early deaths after which the next tee starts after a pause.
+constexpr int kDeathsAtOnce = 3;
+constexpr int kDeathsInFull = 5;  // number of early deaths after which the tee only copies
 constexpr std::int64_t kPauseMs = 1000;
 
 bool is_echoed(const envgen::Process& process) {
   return process.tee ? process.echo : process.log.empty();
 }
 
-// Returns the streams of a process; none if it writes without the tee.
+// Creates the streams from a process to the tee. Returns none if the process writes without the
+// tee.
 base::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& process) {
   const bool echo = is_echoed(process);
   const std::array<bool, 2> terminals{echo && ::isatty(STDOUT_FILENO) == 1,
                                       echo && ::isatty(STDERR_FILENO) == 1};
-  // A terminal's keys and the shell's job control need the terminal, and a person sees the messages
-  // there.
+  // If trainit's stdout or stderr is a terminal, a process with neither a tee nor a log writes
+  // there directly. The terminal's keys and the shell's job control need this. A person reads the
+  // output there.
   if ((terminals[0] || terminals[1]) && !process.tee) return {};
-  // One stream keeps the order in which a process wrote to both.
+  // If stdout and stderr go to one place, one stream for both keeps the order of the writes.
   const bool one = !echo || logtee::same_file(STDOUT_FILENO, STDERR_FILENO);
   std::vector<logtee::Source> sources;
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
@@ -108,7 +112,7 @@ void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, Make
   if (std::exchange(begun_, true)) return;
   unused_ = true;
   saved_ = saved;
-  saved_.mask = ~std::uint64_t{0};  // blocks all signals: the tee gets its orders through its pipe
+  saved_.mask = ~std::uint64_t{0};  // blocks all signals, as the tee gets its orders through a pipe
   make_scan_ = std::move(make_scan);
   ended_ = false;
   deaths_ = 0;
@@ -139,7 +143,7 @@ base::Status Tees::start() {
   };
   auto status = fork("starting the log tee", saved_, body, keep);
   if (status) started_ms_ = sys::monotonic_ms();
-  if (status && told_) tell(*told_);  // the previous tee may have read it
+  if (status && told_) tell(*told_);  // repeat the order: the tee that died may have read it
   return status;
 }
 
@@ -166,7 +170,7 @@ void Tees::started(std::size_t process) {
   for (logtee::Source& source : streams_[process].sources) source.write_end.reset();
 }
 
-// Does not block: the few bytes always fit into the pipe.
+// Sends an order to the tee. Does not block, because a few bytes always fit into the pipe.
 void Tees::tell(logtee::Told what) {
   told_ = what;
   std::ignore = ::write(lifeline_.get(), &what, sizeof(what));
@@ -177,8 +181,8 @@ void Tees::hurry() {
   if (shared_ && !told_) tell(logtee::Told::kStop);
 }
 
-// The order matters: bytes that have left the pipe and are not in the memory yet make is_whole()
-// false.
+// Check the pipe before is_whole(): bytes that have left the pipe and are not in the shared memory
+// yet make is_whole() false.
 bool Tees::has_read_all() const {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const auto& sources = streams_[i].sources;
@@ -233,7 +237,7 @@ void Tees::on_exit(const proc::Death& death) {
   const std::string how = death.signaled
                               ? "was killed by " + std::string(proc::signal_name(death.value))
                               : "exited with code " + std::to_string(death.value);
-  // A series of deaths is logged only at its start.
+  // Only the first deaths of a series are logged.
   if (deaths_ <= kDeathsAtOnce) {
     sys::log::warning("the log tee " + how + "; another one goes on with the same streams");
     return try_start(now_ms);
@@ -287,14 +291,15 @@ void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
     hurry();
     lifeline_.reset();
   };
-  // The earlier starts come first; the last of their tees ends after the others.
+  // First wait for the tees of earlier starts. Each waits for the one before it, so the end of the
+  // last is enough.
   bool all = true;
   if (before_.valid()) {
     for (const Retired& one : retired_) ::kill(one.pid, SIGCONT);
     await_pipe(before_.get());
     all = await_closed(before_.get(), deadline_ms);
   }
-  // A tee that is killed here is started again, too.
+  // If this start's tee is killed meanwhile, it is started again here.
   for (int i = 0; i < kDeathsAtOnce && shared_ && !ended_; ++i) {
     if (pid_ == 0) try_start(sys::monotonic_ms());
     if (pid_ == 0) break;
@@ -309,7 +314,8 @@ void Tees::finish(std::int64_t limit_ms, const Wait& wait) {
   }
 }
 
-// If its poll was refused, `wait` may report an open pipe as closed. A second poll checks that.
+// Waits until the tee's pipe is closed. A second poll checks what `wait` reports: if its own poll
+// was refused, it reports an open pipe as closed.
 bool Tees::await_silence(int pipe, const Wait& wait) {
   while (true) {
     pollfd end{pipe, 0, 0};
@@ -322,7 +328,7 @@ bool Tees::await_closed(int pipe, std::int64_t deadline_ms) {
   return sys::await_ready(pipe, 0, deadline_ms) || sys::is_ready(pipe, 0);
 }
 
-// The pipe is closed a moment before the tee can be reaped.
+// Polls after the pipe is closed, because the tee can be reaped only a moment later.
 bool Tees::await_end(std::int64_t deadline_ms) {
   if (!await_closed(messages_->pipe().get(), deadline_ms)) return false;
   siginfo_t info{};

@@ -1,6 +1,6 @@
 #pragma once
-// The workers beside a job, in the order in which they were added. The loop polls, wakes, tends and
-// reaps them. Workers are never removed; an idle one costs one check per turn.
+// The list of a job's workers, in the order in which they were added. The loop polls, wakes, tends
+// and reaps them. Workers are never removed; an idle one costs one check per turn.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace engine {
 
 class WorkerList {
  public:
-  // Adds a worker. Must not be called by a worker during the calls below.
+  // Creates a worker and adds it to the end of the list. A worker must not call this during the
+  // calls below.
   template <class Worker, class... Args>
   Worker& add(Args&&... args) {
     auto worker = std::make_unique<Worker>(std::forward<Args>(args)...);
@@ -25,7 +26,7 @@ class WorkerList {
     return added;
   }
 
-  // Calls `wait_for` with each channel to poll, and the index that read() takes.
+  // Calls `wait_for` with each channel to poll, and the index to call read() with.
   void each_channel(const std::function<void(int fd, std::uint32_t index)>& wait_for) const;
   // Returns when tend() is due next, in milliseconds of the monotonic clock.
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
