@@ -28,10 +28,9 @@ struct LinkSettings {
   // true: nodes with different plans fail the job, as each would start the ranks of its own plan.
   bool must_agree = false;
   int free_port = 0;  // node 0: MASTER_PORT, which must be free before a start; 0: not checked
-  std::uint64_t node0_instance =
-      // NodeVerdict::instance of the last verdict that PID 1 received from an earlier worker; 0:
-      // none. With it, this worker notices whether node 0 is now a different process instance.
-      0;
+  // NodeVerdict::instance of the last verdict that PID 1 received from an earlier worker; 0: none.
+  // With it, this worker notices whether node 0 is now a different process instance.
+  std::uint64_t node0_instance = 0;
   std::uint32_t restarts = 0;  // number of restarts when the worker starts
   bool all_connected = false;  // last LinkState::all_connected of the previous worker
   std::string socket;          // path of the local socket for `trainit status --cluster`; "" = none
