@@ -132,7 +132,6 @@ struct NodeReport {
   int exit_code = 0;         // exit code of the container; valid with kEnded
   // The remaining fields are only for `trainit status --cluster`.
   std::uint32_t ranks = 0;  // number of live ranks
-  TimeMs silent_ms = -1;    // time since the last output of a rank; -1: not known
   std::string phase = {};   // phase name as in state.json
 
   bool operator==(const NodeReport&) const = default;
@@ -154,7 +153,6 @@ inline void fields(base::FieldVisitor& v, NodeReport& report) {
   v("judged", report.judged);
   v("exit_code", report.exit_code, {.least = 0, .most = 255});
   v("ranks", report.ranks);
-  v("silent_ms", report.silent_ms);
   v("phase", report.phase);
 }
 

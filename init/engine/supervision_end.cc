@@ -57,7 +57,8 @@ void Supervisor::finish() {
   diagnosis_.finish(job_, machine_);
   report_saved(job_, machine_, tees_.seen(), timeline_, termination_log());
   auto counted = [this] {
-    return std::pair(tees_.bytes_seen(), tees_.lost() != nullptr ? tees_.lost()->lines() : 0);
+    return std::pair(tees_.bytes_seen(),
+                     tees_.totals() != nullptr ? tees_.totals()->lost_lines() : 0);
   };
   const auto before = counted();
   // Write the state with the exit code first. The reader of the logs may be slow, and readers of

@@ -85,7 +85,7 @@ Supervisor::Supervisor(Setup& setup)
       trigger_(workers_.add<ChildWorker>()),
       save_(workers_.add<SaveRequest>(context_)),
       env_files_(workers_.add<EnvFiles>(context_)),
-      link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNotifier>(context_),
+      link_(workers_.add<LinkTask>(context_, workers_.add<LauncherNotifier>(context_), tees_,
                                    [this] { return now_ms(); })),
       stacks_(workers_.add<StackDump>(context_)),
       warm_(workers_.add<WarmRanks>(context_, workers_)),
@@ -629,10 +629,10 @@ void Supervisor::write_state() {
 }
 
 void Supervisor::add_output(JobReport& report) const {
-  if (const logtee::Lost* lost = tees_.lost()) {
-    report.lost = {{"stdout", lost->out.lines()},
-                   {"stderr", lost->err.lines()},
-                   {"files", lost->files.lines()},
+  if (const logtee::OutputTotals* totals = tees_.totals()) {
+    report.lost = {{"stdout", totals->out.lines()},
+                   {"stderr", totals->err.lines()},
+                   {"files", totals->files.lines()},
                    {"diagnostics", sys::log::dropped()}};
   }
   if (tees_.seen() == nullptr) return;

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "envgen/plan/sandbox.h"
 #include "init/sys/fd.h"
-#include "init/tee/lost.h"
+#include "init/tee/output_totals.h"
 
 namespace logtee {
 

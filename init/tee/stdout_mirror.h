@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "init/sys/nonblocking_writer.h"
-#include "init/tee/lost.h"
+#include "init/tee/output_totals.h"
 
 namespace logtee {
 

@@ -93,6 +93,7 @@ class Tee {
 
   Shared& shared_;
   const Scan& scan_;
+  std::shared_ptr<OutputTotals> totals_;
   std::vector<std::unique_ptr<LogFile>> logs_;
   StdoutMirror out_;
   std::unique_ptr<StdoutMirror> err_;  // nullptr: the same file as stdout
@@ -113,15 +114,16 @@ class Tee {
 Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
     : shared_(shared),
       scan_(scan),
-      out_(STDOUT_FILENO, work.reader_timeout_ms, work.lost ? &work.lost->out : nullptr),
+      totals_(work.totals),
+      out_(STDOUT_FILENO, work.reader_timeout_ms, work.totals ? &work.totals->out : nullptr),
       lifeline_(work.lifeline),
       before_(work.before),
       reader_timeout_ms_(work.reader_timeout_ms) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) {
     err_ = std::make_unique<StdoutMirror>(STDERR_FILENO, work.reader_timeout_ms,
-                                          work.lost ? &work.lost->err : nullptr);
+                                          work.totals ? &work.totals->err : nullptr);
   }
-  if (work.lost) (err_ ? *err_ : out_).show_line_state(&work.lost->inside_line);
+  if (totals_) (err_ ? *err_ : out_).show_line_state(&totals_->inside_line);
   if (before_ >= 0) {
     out_.wait_for_another(true);
     if (err_) err_->wait_for_another(true);
@@ -129,7 +131,7 @@ Tee::Tee(const Work& work, Shared& shared, const Scan& scan)
   const LogRule rule{.max_bytes = work.log_max_bytes,
                      .keep = work.log_keep,
                      .job_user = work.job_user ? &*work.job_user : nullptr,
-                     .lost_count = work.lost ? &work.lost->files : nullptr};
+                     .lost_count = work.totals ? &work.totals->files : nullptr};
   std::vector<Feed> feeds = work.feeds;
   for (Feed& feed : feeds) {
     logs_.push_back(feed.log.empty() ? nullptr : std::make_unique<LogFile>(feed.log, rule));
@@ -284,6 +286,7 @@ bool Tee::read(Input& input) {
     close(input);  // a terminal without users reports EIO
     return false;
   }
+  if (totals_) totals_->last_ms.store(now_ms_, std::memory_order_relaxed);
   if (input.log != nullptr) input.log->write(bytes, now_ms_);
   input.bulk = bytes.size() >= kBulkBytes;
   if (input.passed > 0) {

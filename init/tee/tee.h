@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "envgen/plan/sandbox.h"
-#include "init/tee/lost.h"
+#include "init/tee/output_totals.h"
 #include "init/tee/shared.h"
 
 namespace logtee {
@@ -42,7 +42,7 @@ struct Work {
   std::int64_t reader_timeout_ms = 0;
   // The job's user, if it is a different user than trainit's.
   std::optional<envgen::Identity> job_user = {};
-  std::shared_ptr<Lost> lost = {};  // counts what is lost; may be nullptr
+  std::shared_ptr<OutputTotals> totals = {};  // may be nullptr
   // Pipe with bytes of Told. When it is closed, the tee reads what is left and soon ends.
   int lifeline = -1;
   // Pipe of the tee of the last start, which writes first; -1: no such tee.

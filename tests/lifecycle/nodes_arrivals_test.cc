@@ -458,7 +458,6 @@ TEST(Version, StaysWhereNothingIsNew) {
   const auto version = job.coordinator().version();
   job.pass(10'000);
   job.reports[1].ranks = 8;
-  job.reports[1].silent_ms = 700;
   job.say(1).close(2).pass(100).connect(2);
   EXPECT_EQ(job.coordinator().version(), version);
 }

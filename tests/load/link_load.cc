@@ -150,7 +150,9 @@ class Crowd {
   void report(std::uint32_t node, const NodeReport& report) {
     nodes_[node].connection.send(Kind::kReport, base::to_wire(report));
   }
-  void beat(std::uint32_t node) { nodes_[node].connection.send(Kind::kHeartbeat); }
+  void beat(std::uint32_t node) {
+    nodes_[node].connection.send(Kind::kHeartbeat, base::to_wire(engine::LinkHeartbeat{}));
+  }
   [[nodiscard]] std::uint32_t welcomed() const { return welcomed_; }
   // How many have such a verdict.
   std::uint32_t told(const std::function<bool(const NodeVerdict&)>& is_so) {

@@ -21,6 +21,7 @@
 #include "init/engine/cluster/link_members.h"
 #include "init/engine/cluster/link_pipes.h"
 #include "init/engine/cluster/link_resolver.h"
+#include "init/engine/cluster/link_rows.h"
 #include "init/engine/cluster/link_status_socket.h"
 #include "lifecycle/link_watch.h"
 #include "lifecycle/node_names.h"
@@ -210,7 +211,7 @@ class LinkClient {
       case Kind::kPing:
         // If the send fails, do nothing: the end of the connection shows it, after the frames that
         // were received before.
-        if (!said_all_ && !main_.clogged()) std::ignore = main_.send(Kind::kHeartbeat);
+        if (!said_all_ && !main_.clogged()) std::ignore = send_heartbeat();
         return true;
       case Kind::kVerdict: {
         const auto verdict = base::from_wire<lifecycle::NodeVerdict>(frame.payload);
@@ -241,10 +242,15 @@ class LinkClient {
     }
   }
 
+  bool send_heartbeat() {
+    const LinkHeartbeat heartbeat{.silent_ms = silent_ms(settings_)};
+    return main_.send(Kind::kHeartbeat, base::to_wire(heartbeat));
+  }
+
   void beat() {
     if (!main_.open() || said_all_ || now() < beat_ms_) return;
     beat_ms_ = now() + jittered(heartbeat_ms_);
-    if (!main_.clogged() && !main_.send(Kind::kHeartbeat)) closed();
+    if (!main_.clogged() && !send_heartbeat()) closed();
   }
 
   void closed() {

@@ -293,9 +293,13 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
   coordinator_.heard(peer.node, now_ms);
   answered(peer.node);
   switch (frame.kind) {
-    case Kind::kHeartbeat:
+    case Kind::kHeartbeat: {
+      const auto heartbeat = base::from_wire<LinkHeartbeat>(frame.payload);
+      if (!heartbeat) return false;
+      silent_ms_[peer.node] = heartbeat->silent_ms;
       if (!peer.connection.clogged() && !peer.ended_sending) send(peer, Kind::kHeartbeat);
       return true;
+    }
     case Kind::kReport: {
       const auto report = base::from_wire<lifecycle::NodeReport>(frame.payload);
       if (!report) return false;
@@ -311,14 +315,22 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
   }
 }
 
+LinkRows LinkMembers::rows(std::uint32_t from, std::int64_t now_ms) const {
+  const auto silent = [this](std::uint32_t node) {
+    if (node == settings_.node) return silent_ms(settings_);
+    const auto told = silent_ms_.find(node);
+    return told == silent_ms_.end() ? -1 : told->second;
+  };
+  return rows_of_nodes(settings_, coordinator_, silent, from, now_ms);
+}
+
 bool LinkMembers::send_rows(Peer& peer, const LinkFrame& frame, std::int64_t now_ms) {
   const auto request = base::from_wire<LinkNodesRequest>(frame.payload);
   if (!request) return false;
   if (peer.ended_sending) return true;
   // The peer asks again and again, but takes no answer.
   if (peer.connection.unsent_bytes() > kMaxUnsent) return false;
-  const LinkRows rows = rows_of_nodes(settings_, coordinator_, request->from, now_ms);
-  send(peer, Kind::kRows, base::to_wire(rows));
+  send(peer, Kind::kRows, base::to_wire(rows(request->from, now_ms)));
   return true;
 }
 

@@ -56,6 +56,9 @@ class LinkMembers {
   // that address.
   [[nodiscard]] bool met_itself() const { return met_itself_; }
 
+  // Returns the rows of `trainit status --cluster` from this node on.
+  [[nodiscard]] LinkRows rows(std::uint32_t from, std::int64_t now_ms) const;
+
   // Returns a warning for the log if one is due: at most one a minute, and one more about clocks
   // that differ.
   std::optional<std::string> take_warning();
@@ -117,7 +120,8 @@ class LinkMembers {
   Id next_id_ = kFirstId;
   std::unordered_map<Id, Peer> connections_;
   std::map<Id, std::int64_t> strangers_;  // strangers with their deadlines; the oldest first
-  std::vector<Id> members_;               // connection of each node, by rank; 0: not connected
+  std::map<std::uint32_t, std::int64_t> silent_ms_;  // LinkHeartbeat::silent_ms by node
+  std::vector<Id> members_;  // connection of each node, by rank; 0: not connected
   // Newcomer that claims to be a node, by the node's rank.
   std::map<std::uint32_t, Question> questions_;
   Encoded encoded_;

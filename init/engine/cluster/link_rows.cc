@@ -1,5 +1,6 @@
 #include "init/engine/cluster/link_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "base/json_fields.h"
 #include "base/printed_text.h"
 #include "init/engine/cluster/link_status.h"
+#include "init/sys/clock.h"
 
 namespace engine {
 namespace {
@@ -26,7 +28,7 @@ std::string_view earlier_name_of(lifecycle::Coordinator::Presence presence) {
 }
 
 NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
-               std::uint32_t node, std::int64_t now_ms) {
+               const SilentMs& silent_ms, std::uint32_t node, std::int64_t now_ms) {
   using Presence = lifecycle::Coordinator::Presence;
   NodeRow row;
   row.node = node;
@@ -38,7 +40,7 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
   const lifecycle::NodeReport& report = coordinator.report_of(node);
   row.phase = base::escaped_text(report.phase);
   row.ranks = report.ranks;
-  row.silent_ms = report.silent_ms;
+  row.silent_ms = silent_ms(node);
   row.restarts = report.restarts;
   row.heard_ms_ago = node == settings.node ? 0 : now_ms - coordinator.last_heard(node);
   if (report.failure) row.failure = base::escaped_text(report.failure->message);
@@ -47,8 +49,13 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
 
 }  // namespace
 
+std::int64_t silent_ms(const LinkSettings& settings) {
+  const std::int64_t last_ms = settings.output ? settings.output->last_ms.load() : 0;
+  return last_ms == 0 ? -1 : std::max<std::int64_t>(sys::monotonic_ms() - last_ms, 0);
+}
+
 LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinator& coordinator,
-                       std::uint32_t from, std::int64_t now_ms) {
+                       const SilentMs& silent_ms, std::uint32_t from, std::int64_t now_ms) {
   // More rows are left for the next frame; the last row may be as large again.
   constexpr std::size_t kEnoughBytes = 8192;
   LinkRows rows;
@@ -58,7 +65,7 @@ LinkRows rows_of_nodes(const LinkSettings& settings, const lifecycle::Coordinato
       break;
     }
     base::json::Writer out(false);
-    base::write_json(out, row_of(settings, coordinator, node, now_ms));
+    base::write_json(out, row_of(settings, coordinator, silent_ms, node, now_ms));
     rows.text += std::move(out).take() + "\n";
   }
   return rows;

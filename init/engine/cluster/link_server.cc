@@ -324,7 +324,7 @@ class LinkServer {
       case kStatus:
         status_.ready();
         while (const auto from = status_.next_request()) {
-          status_.rows(rows_of_nodes(settings_, coordinator_, *from, now_ms_));
+          status_.rows(members_.rows(*from, now_ms_));
         }
         break;
       default:

@@ -2,10 +2,12 @@
 // The settings of the link's worker, and the messages between the worker and PID 1.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fields.h"
+#include "init/tee/output_totals.h"
 
 namespace engine {
 
@@ -34,7 +36,9 @@ struct LinkSettings {
   std::uint32_t restarts = 0;  // number of restarts when the worker starts
   bool all_connected = false;  // last LinkState::all_connected of the previous worker
   std::string socket;          // path of the local socket for `trainit status --cluster`; "" = none
-  std::string recorder;        // path of the file with flight recorder dumps: recorder_file()
+  // The tees' shared memory; nullptr: the time of the last output is not known.
+  std::shared_ptr<const logtee::OutputTotals> output = {};
+  std::string recorder;  // path of the file with flight recorder dumps: recorder_file()
 };
 
 // The time after the begin of the link within which the first connection is expected. If the job

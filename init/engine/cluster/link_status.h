@@ -24,8 +24,9 @@ struct NodeRow {
   // The earlier words for `connection`, for scripts that read them: never, here, away, lost, gone.
   std::string presence;
   std::string phase;
-  std::uint32_t ranks = 0;      // number of ranks that run
-  std::int64_t silent_ms = -1;  // time since its ranks' last output; -1: unknown
+  std::uint32_t ranks = 0;  // number of ranks that run
+  // Time from the last output of its ranks to its last heartbeat; -1: unknown.
+  std::int64_t silent_ms = -1;
   std::uint32_t restarts = 0;
   std::int64_t heard_ms_ago = -1;  // time since its last message to node 0; -1: never
   std::string failure;             // message of the node's failure; "": none

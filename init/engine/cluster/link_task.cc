@@ -92,11 +92,12 @@ NodeReport without_age(NodeReport report) {
 
 }  // namespace
 
-LinkTask::LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
+LinkTask::LinkTask(const WorkerContext& context, LauncherNotifier& launcher, Tees& tees,
                    std::function<std::int64_t()> now_ms)
     : ChildWorker(kLinkKinds, kMaxLinkMessage),
       context_(context),
       launcher_(launcher),
+      tees_(tees),
       now_ms_(std::move(now_ms)) {}
 
 // --- The worker ---
@@ -141,6 +142,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
   settings.node0_instance = node0_instance_;
   settings.restarts = context_.machine.restarts();
   settings.all_connected = all_connected_;
+  settings.output = tees_.share_totals();
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,

@@ -14,15 +14,16 @@
 #include "init/engine/cluster/link_settings.h"
 #include "init/engine/tasks/worker_context.h"
 #include "init/engine/workers/child_worker.h"
+#include "init/engine/workers/tees.h"
 #include "lifecycle/node_agent.h"
 
 namespace engine {
 
 class LinkTask : public ChildWorker {
  public:
-  // `launcher` gets messages about node 0 if a launcher runs there. `now_ms` returns the time of
-  // the machine's clock.
-  LinkTask(const WorkerContext& context, LauncherNotifier& launcher,
+  // `launcher` gets messages about node 0 if a launcher runs there. `tees`: the job's tees.
+  // `now_ms` returns the time of the machine's clock.
+  LinkTask(const WorkerContext& context, LauncherNotifier& launcher, Tees& tees,
            std::function<std::int64_t()> now_ms);
 
   // Starts the worker, or replaces it if the plan has another link. Sends this node's report if it
@@ -57,6 +58,7 @@ class LinkTask : public ChildWorker {
 
   const WorkerContext& context_;
   LauncherNotifier& launcher_;
+  Tees& tees_;
   std::function<std::int64_t()> now_ms_;
   std::optional<envgen::NodeLink> link_;  // the plan's link that the worker runs for
   lifecycle::NodeAgent side_;

@@ -26,7 +26,7 @@ struct LinkFrame {
     kRefused = 4,    // node 0, instead of kWelcome: the reason as text
     kReport = 5,     // other node: lifecycle::NodeReport
     kVerdict = 6,    // node 0: lifecycle::NodeVerdict
-    kHeartbeat = 7,  // other node; node 0 answers with the same kind
+    kHeartbeat = 7,  // other node: LinkHeartbeat; node 0 answers with the same kind, without it
     kPing = 8,       // node 0: requests a heartbeat at once
     kNodes = 9,      // other node: LinkNodesRequest
     kRows = 10,      // node 0: LinkRows
@@ -47,7 +47,7 @@ inline constexpr std::size_t kLinkNonceBytes = 32;
 inline constexpr std::uint32_t kMaxLinkPayload = 16U * 1024;
 // Limit until the peer has proved its identity.
 inline constexpr std::uint32_t kMaxStrangersPayload = 256;
-inline constexpr std::uint32_t kLinkVersion = 4;
+inline constexpr std::uint32_t kLinkVersion = 5;
 
 struct LinkHello {
   std::uint32_t version = kLinkVersion;
@@ -77,6 +77,13 @@ struct LinkWelcome {
 };
 inline void fields(base::FieldVisitor& v, LinkWelcome& welcome) {
   v("heartbeat_ms", welcome.heartbeat_ms, {.least = 1});
+}
+
+struct LinkHeartbeat {
+  std::int64_t silent_ms = -1;  // time since the last output of the node's ranks; -1: not known
+};
+inline void fields(base::FieldVisitor& v, LinkHeartbeat& heartbeat) {
+  v("silent_ms", heartbeat.silent_ms, {.least = -1});
 }
 
 // The difference because of which two nodes can never run together.

@@ -65,16 +65,20 @@ base::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& proc
 Tees::Tees(std::function<bool()> wanted)
     : ChildWorker(kKinds, kMaxMessageBytes), wanted_(std::move(wanted)) {}
 
+std::shared_ptr<const logtee::OutputTotals> Tees::share_totals() {
+  if (!totals_) totals_ = logtee::OutputTotals::make();
+  return totals_;
+}
+
 base::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
-  if (!lost_) lost_ = logtee::Lost::make();
-  if (lost_) sys::log::watch_line(&lost_->inside_line);
+  if (share_totals()) sys::log::watch_line(&totals_->inside_line);
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,
                     .reader_timeout_ms = plan.observe.log_reader_timeout_ms,
                     .job_user = plan.sandbox.identity,
-                    .lost = lost_};
+                    .totals = totals_};
   std::vector<Streams> all;
   all.reserve(plan.processes.size());
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {

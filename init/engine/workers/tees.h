@@ -75,8 +75,10 @@ class Tees : public ChildWorker {
   // Returns what the tee has seen of the processes' output, by index in the plan; nullptr without a
   // tee. It is shared memory, which workers that are forked during this start can read too.
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
-  // Returns the count of the job's lost output; nullptr if unknown.
-  [[nodiscard]] const logtee::Lost* lost() const { return lost_.get(); }
+  // Returns what all tees know together; nullptr without a tee.
+  [[nodiscard]] const logtee::OutputTotals* totals() const { return totals_.get(); }
+  // Returns the same, and allocates it for the tees to come; nullptr if that fails.
+  std::shared_ptr<const logtee::OutputTotals> share_totals();
   // Returns the number of bytes that all processes have printed in this start.
   [[nodiscard]] std::uint64_t bytes_seen() const;
 
@@ -103,7 +105,7 @@ class Tees : public ChildWorker {
   proc::SavedSignals saved_;
   MakeScan make_scan_;
   logtee::Work work_;
-  std::shared_ptr<logtee::Lost> lost_;
+  std::shared_ptr<logtee::OutputTotals> totals_;
   // Has a value from begin() to retire(), unless there is no tee.
   std::optional<logtee::Shared> shared_;
   std::vector<Streams> streams_;

@@ -494,11 +494,11 @@ TEST_F(TeeEchoFile, SaysInAFileWhatDidNotFitOnceThereIsRoom) {
 
 TEST(TeeEcho, TriesAFullDeviceOnceAtATime) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-  const auto lost = logtee::Lost::make();
-  StdoutMirror mirror(full, kPatienceMs, &lost->out);
+  const auto totals = logtee::OutputTotals::make();
+  StdoutMirror mirror(full, kPatienceMs, &totals->out);
   for (int i = 0; i < 3; ++i) mirror.pass("text\n");
   mirror.flush();
-  EXPECT_EQ(lost->lines(), 3U);
+  EXPECT_EQ(totals->lost_lines(), 3U);
   EXPECT_FALSE(mirror.dead());
   EXPECT_EQ(mirror.missing(), 15U);
   EXPECT_EQ(mirror.dropped(), 15U);
@@ -560,8 +560,8 @@ TEST_F(TeeLogFile, GivesUpWhatDoesNotFitAndSaysSoWhereItIsMissing) {
     ::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{10, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    const auto lost = logtee::Lost::make();
-    logtee::LogFile log(path("log"), {.lost_count = &lost->files});
+    const auto totals = logtee::OutputTotals::make();
+    logtee::LogFile log(path("log"), {.lost_count = &totals->files});
     log.write("one\n", 1000);
     log.write("two\nthree\n", 1001);
     log.write("not tried\n", 1002);
@@ -571,7 +571,7 @@ TEST_F(TeeLogFile, GivesUpWhatDoesNotFitAndSaysSoWhereItIsMissing) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     log.write("soon\n", 2600);
     log.write("again\n", 4000);
-    return log.lost() == 25 && lost->lines() == 4 ? 0 : 2;
+    return log.lost() == 25 && totals->lost_lines() == 4 ? 0 : 2;
   });
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(read(path("log")),

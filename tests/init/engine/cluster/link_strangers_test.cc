@@ -231,7 +231,7 @@ TEST_F(LinkStrangers, HaveNoWordInTheNumberOfRestarts) {
   report.arrival = 1;
   report.cluster = 0xfeedULL;
   stranger.connection().send(Kind::kReport, base::to_wire(report));
-  stranger.connection().send(Kind::kHeartbeat);
+  stranger.connection().send(Kind::kHeartbeat, base::to_wire(engine::LinkHeartbeat{}));
   while (stranger.next()->first != Kind::kHeartbeat) {
   }
   for (const lifecycle::NodeVerdict& verdict : a.verdicts()) EXPECT_EQ(verdict.restarts, 0U);
@@ -411,7 +411,7 @@ TEST_F(LinkStrangers, CannotSpeakAsNode0) {
     ASSERT_EQ(node.next()->first, Kind::kWelcome);
     ASSERT_EQ(node.next()->first, Kind::kVerdict);
     node.connection().send(kind);
-    node.connection().send(Kind::kHeartbeat);
+    node.connection().send(Kind::kHeartbeat, base::to_wire(engine::LinkHeartbeat{}));
     EXPECT_FALSE(node.next()) << "kind " << static_cast<int>(kind);
   }
 }
@@ -422,9 +422,9 @@ TEST_F(LinkStrangers, CannotRepeatAFrameWithinASession) {
   node.say_hello(key(), hello(1));
   ASSERT_EQ(node.next()->first, Kind::kWelcome);
   ASSERT_EQ(node.next()->first, Kind::kVerdict);
-  node.connection().send(Kind::kHeartbeat);
+  node.connection().send(Kind::kHeartbeat, base::to_wire(engine::LinkHeartbeat{}));
   ASSERT_EQ(node.next()->first, Kind::kHeartbeat);
-  node.connection().send_tagged(Kind::kHeartbeat, "", {});
+  node.connection().send_tagged(Kind::kHeartbeat, base::to_wire(engine::LinkHeartbeat{}), {});
   EXPECT_FALSE(node.next());
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// The count of output lines that were lost before they reached their readers, and whether stderr is
-// within a line. Both are in memory that PID 1 maps once. All tees write to it: one after the
-// other, and also a tee that still ends beside a new one.
+// What the tees know of the output of all starts together: the lines that were lost before they
+// reached their readers, the time of the last byte, and whether stderr is within a line. It is in
+// memory that PID 1 maps once. All tees write to it: one after the other, and also a tee that still
+// ends beside a new one.
 
 #include <atomic>
 #include <cstdint>
@@ -20,18 +21,22 @@ class LostCount {
   std::atomic<std::uint64_t> lines_{0};
 };
 
-struct Lost {
+struct OutputTotals {
   LostCount out;  // lost on trainit's stdout
   LostCount err;
   LostCount files;  // could not be written to log files
   // true: the last byte that a tee wrote to trainit's stderr does not end a line, so sys::log ends
   // it.
   std::atomic<bool> inside_line{false};
+  // Time of the last byte that a process printed, sys::monotonic_ms(); 0: none has come.
+  std::atomic<std::int64_t> last_ms{0};
 
-  [[nodiscard]] std::uint64_t lines() const { return out.lines() + err.lines() + files.lines(); }
+  [[nodiscard]] std::uint64_t lost_lines() const {
+    return out.lines() + err.lines() + files.lines();
+  }
 
   // Allocates memory that children forked later share; nullptr if that fails.
-  static std::shared_ptr<Lost> make();
+  static std::shared_ptr<OutputTotals> make();
 };
 
 }  // namespace logtee
