@@ -1,8 +1,10 @@
 #include "init/proc/host_address.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "init/sys/clock.h"
@@ -93,6 +95,24 @@ TEST_F(FindAddresses, DoesNotWaitLongerThanItMay) {
   ASSERT_TRUE(found);
   EXPECT_THAT(found->why, HasSubstr("not resolved within"));
   EXPECT_LT(sys::monotonic_ms() - start_ms, kAtOnceMs);
+}
+
+// Another user may be able to write the current directory.
+TEST_F(FindAddresses, RunsNoProgramOfTheCurrentDirectoryAsRoot) {
+  if (!child::is_root()) GTEST_SKIP() << "needs root";
+  write("getent", "#!/bin/sh\necho \"9.9.9.9 STREAM\"\n", 0755);
+  std::filesystem::create_directory(path("bin"));
+  std::filesystem::copy_file(path("getent"), path("bin/getent"));
+  auto outcome = child::run([this] {
+    if (::chdir(path("").c_str()) != 0) return 1;
+    for (const char* search_path : {"", "bin", ":bin:.", ":"}) {
+      const base::Environ env({"PATH=" + std::string(search_path)});
+      const auto found = find_addresses("other", env, 180'000, path("hosts"));
+      if (found && !found->addresses.empty()) return 2;
+    }
+    return 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
 }
 
 TEST_F(FindAddresses, LeavesTheSignalsAsTheyWere) {
