@@ -36,8 +36,9 @@ class Tees : public ChildWorker {
   // is started again: at once, or after a pause if it dies often.
   explicit Tees(std::function<bool()> wanted);
 
-  // Starts the tee of a start. Call it before each main process; only the first call has an
-  // effect. If there can be no tee, it logs a warning. The processes then write to their files, or
+  // Creates the streams of the main processes and starts the tee that reads them. Call it before
+  // each main process; until retire(), only the first call has an effect. If there can be no tee,
+  // it logs a warning. The processes then write to their files, or
   // to trainit's stdout and stderr, directly.
   void begin(const envgen::Plan& plan, const proc::SavedSignals& saved, MakeScan make_scan);
   // Connects the process with this index in the plan to the tee, if it has streams.
@@ -102,8 +103,8 @@ class Tees : public ChildWorker {
   std::shared_ptr<logtee::Lost> lost_;
   std::optional<logtee::Shared> shared_;  // has a value while a tee runs or is to run
   std::vector<Streams> streams_;
-  sys::Fd lifeline_;  // trainit's end: closed to end the tee
-  sys::Fd its_life_;  // the tee's end
+  sys::Fd lifeline_;           // write end, trainit's: closed to end the tee
+  sys::Fd lifeline_read_end_;  // the tee's
   std::optional<logtee::Told> told_;
   sys::Fd before_;  // closed by the previous tee when it exits
   bool begun_ = false;
