@@ -32,9 +32,7 @@ std::vector<std::string> own_variables(const base::Environ& env) {
   for (const Option& option : option_table()) {
     // The run directory stays set, because `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;
-    std::vector<std::string> candidates = earlier_variables(option);
-    candidates.push_back(variable_name(option));
-    for (std::string& name : candidates) {
+    for (std::string& name : variable_names(option)) {
       if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
     }
   }
@@ -71,7 +69,8 @@ std::string dash_hint(const std::vector<std::string>& command) {
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & kRun) == 0) continue;
     names.push_back(option.name);
-    if (option.name != name) continue;
+    if (!option.earlier.empty()) names.push_back(option.earlier);
+    if (!is_called(option, name)) continue;
     std::string value = option.value.empty() ? "1" : std::string(option.value);
     if (name.size() < typed.size()) {
       value = typed.substr(name.size() + 1);
@@ -104,9 +103,9 @@ constexpr ForeignWord kForeignWords[] = {
 // Returns how to run trainit's own command `word` where the image's entrypoint takes each word for
 // the job's command. Some commands ask the trainit of a running job.
 std::string own_command_hint(std::string_view word) {
-  static constexpr auto kOfRunningJob =
-      base::words("checkpoint", "extend", "hold", "release", "report", "stacks", "status");
-  const bool asks = std::ranges::find(kOfRunningJob, word) != std::end(kOfRunningJob);
+  const bool asks = std::ranges::any_of(command_table(), [word](const Command& command) {
+    return first_word(command) == word && (command.bit & (kInstance | kRunReport)) != 0;
+  });
   return concat({"for trainit's own command: docker ",
                  asks ? "exec CONTAINER trainit " : "run --entrypoint trainit IMAGE ", word});
 }

@@ -14,18 +14,6 @@ constexpr const char* kReading = "reading the options";
 
 constexpr std::string_view kVariablePrefix = "TRAINIT_";
 
-// The earlier names of options.
-struct Earlier {
-  std::string_view name;
-  std::string_view option;
-};
-constexpr Earlier kEarlier[] = {{"log-patience", "log-reader-timeout"}};
-
-bool is_earlier_name(std::string_view name, const Option& option) {
-  return std::ranges::any_of(
-      kEarlier, [&](const Earlier& one) { return one.name == name && one.option == option.name; });
-}
-
 std::string variable_of(std::string_view name) {
   std::string variable(kVariablePrefix);
   for (const char c : name) {
@@ -35,8 +23,7 @@ std::string variable_of(std::string_view name) {
 }
 
 bool is_named(const Option& option, std::string_view flag) {
-  const bool by_name = flag.starts_with("--") &&
-                       (flag.substr(2) == option.name || is_earlier_name(flag.substr(2), option));
+  const bool by_name = flag.starts_with("--") && is_called(option, flag.substr(2));
   return by_name || (flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter);
 }
 
@@ -84,7 +71,9 @@ base::Error unknown_option(const std::string& flag, const Options& options) {
   std::string typed = flag.substr(dashes);
   WordList known;
   for (const Option& option : option_table()) {
-    if ((option.commands & options.command) != 0) known.push_back(option.name);
+    if ((option.commands & options.command) == 0) continue;
+    known.push_back(option.name);
+    if (!option.earlier.empty()) known.push_back(option.earlier);
   }
   std::ranges::replace(typed, '_', '-');
   const auto* elsewhere = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
@@ -160,9 +149,7 @@ base::Status apply_variables(const base::Environ& all, Options& options) {
   if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & options.command) == 0) continue;
-    std::vector<std::string> names = earlier_variables(option);
-    names.push_back(variable_name(option));
-    for (const std::string& name : names) {
+    for (const std::string& name : variable_names(option)) {
       const std::string_view value = env.get_or(name, "");
       if (!value.empty()) TRY(apply_option(option, options, value, name));
     }
@@ -207,10 +194,11 @@ std::vector<std::string> misspelt_prefixes(const base::Environ& env) {
     const std::string typed = base::lowercased(name.substr(end + 1));
     for (const Option& option : option_table()) {
       if (!has_variable(option)) continue;
-      const std::string variable = variable_name(option);
-      if (base::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
-      warnings.push_back(
-          concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
+      for (const std::string& variable : variable_names(option)) {
+        if (base::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
+        warnings.push_back(
+            concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
+      }
     }
   }
   return warnings;
@@ -228,11 +216,15 @@ std::string Option::accepts() const {
 
 std::string variable_name(const Option& option) { return variable_of(option.name); }
 
-std::vector<std::string> earlier_variables(const Option& option) {
+bool is_called(const Option& option, std::string_view name) {
+  return name == option.name || (!option.earlier.empty() && name == option.earlier);
+}
+
+std::vector<std::string> variable_names(const Option& option) {
   std::vector<std::string> names;
-  for (const Earlier& one : kEarlier) {
-    if (one.option == option.name && has_variable(option)) names.push_back(variable_of(one.name));
-  }
+  if (!has_variable(option)) return names;
+  if (!option.earlier.empty()) names.push_back(variable_of(option.earlier));
+  names.push_back(variable_name(option));
   return names;
 }
 
@@ -248,9 +240,7 @@ std::vector<std::string> variable_warnings(const base::Environ& env) {
   if (own.entries().empty()) return warnings;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
-    if (!has_variable(option)) continue;
-    names.push_back(variable_name(option));
-    std::ranges::move(earlier_variables(option), std::back_inserter(names));
+    std::ranges::move(variable_names(option), std::back_inserter(names));
   }
   const WordList known(names.begin(), names.end());
   for (const std::string_view entry : own.entries()) {
