@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "init/proc/privileged.h"
 #include "init/sys/clock.h"
 #include "tests/init/child.h"
 #include "tests/test_timeout.h"
@@ -98,7 +99,7 @@ TEST_F(FindAddresses, DoesNotWaitLongerThanItMay) {
 }
 
 // Another user may be able to write the current directory.
-TEST_F(FindAddresses, RunsNoProgramOfTheCurrentDirectoryAsRoot) {
+TEST_F(FindAddresses, TakesNoProgramOfTheCurrentDirectoryAsRoot) {
   if (!child::is_root()) GTEST_SKIP() << "needs root";
   write("getent", "#!/bin/sh\necho \"9.9.9.9 STREAM\"\n", 0755);
   std::filesystem::create_directory(path("bin"));
@@ -107,8 +108,7 @@ TEST_F(FindAddresses, RunsNoProgramOfTheCurrentDirectoryAsRoot) {
     if (::chdir(path("").c_str()) != 0) return 1;
     for (const char* search_path : {"", "bin", ":bin:.", ":"}) {
       const base::Environ env({"PATH=" + std::string(search_path)});
-      const auto found = find_addresses("other", env, 180'000, path("hosts"));
-      if (found && !found->addresses.empty()) return 2;
+      if (proc::find_image_tool("getent", env)) return 2;
     }
     return 0;
   });
