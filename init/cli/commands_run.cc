@@ -80,7 +80,9 @@ std::string dash_hint(const std::vector<std::string>& command) {
     return concat({"--", name, " is an option of trainit: set ", variable_name(option), "=", value,
                    " (docker run -e), or put it before --"});
   }
-  const std::string_view guess = base::nearest(name, names);
+  if (const auto foreign = foreign_option_hint(name); !foreign.empty()) return std::string(foreign);
+  const std::string_view here = name_here(name);
+  const std::string_view guess = here.empty() ? base::nearest(name, names) : here;
   return concat({guess.empty() ? "" : concat({"did you mean --", guess, "? "}),
                  "Options of trainit come before --, those of a program behind its name"});
 }
@@ -91,13 +93,36 @@ struct ForeignWord {
   std::string_view hint;
 };
 constexpr std::string_view kMeansStatus = "did you mean `trainit status`?";
+constexpr std::string_view kStopsJob =
+    "to stop the job, send SIGTERM to trainit, as `docker stop` does";
+constexpr std::string_view kRestartsJob =
+    "restart the container to run its job again; with --max-restarts, trainit restarts a failed "
+    "job";
+constexpr std::string_view kOfShells =
+    "only a shell has it; give a shell the whole line: sh -c 'cd DIR && COMMAND'";
+constexpr std::string_view kOfKubectl =
+    "it is a command of kubectl, which runs outside the container";
 constexpr ForeignWord kForeignWords[] = {
     {"logs", "docker logs CONTAINER shows the job's output; `trainit report` shows its end"},
     {"ps", kMeansStatus},
     {"top", kMeansStatus},
     {"describe", kMeansStatus},
-    {"stop", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
-    {"kill", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
+    {"get", kMeansStatus},
+    {"inspect", kMeansStatus},
+    {"attach",
+     "docker attach CONTAINER shows the job's output; `trainit status --watch` its state"},
+    {"stop", kStopsJob},
+    {"kill", kStopsJob},
+    {"rm", kStopsJob},
+    {"delete", kStopsJob},
+    {"start", "leave out start: trainit starts the command"},
+    {"restart", kRestartsJob},
+    {"apply", kOfKubectl},
+    {"rollout", kOfKubectl},
+    {"cd", kOfShells},
+    {"export", kOfShells},
+    {"source", kOfShells},
+    {"ulimit", kOfShells},
     {"exec", "leave out exec: trainit starts the command without a shell"}};
 
 // Returns how to run trainit's own command `word` where the image's entrypoint takes each word for

@@ -196,6 +196,13 @@ std::vector<std::string> variable_names(const Option& option);
 // (TRAINIT_VERSION, for example).
 bool has_variable(const Option& option);
 
+// Returns trainit's name of an option of another tool: "slots" for "nproc-per-node"; "" if trainit
+// has no such option. `name` is the name without dashes in front.
+std::string_view name_here(std::string_view name);
+// Returns what to do about an option that only another tool has, such as docker run or torchrun:
+// "put it before the image: it is an option of docker run"; "" for other names.
+std::string_view foreign_option_hint(std::string_view name);
+
 // Returns the last occurrence of option `name`; nullptr if it was not given.
 const Given* find_given(const Options& options, std::string_view name);
 
