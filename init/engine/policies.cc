@@ -22,7 +22,8 @@ std::string step_text(const base::EscalationStep& step) {
   return "--escalate: " + proc::signal_name(step.signal) + " after " + base::seconds(step.after_ms);
 }
 
-// Adds a warning for each step that a stop leaves out, or only the end after a failure.
+// Adds a warning for each step that a stop leaves out, or only the end after a failure. A rank that
+// writes moves the KILL after a failure, so the step can still come.
 void warn_of_late_steps(const base::Policy& policy, const base::Budget& stop,
                         std::vector<std::string>& warnings) {
   // If pre-stop hooks end early, more time is left, and the step can still come.
@@ -40,7 +41,8 @@ void warn_of_late_steps(const base::Policy& policy, const base::Budget& stop,
     }
     killed = step.signal == SIGKILL;
     if (fails_sooner && !killed && step.after_ms >= policy.failure_grace_ms) {
-      warnings.push_back(step_text(step) + " is left out after a failure, because SIGKILL comes " +
+      warnings.push_back(step_text(step) +
+                         " can be left out after a failure, because SIGKILL comes " +
                          base::seconds(policy.failure_grace_ms) +
                          " after the stop signal then: give a longer --failure-grace");
     }

@@ -47,7 +47,7 @@ TEST(PolicyWarnings, NameAStepThatAFailureLeavesOut) {
   envgen::Plan plan = plan_with_steps(0);
   plan.policy.failure_grace_ms = 4000;
   EXPECT_THAT(policy_warnings(plan),
-              ElementsAre("--escalate: SIGQUIT after 5 s is left out after a failure, because "
+              ElementsAre("--escalate: SIGQUIT after 5 s can be left out after a failure, because "
                           "SIGKILL comes 4 s after the stop signal then: give a longer "
                           "--failure-grace"));
   plan.policy.escalation[1].signal = SIGKILL;
