@@ -81,6 +81,27 @@ constexpr bool is_device(const char* name) {
          is_word({"accel", 5}, name);
 }
 
+// Returns true if one of the names in /dev is that of an accelerator or of RDMA. `names`: a range
+// of std::string.
+template <class Names>
+constexpr bool has_device(const Names& names) {
+  for (const auto& name : names) {
+    if (is_device(name.c_str())) return true;
+  }
+  return false;
+}
+
+// Returns whether a word is true. `env`: the hook's environment, a base::Environ. `has_devices()`:
+// whether /dev has an accelerator or RDMA; called only if the word asks for it. init/early decides
+// without the variables that are set later.
+template <class Env, class HasDevices>
+bool holds(Need need, const Word& word, const Env& env, HasDevices has_devices) {
+  if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
+  if (need == Need::kRanks) return env.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
+  if (need == Need::kDevices) return has_devices();
+  return !env.get_or({word.text, static_cast<unsigned long>(word.size)}, "").empty();
+}
+
 // Returns true if `entry` ("NAME=VALUE") sets the variable `name` to a value that is not empty.
 constexpr bool sets(const char* entry, const Word& name) {
   for (long at = 0; at < name.size; ++at) {

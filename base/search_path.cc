@@ -9,17 +9,11 @@ std::string_view search_path_of(const Environ& env) { return env.get_or("PATH", 
 
 std::string server_path_of(const Environ& env) {
   constexpr std::string_view kServerDirectories = "/usr/sbin:/usr/local/sbin:/sbin:/usr/bin";
-  return absolute_elements(concat({search_path_of(env), ":", kServerDirectories}));
-}
-
-std::string absolute_elements(std::string_view search_path) {
-  std::string absolute;
-  for (const std::string_view element : split(search_path, ':')) {
-    if (!element.starts_with('/')) continue;
-    if (!absolute.empty()) absolute += ':';
-    absolute += element;
+  std::string path;
+  for (const std::string_view element : split(search_path_of(env), ':')) {
+    if (element.starts_with('/')) path += concat({element, ":"});
   }
-  return absolute;
+  return path.append(kServerDirectories);
 }
 
 std::vector<std::string> places_of_program(std::string_view search_path, std::string_view name) {
@@ -30,6 +24,13 @@ std::vector<std::string> places_of_program(std::string_view search_path, std::st
     const std::string_view directory = element.empty() ? "." : element;
     places.push_back(concat({directory, directory.ends_with('/') ? "" : "/", name}));
   }
+  return places;
+}
+
+std::vector<std::string> absolute_places_of_program(std::string_view search_path,
+                                                    std::string_view name) {
+  std::vector<std::string> places = places_of_program(search_path, name);
+  std::erase_if(places, [](const std::string& place) { return !place.starts_with('/'); });
   return places;
 }
 

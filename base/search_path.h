@@ -1,6 +1,6 @@
 #pragma once
 // PATH: where a program is searched for. Pure: sys::find_program() looks at the files,
-// proc::Program executes them, and base::find_program() looks into a snapshot. The rules are
+// proc::Program executes them, and envgen::find_program() looks into a snapshot. The rules are
 // those of execvp(3):
 //
 // - A name with a '/' is a path. PATH is then not used.
@@ -27,11 +27,11 @@ std::string_view search_path_of(const Environ& env);
 // of images lacks.
 std::string server_path_of(const Environ& env);
 
-// Returns the elements of `search_path` that are absolute. For programs that run with trainit's own
-// rights: another user may be able to write the current directory.
-std::string absolute_elements(std::string_view search_path);
-
 // Returns the files that `name` can mean, in order. "" has none.
 std::vector<std::string> places_of_program(std::string_view search_path, std::string_view name);
+// Returns those of them that have an absolute path. For programs that run with trainit's own
+// rights: another user may be able to write the current directory.
+std::vector<std::string> absolute_places_of_program(std::string_view search_path,
+                                                    std::string_view name);
 
 }  // namespace base

@@ -112,9 +112,7 @@ void Coordinator::differs(std::uint32_t node, const std::string& how, TimeMs now
   kept.last = now;
   kept.how = how;
   cut_text(kept.how, kMaxTextBytes / 4);
-  const bool runs =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
-  if (!for_good || !runs || now - *kept.since < kDiffersMs) return;
+  if (!for_good || !start_.goes_on() || now - *kept.since < kDiffersMs) return;
   failed({.kind = Kind::kDiffers,
           .node = node,
           .message = difference_text(called(node), kept.how),
@@ -250,9 +248,7 @@ void Coordinator::take(std::uint32_t node, const NodeReport& report, TimeMs now)
 // earlier coordinator may have known it. If the failure of a node stops no other node, no node is
 // waited for.
 void Coordinator::look_who_saves(TimeMs now) {
-  const bool failing =
-      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
-  if (saves_known_ == saves_ || failing) return;
+  if (saves_known_ == saves_ || start_.fails()) return;
   const bool fresh = now - made_at_ < kReconnectMs;
   const auto counts = [this, fresh](const Node& of) {
     if (!settings_.stops) return false;
@@ -274,10 +270,8 @@ void Coordinator::look_who_saves(TimeMs now) {
 void Coordinator::follow(TimeMs now) {
   const std::uint32_t restarts = nodes_[0].report.restarts;
   if (start_.number == restarts) return;
-  const bool failing =
-      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
   if (start_.number)
-    past_ = Past{*start_.number, failing ? std::move(start_.failing) : std::nullopt};
+    past_ = Past{*start_.number, start_.fails() ? std::move(start_.failing) : std::nullopt};
   start_ = {.number = restarts};
   changed();
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -327,9 +321,7 @@ NodeFailure Coordinator::failure_of(std::uint32_t node, const std::string& detai
 // known here. Only an earlier coordinator knew that failure. The other nodes must end as well.
 void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
   const Node& from = nodes_[node];
-  const bool known =
-      start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed;
-  if (known || from.report.failure || !in_start(from)) return;
+  if (start_.fails() || from.report.failure || !in_start(from)) return;
   if (from.report.exit_code != exit_code::kElsewhere) return;
   failed({.kind = Kind::kFailed,
           .node = node,
@@ -342,9 +334,8 @@ void Coordinator::weigh_farewell(std::uint32_t node, TimeMs now) {
 // Fails the job if a node has ended, perhaps by a stop, before a start that the other nodes wait
 // for. That start cannot come. In an elastic job the list of nodes changes instead.
 void Coordinator::weigh_absent(TimeMs now) {
-  const bool waits =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
-  if (!numbered() || !settings_.stop_counts || !waits || !start_.number || start_.begun) return;
+  if (!numbered() || !settings_.stop_counts || !start_.goes_on()) return;
+  if (!start_.number || start_.begun) return;
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
     const Node& of = nodes_[i];
     if (!of.gone || in_start(of)) continue;
@@ -363,9 +354,7 @@ void Coordinator::weigh_absent(TimeMs now) {
 // Fails the job if some nodes wait for a node that starts alone, because the nodes have different
 // options. Such a wait would never end.
 void Coordinator::weigh_unfit(TimeMs now) {
-  const bool waits =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
-  if (unfit_ == 0 || waiting_ == 0 || !waits) return;
+  if (unfit_ == 0 || waiting_ == 0 || !start_.goes_on()) return;
   const auto unfit = std::ranges::find_if(nodes_, [this](const Node& of) { return is_unfit(of); });
   const auto waiter = std::ranges::find_if(nodes_, [this](const Node& of) { return arrived(of); });
   const auto node = static_cast<std::uint32_t>(unfit - nodes_.begin());
@@ -462,7 +451,7 @@ void Coordinator::failed(NodeFailure failure, TimeMs at, TimeMs now) {
     told(std::move(failure), at, now);
     return;
   }
-  if (start_.state != NodeVerdict::State::kFailing && start_.state != NodeVerdict::State::kFailed) {
+  if (start_.goes_on()) {
     start_.state = NodeVerdict::State::kFailing;
     const bool stops = is_stop(failure.kind);
     start_.failing = Failing{.first = {std::move(failure), at}, .since = now, .stops = stops};
@@ -533,8 +522,7 @@ void Coordinator::choose_first() {
 // Announces a failure that does not stop the other nodes, at most once for each node in a start. A
 // verdict has the failure that was announced last.
 void Coordinator::told(NodeFailure failure, TimeMs at, TimeMs now) {
-  if (start_.state == NodeVerdict::State::kFailing || start_.state == NodeVerdict::State::kFailed)
-    return;
+  if (start_.fails()) return;
   if (start_.failing && add_to(failure, at)) return;
   if (std::exchange(nodes_[failure.node].told, true)) return;
   start_.state = NodeVerdict::State::kTold;

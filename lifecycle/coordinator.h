@@ -152,6 +152,13 @@ class Coordinator {
     bool begun = false;  // a node runs this start
     NodeVerdict::State state = NodeVerdict::State::kFine;
     std::optional<Failing> failing = {};  // empty with State::kFine
+
+    // Returns true if a failure stops all nodes. The first failure may not be known yet.
+    [[nodiscard]] bool fails() const {
+      return state == NodeVerdict::State::kFailing || state == NodeVerdict::State::kFailed;
+    }
+    // Returns true if no failure, or only an announced one, has been reported.
+    [[nodiscard]] bool goes_on() const { return !fails(); }
   };
   struct Past {  // the start before the current one
     std::uint32_t restarts = 0;

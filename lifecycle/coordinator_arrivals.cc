@@ -48,9 +48,7 @@ bool Coordinator::astray(const Node& node) const {
   if (report.restarts < *start_.number) return met || report.failure;
   if (&node == nodes_.data() || !met) return false;
   if (report.restarts > *start_.number) return true;
-  const bool fine =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
-  return fine && report.meeting != running_meeting();
+  return start_.goes_on() && report.meeting != running_meeting();
 }
 
 // True if the node got a grant and has not reported yet that it started. It can start at any time.
@@ -73,10 +71,8 @@ std::uint64_t Coordinator::running_meeting() const {
 // True if the node has left the current start, which cannot continue without it. The node prepares
 // the next start or waits for it. Or it was stopped in one of these states.
 bool Coordinator::has_left(const Node& node) const {
-  const bool fine =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
   const Node& zero = nodes_[0];
-  if (!numbered() || !fine || !start_.begun || !node.reported ||
+  if (!numbered() || !start_.goes_on() || !start_.begun || !node.reported ||
       node.report.restarts <= *start_.number) {
     return false;
   }
@@ -89,10 +85,10 @@ bool Coordinator::has_left(const Node& node) const {
 // True if the node resolved its list of nodes again before it received the grant, which all nodes
 // got. The current start runs without it.
 bool Coordinator::missed_go(const Node& node) const {
-  const bool fine =
-      start_.state == NodeVerdict::State::kFine || start_.state == NodeVerdict::State::kTold;
-  if (!numbered() || !fine || !start_.begun || !node.reported || &node == nodes_.data())
+  if (!numbered() || !start_.goes_on() || !start_.begun || !node.reported ||
+      &node == nodes_.data()) {
     return false;
+  }
   const bool is_this =
       meeting_ != 0 && running_meeting() == meeting_ && given_start_ == *start_.number;
   return is_this && node.report.restarts == *start_.number &&

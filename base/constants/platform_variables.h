@@ -1,9 +1,13 @@
 #pragma once
-// The variables that platforms and launchers give a process, one row a prefix. envgen/platform/
-// reads them. The signs of several nodes (envgen/platform/cluster_signs.cc) name variables of this
-// table only. The prefixes by which init/early knows a job that must be resolved are those of this
-// table (init/early/environment_prefixes.h). tests/envgen/platform/platform_variables_test.cc
-// proves that each variable that a profile reads is in the table.
+// The variables that platforms and launchers give a process, one row a prefix. The sources of
+// envgen/platform/ name no other variable of a platform, and neither do the signs of several nodes
+// (envgen/platform/cluster_signs.cc). tests/envgen/platform/platform_variables_test.cc proves the
+// first, a static_assert the second. The prefixes by which init/early knows a job that must be
+// resolved are those of this table (init/early/environment_prefixes.h).
+//
+// Platforms that only count their nodes have their own table, envgen/plan/given_names.h. Of that
+// table, only the counts of the platforms with GivenNames::always are here as well, for their
+// prefixes.
 //
 // Only constants and loops, because code that runs before libc includes this header.
 
@@ -13,7 +17,8 @@ struct PlatformVariables {
   // A command with a variable that begins so is resolved. "": these variables never decide alone
   // whether a plain command is resolved.
   char prefix[16];
-  // Names, separated by blanks. A name that ends with '_' stands for all that begin with it.
+  // Names, separated by blanks. A name that ends with '_' is the beginning that a profile compares
+  // names with, or completes. is_platform_variable() finds only that beginning, no completed name.
   const char* names;
 };
 
@@ -79,7 +84,8 @@ inline constexpr PlatformVariables kPlatformVariables[] = {
     {"SLOTS", "SLOTS"},
     {"SLURM",
      "SLURMD_NODENAME SLURM_GPUS_ON_NODE SLURM_HET_SIZE SLURM_JOBID SLURM_JOB_ID "
-     "SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_LOCALID SLURM_NNODES SLURM_NODEID "
+     "SLURM_JOB_NAME SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_LOCALID SLURM_NNODES "
+     "SLURM_NODEID "
      "SLURM_NODELIST SLURM_NPROCS SLURM_NTASKS SLURM_NTASKS_PER_NODE SLURM_PROCID "
      "SLURM_STEPID SLURM_STEP_ID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES "
      "SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE SLURM_TASKS_PER_NODE"},
@@ -114,8 +120,8 @@ constexpr bool begins_with(const char* text, const char* prefix) {
   return true;
 }
 
-// Returns whether the table has the variable `name`, a text of `size` bytes, which is followed by
-// another byte.
+// Returns whether `name`, a text of `size` bytes, is a word of the table. Another byte must follow
+// the text.
 constexpr bool is_platform_variable(const char* name, unsigned long size) {
   for (const PlatformVariables& row : kPlatformVariables) {
     if (!begins_with(name, row.prefix)) continue;

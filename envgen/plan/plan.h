@@ -12,7 +12,6 @@
 #include "base/lazy_text.h"
 #include "base/policy.h"
 #include "base/result.h"
-#include "base/shown_lines.h"
 #include "envgen/formats/cluster.h"
 #include "envgen/plan/hook_event.h"
 #include "envgen/plan/observation.h"
@@ -220,9 +219,6 @@ void confine_unprepared(Plan& plan, const SandboxRequest& request);
 // processes, services, hooks, data, policy, waits, warnings. `base` is the environment to which the
 // edits are applied. Values of variables that look like secrets are masked.
 std::string plan_to_json(const Plan& plan, const base::Environ& base);
-
-// Returns the plan as text for users.
-base::ShownLines plan_to_text(const Plan& plan, const base::Environ& base);
 
 // Returns the part of a plan that PID 1 needs, as bytes (wire.h). The resolver child has done the
 // rest.

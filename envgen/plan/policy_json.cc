@@ -191,9 +191,13 @@ base::ShownLines restarts_text(const base::Policy& policy) {
   return lines;
 }
 
-// Returns the lines for the parts that the user chose.
+// Returns the lines for the parts that the user chose, and for the short end after a failure.
 base::ShownLines chosen_text(const base::Policy& policy) {
   base::ShownLines lines;
+  if (policy.failure_grace_ms > 0) {
+    lines.add({"kills the other ranks ", base::seconds(policy.failure_grace_ms),
+               " after their SIGTERM for a failure, unless they write"});
+  }
   for (const base::SignalRule& rule : policy.signals) lines.add({signal_text(rule)});
   if (shows_checkpoint(policy)) {
     lines.add({"a checkpoint is asked for ",
@@ -234,10 +238,6 @@ base::ShownLines policy_text(const base::Policy& policy, const base::Budget& sto
   lines.add({stop_text(policy, stop)});
   if (const std::string names = stop_signals(policy); !names.empty()) {
     lines.add({"stop signals: ", names, " (the image's STOPSIGNAL has to be one of them)"});
-  }
-  if (policy.failure_grace_ms > 0) {
-    lines.add({"kills the other ranks ", base::seconds(policy.failure_grace_ms),
-               " after their SIGTERM for a failure, unless they write"});
   }
   lines.add(chosen_text(policy));
   return lines;

@@ -1,6 +1,5 @@
 #include "envgen/show/hook_notes.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/hook_condition.h"
@@ -37,20 +36,16 @@ class Conditions {
 
  private:
   [[nodiscard]] bool holds(hook_condition::Need need, const hook_condition::Word& word) const {
-    using hook_condition::Need;
-    const std::string_view name(word.text, static_cast<std::size_t>(word.size));
-    if (need == Need::kNodes) return env_.get_or("TRAINIT_NODE_COUNT", "1") != "1";
-    if (need == Need::kRanks) return env_.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
-    if (need == Need::kDevices) return has_devices();
-    return exported_ || hook_condition::is_given(word) || !env_.get_or(name, "").empty();
+    const bool is_variable = need == hook_condition::Need::kVariable;
+    if (is_variable && (exported_ || hook_condition::is_given(word))) return true;
+    return hook_condition::holds(need, word, env_, [this] { return may_have_devices(); });
   }
 
-  [[nodiscard]] bool has_devices() const {
+  // True also if the directory was not listed.
+  [[nodiscard]] bool may_have_devices() const {
     const auto found = snapshot_.paths.find(kDevicesDirectory);
     if (found == snapshot_.paths.end() || !found->second.listed) return true;
-    return std::ranges::any_of(found->second.entries, [](const std::string& name) {
-      return hook_condition::is_device(name.c_str());
-    });
+    return hook_condition::has_device(found->second.entries);
   }
 
   const Snapshot& snapshot_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/constants/trusted_path.h"
+#include "base/printed_text.h"
 #include "base/text.h"
 #include "envgen/plan/launch.h"
 
@@ -12,6 +13,20 @@ bool is_free_port(const Plan& plan, std::string_view variable) {
   return plan.free_master_port &&
          (variable == kFreeAddressVariable ||
           std::ranges::find(kFreePortVariables, variable) != std::end(kFreePortVariables));
+}
+
+std::string value_text(std::string_view value) {
+  if (base::escaped_text(value) == value) {
+    const bool is_word = !value.contains(' ') && !value.contains('\'') && !value.contains('\\') &&
+                         std::ranges::count(value, '"') % 2 == 0;
+    return is_word ? std::string(value) : base::shell_quoted(value);
+  }
+  std::string text = "$'";
+  for (std::size_t at = 0; at < value.size();) {
+    if (value[at] == '\'' || value[at] == '\\') text += '\\';
+    at += base::append_escaped(value.substr(at), text);
+  }
+  return text + "'";
 }
 
 std::string within_stop_text(const base::Budget& stop, HookEvent event, std::int64_t timeout_ms) {

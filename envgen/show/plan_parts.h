@@ -15,6 +15,10 @@ namespace envgen {
 bool is_free_port(const Plan& plan, std::string_view variable);
 inline constexpr std::string_view kFreePort = ": a free port, chosen at the start";
 
+// Returns the value of a variable as one word for a shell. Only a value that could be taken for
+// several words or a line's end is quoted.
+std::string value_text(std::string_view value);
+
 // Returns ", N s within a stop" if a stop leaves the hooks of `event` less time than `timeout_ms`.
 std::string within_stop_text(const base::Budget& stop, HookEvent event, std::int64_t timeout_ms);
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "envgen/plan/dataset_json.h"
 #include "envgen/plan/env_delta.h"
@@ -76,8 +75,7 @@ void Listing::add_process(const Process& process) {
   const EnvDelta delta = deltas_.of(process.env);
   const std::string device =
       process.device >= 0 ? " (device " + std::to_string(process.device) + ")" : "";
-  lines_.add(
-      {"  ", process.name, device, ": ", base::joined(base::masked_arguments(process.argv), " ")});
+  lines_.add({"  ", process.name, device, ": ", base::shown_command(process.argv)});
   const bool both = process.echo && !process.log.empty();
   lines_.add(
       {"    in ", process.cwd, ", output to ",
@@ -89,7 +87,7 @@ void Listing::add_process(const Process& process) {
   }
   for (const auto& [name, value] : delta.set) {
     const bool chosen = is_free_port(plan_, name);
-    lines_.add({"    ", name, chosen ? "" : "=", chosen ? kFreePort : value});
+    lines_.add({"    ", name, chosen ? "" : "=", chosen ? kFreePort : value_text(value)});
   }
   for (const std::string& name : delta.unset) lines_.add({"    ", name, " unset"});
 }

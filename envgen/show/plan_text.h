@@ -15,8 +15,10 @@ namespace envgen {
 // Returns all of a plan. `base` is the environment to which the edits are applied. Lines have any
 // length.
 base::ShownLines plan_listing(const Plan& plan, const base::Environ& base, const HookNotes& hooks);
+// Returns the listing if nothing is known about the conditions of the hooks.
+base::ShownLines plan_to_text(const Plan& plan, const base::Environ& base);
 
-// What the summary says beside the plan.
+// Facts that the summary shows beside the plan.
 struct SummaryFacts {
   std::vector<std::string> command;  // the user's
   std::string run_dir;               // trainit's own directory; "" = none

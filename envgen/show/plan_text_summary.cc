@@ -127,11 +127,14 @@ std::string Summary::other_nodes() const {
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
     const Node& node = nodes[rank];
     if (std::cmp_equal(rank, plan_.local_node->node_rank) || node.host.empty()) continue;
-    std::string text =
-        base::concat({shown == 0 ? " " : ", ", std::to_string(rank), " ", node.host});
-    if (!node.role.empty() && node.role != "worker") text += " (" + node.role + ")";
-    if (columns_of(line) + columns_of(text) + kMoreColumns > kColumns) break;
-    line += text;
+    const std::string before =
+        base::concat({line, shown == 0 ? " " : ", ", std::to_string(rank), " "});
+    const std::string role =
+        node.role.empty() || node.role == "worker" ? "" : base::concat({" (", node.role, ")"});
+    const std::size_t taken = columns_of(before) + columns_of(role) + kMoreColumns;
+    const std::size_t room = kColumns - std::min(taken, kColumns);
+    if (shown > 0 && columns_of(node.host) > room) break;
+    line = base::concat({before, shortened(node.host, room), role});
     ++shown;
   }
   if (shown == 0) return {};
@@ -151,7 +154,7 @@ void Summary::add_items(std::string_view label, const std::vector<std::string>& 
   for (const std::string& item : items) {
     std::string shown = item;
     // The parts of an object in JSON are readable if its lines break between them.
-    const bool object = shown.contains("={");
+    const bool object = shown.contains("={") || shown.contains("='{");
     if (object && columns_of(shown) > kRoom) {
       for (std::size_t at = 0; (at = shown.find(",\"", at)) != std::string::npos; at += 2) {
         shown.insert(at + 1, " ");
@@ -226,20 +229,13 @@ void Summary::add_start() {
 }
 
 void Summary::add_table(const ProcessTable& table) {
-  constexpr std::string_view kGap = "  ";
   if (table.columns.empty()) return;
-  const std::size_t rows = plan_.processes.size();
-  std::vector<std::string> texts(rows + 1, " ");
-  for (const Column& column : table.columns) {
-    std::size_t width = columns_of(column.title);
-    for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
-    for (std::size_t row = 0; row <= rows; ++row) {
-      const std::string& cell = row == 0 ? column.title : column.cells[row - 1];
-      texts[row] += base::concat({texts[row] == " " ? " " : kGap, cell});
-      if (&column != &table.columns.back()) texts[row].append(width - columns_of(cell), ' ');
-    }
-  }
-  for (const std::string& text : texts) add_line(text);
+  const std::string& directory = table.log_directory;
+  std::vector<Column> columns = table.columns;
+  if (!directory.empty()) columns.back().title += " (files in " + directory + ")";
+  const bool fits = width_of(columns) <= kColumns;
+  add_columns(lines_, fits ? columns : table.columns);
+  if (!fits && !directory.empty()) add("  files in ", directory);
   if (!table.cpus_reason.empty()) add("  CPUs of: ", table.cpus_reason);
 }
 
@@ -263,7 +259,7 @@ void Summary::add_file(const PlannedFile& file) {
   } else if (shows && columns_of(content) <= kMaxFileLines * kRoom) {
     add("", head);
     for (const std::string_view line : base::split(content, '\n')) {
-      add_paragraph(lines_, "    ", line, LongWord::kKeep);
+      add("    ", line);
     }
   } else {
     add("", base::concat({"writes ", file.path,
@@ -329,20 +325,20 @@ void Summary::add_helpers() {
 // Returns what the end of the job depends on. `fails` is a failure that ends it too.
 std::string Summary::success_text(std::string_view fails) const {
   const std::size_t count = plan_.processes.size();
+  const bool serves = plan_.policy.success == base::SuccessPolicy::kServe;
+  const char* served = serves ? "; to die of the stop signal is a success" : "";
   std::string text;
   if (is_worker(plan_)) {
     text = "with the exit code that the launcher's node sends";
   } else if (plan_.policy.success == base::SuccessPolicy::kFirst) {
     text = "with the exit code of the first process that exits";
-  } else if (plan_.policy.success == base::SuccessPolicy::kServe) {
-    text = "when it is stopped, which is a success";
   } else if (count > 1) {
     if (fails.empty()) fails = "one fails";
-    return base::concat({"when all ", std::to_string(count), " exit with 0 or ", fails});
+    return base::concat({"when all ", std::to_string(count), " exit with 0 or ", fails, served});
   } else {
     text = "with " + plan_.processes[0].name + "'s exit code";
   }
-  return base::concat({text, fails.empty() ? "" : " or when ", fails});
+  return base::concat({text, fails.empty() ? "" : " or when ", fails, served});
 }
 
 void Summary::add_success() {

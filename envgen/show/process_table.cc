@@ -83,11 +83,13 @@ void add_differing(const std::string& name, std::vector<std::string> values, Pro
   std::vector<std::string> present = values;
   const bool lacks = std::erase(present, kNoValue) > 0;
   const std::string pattern = pattern_of(present);
+  for (std::string& value : values) value = value_text(value);
   const bool fits =
       table.columns.size() < kMaxColumns &&
       std::ranges::all_of(values, [](const auto& value) { return value.size() <= kMaxCellBytes; });
   if (!pattern.empty()) {
-    table.patterns.push_back(base::concat({name, " ", pattern, lacks ? " (not all)" : ""}));
+    table.patterns.push_back(
+        base::concat({name, " ", value_text(pattern), lacks ? " (not all)" : ""}));
   } else if (fits) {
     table.columns.push_back({name, std::move(values)});
   } else {
@@ -107,7 +109,7 @@ void add_variables(const Plan& plan, const base::Environ& base, ProcessTable& ta
     } else if (is_free_port(plan, name)) {
       table.shared.push_back(name + std::string(kFreePort));
     } else {
-      table.shared.push_back(base::concat({name, "=", values[0]}));
+      table.shared.push_back(base::concat({name, "=", value_text(values[0])}));
     }
   }
   if (counted) table.settings = base::concat({std::to_string(engine_count), " ", kEngines});
@@ -128,16 +130,16 @@ std::string common_directory(const std::vector<Process>& processes) {
   return common;
 }
 
-Column output_column(const Plan& plan) {
+void add_output(const Plan& plan, ProcessTable& table) {
   Column column{"output", {}};
-  const std::string directory = common_directory(plan.processes);
-  if (!directory.empty()) column.title += " (files in " + directory + ")";
+  table.log_directory = common_directory(plan.processes);
+  const std::string& directory = table.log_directory;
   for (const Process& process : plan.processes) {
     std::string text = output_of(process);
     if (!directory.empty() && text.starts_with(directory)) text.erase(0, directory.size() + 1);
     column.cells.push_back(std::move(text));
   }
-  return column;
+  table.columns.push_back(std::move(column));
 }
 
 // Adds the columns that say which process a row is.
@@ -166,11 +168,18 @@ void add_cpus(const Plan& plan, ProcessTable& table) {
     cpus.cells.push_back(process.cpus.empty() ? "all" : process.cpus);
     reasons.push_back(process.cpus_reason);
   }
-  if (std::ranges::all_of(reasons, &std::string::empty)) return;
-  Column from{"of", differing_words(reasons, table.cpus_reason)};
-  const bool differs = !are_equal(from.cells);
+  std::vector<std::string> present = reasons;
+  std::erase(present, "");
+  if (present.empty()) return;
+  present = differing_words(present, table.cpus_reason);
   table.columns.push_back(std::move(cpus));
-  if (differs) table.columns.push_back(std::move(from));
+  if (are_equal(present)) return;
+  Column from{"of", {}};
+  auto next = present.begin();
+  for (const std::string& reason : reasons) {
+    from.cells.push_back(reason.empty() ? kNoValue : std::move(*next++));
+  }
+  table.columns.push_back(std::move(from));
 }
 
 }  // namespace
@@ -187,7 +196,7 @@ ProcessTable table_of(const Plan& plan, const base::Environ& base) {
     add_cpus(plan, table);
   }
   add_variables(plan, base, table);
-  if (plan.processes.size() > 1) table.columns.push_back(output_column(plan));
+  if (plan.processes.size() > 1) add_output(plan, table);
   return table;
 }
 

@@ -7,13 +7,9 @@
 
 #include "base/environ.h"
 #include "envgen/plan/plan.h"
+#include "envgen/show/columns.h"
 
 namespace envgen {
-
-struct Column {
-  std::string title;
-  std::vector<std::string> cells;  // one for each process
-};
 
 struct ProcessTable {
   std::vector<std::string> shared;    // "NAME=value" of all processes, related names together
@@ -22,6 +18,7 @@ struct ProcessTable {
   std::string settings;               // counted instead of shown; "" = all are shown
   std::vector<Column> columns;        // none for a single process
   std::string cpus_reason;            // for the columns of CPUs; "..." where it differs
+  std::string log_directory;  // of the files in the column of the output; "" = none in common
 };
 
 // Requires a plan with processes.

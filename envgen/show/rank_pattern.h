@@ -1,5 +1,6 @@
 #pragma once
-// One text for the values of all ranks of a node, if they differ only in consecutive numbers.
+// Patterns: the values of all ranks of a node as one text, if they differ only in consecutive
+// numbers.
 
 #include <string>
 #include <vector>

@@ -152,7 +152,7 @@ std::string misplaced_warning(const envgen::Process& process) {
     std::string spelt = name;
     std::ranges::replace(spelt, '-', '_');
     const bool ours = std::ranges::any_of(option_table(), [&name](const Option& option) {
-      return option.name == name && (option.commands & kRun) != 0;
+      return is_called(option, name) && (option.commands & kRun) != 0;
     });
     if (!ours || file.content.contains(name) || file.content.contains(spelt)) continue;
     if (std::ranges::find(kCommonNames, name) != std::end(kCommonNames)) {

@@ -32,9 +32,7 @@ std::vector<std::string> own_variables(const base::Environ& env) {
   for (const Option& option : option_table()) {
     // The run directory stays set, because `trainit status` inside the job needs it.
     if (!has_variable(option) || option.name == "run-dir") continue;
-    std::vector<std::string> candidates = earlier_variables(option);
-    candidates.push_back(variable_name(option));
-    for (std::string& name : candidates) {
+    for (std::string& name : variable_names(option)) {
       if (env.get(name) || !env.service_link(name).empty()) names.push_back(std::move(name));
     }
   }
@@ -71,7 +69,8 @@ std::string dash_hint(const std::vector<std::string>& command) {
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & kRun) == 0) continue;
     names.push_back(option.name);
-    if (option.name != name) continue;
+    if (!option.earlier.empty()) names.push_back(option.earlier);
+    if (!is_called(option, name)) continue;
     std::string value = option.value.empty() ? "1" : std::string(option.value);
     if (name.size() < typed.size()) {
       value = typed.substr(name.size() + 1);
@@ -81,7 +80,9 @@ std::string dash_hint(const std::vector<std::string>& command) {
     return concat({"--", name, " is an option of trainit: set ", variable_name(option), "=", value,
                    " (docker run -e), or put it before --"});
   }
-  const std::string_view guess = base::nearest(name, names);
+  if (const auto foreign = foreign_option_hint(name); !foreign.empty()) return std::string(foreign);
+  const std::string_view here = name_here(name);
+  const std::string_view guess = here.empty() ? base::nearest(name, names) : here;
   return concat({guess.empty() ? "" : concat({"did you mean --", guess, "? "}),
                  "Options of trainit come before --, those of a program behind its name"});
 }
@@ -92,21 +93,44 @@ struct ForeignWord {
   std::string_view hint;
 };
 constexpr std::string_view kMeansStatus = "did you mean `trainit status`?";
+constexpr std::string_view kStopsJob =
+    "to stop the job, send SIGTERM to trainit, as `docker stop` does";
+constexpr std::string_view kRestartsJob =
+    "restart the container to run its job again; with --max-restarts, trainit restarts a failed "
+    "job";
+constexpr std::string_view kOfShells =
+    "only a shell has it; give a shell the whole line: sh -c 'cd DIR && COMMAND'";
+constexpr std::string_view kOfKubectl =
+    "it is a command of kubectl, which runs outside the container";
 constexpr ForeignWord kForeignWords[] = {
     {"logs", "docker logs CONTAINER shows the job's output; `trainit report` shows its end"},
     {"ps", kMeansStatus},
     {"top", kMeansStatus},
     {"describe", kMeansStatus},
-    {"stop", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
-    {"kill", "to stop the job, send SIGTERM to trainit, as `docker stop` does"},
+    {"get", kMeansStatus},
+    {"inspect", kMeansStatus},
+    {"attach",
+     "docker attach CONTAINER shows the job's output; `trainit status --watch` its state"},
+    {"stop", kStopsJob},
+    {"kill", kStopsJob},
+    {"rm", kStopsJob},
+    {"delete", kStopsJob},
+    {"start", "leave out start: trainit starts the command"},
+    {"restart", kRestartsJob},
+    {"apply", kOfKubectl},
+    {"rollout", kOfKubectl},
+    {"cd", kOfShells},
+    {"export", kOfShells},
+    {"source", kOfShells},
+    {"ulimit", kOfShells},
     {"exec", "leave out exec: trainit starts the command without a shell"}};
 
 // Returns how to run trainit's own command `word` where the image's entrypoint takes each word for
 // the job's command. Some commands ask the trainit of a running job.
 std::string own_command_hint(std::string_view word) {
-  static constexpr auto kOfRunningJob =
-      base::words("checkpoint", "extend", "hold", "release", "report", "stacks", "status");
-  const bool asks = std::ranges::find(kOfRunningJob, word) != std::end(kOfRunningJob);
+  const bool asks = std::ranges::any_of(command_table(), [word](const Command& command) {
+    return first_word(command) == word && (command.bit & (kInstance | kRunReport)) != 0;
+  });
   return concat({"for trainit's own command: docker ",
                  asks ? "exec CONTAINER trainit " : "run --entrypoint trainit IMAGE ", word});
 }

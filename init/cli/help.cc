@@ -224,10 +224,16 @@ std::string option_help(std::string_view word) {
   const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
   std::string text;
   for (const Option& option : option_table()) {
-    if (option.name != name && (!has_variable(option) || variable_name(option) != name)) continue;
+    const std::vector<std::string> variables = variable_names(option);
+    const auto variable = std::ranges::find(variables, name);
+    if (!is_called(option, name) && variable == variables.end()) continue;
     std::string owners = owners_of(option);
     if (!owners.empty()) owners.replace(owners.size() - 1, 1, "\n");
-    text += concat({text.empty() ? "" : "\n", owners, paragraph_of(option)});
+    // The variable of the option's earlier name is the first of two.
+    const bool is_earlier =
+        name == option.earlier || (variable != variables.end() && variable != variables.end() - 1);
+    const std::string note = is_earlier ? concat({word, " is an earlier name of\n"}) : "";
+    text += concat({text.empty() ? "" : "\n", owners, note, paragraph_of(option)});
   }
   return text;
 }
@@ -323,7 +329,10 @@ int help_command(Arguments words) {
     if (!command.help.empty()) known.push_back(command.name);
   }
   for (const Topic& one : topics()) known.push_back(one.name);
-  for (const Option& option : option_table()) known.push_back(option.name);
+  for (const Option& option : option_table()) {
+    known.push_back(option.name);
+    if (!option.earlier.empty()) known.push_back(option.earlier);
+  }
   std::string_view meant = word;
   meant.remove_prefix(word.starts_with("--") ? 2 : 0);
   return complain({"reading the command line", "trainit help",

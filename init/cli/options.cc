@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "base/constants/packed_texts.h"
 #include "base/nearest.h"
 #include "base/text.h"
 
@@ -14,18 +15,6 @@ constexpr const char* kReading = "reading the options";
 
 constexpr std::string_view kVariablePrefix = "TRAINIT_";
 
-// The earlier names of options.
-struct Earlier {
-  std::string_view name;
-  std::string_view option;
-};
-constexpr Earlier kEarlier[] = {{"log-patience", "log-reader-timeout"}};
-
-bool is_earlier_name(std::string_view name, const Option& option) {
-  return std::ranges::any_of(
-      kEarlier, [&](const Earlier& one) { return one.name == name && one.option == option.name; });
-}
-
 std::string variable_of(std::string_view name) {
   std::string variable(kVariablePrefix);
   for (const char c : name) {
@@ -35,8 +24,7 @@ std::string variable_of(std::string_view name) {
 }
 
 bool is_named(const Option& option, std::string_view flag) {
-  const bool by_name = flag.starts_with("--") &&
-                       (flag.substr(2) == option.name || is_earlier_name(flag.substr(2), option));
+  const bool by_name = flag.starts_with("--") && is_called(option, flag.substr(2));
   return by_name || (flag.size() == 2 && flag[0] == '-' && flag[1] == option.letter);
 }
 
@@ -64,14 +52,68 @@ std::string owners_of(std::string_view flag) {
   return text;
 }
 
-// The names in launchers of options that have another name in trainit.
+// Names that options have in other tools, separated by blanks, and the name or the hint for them.
 struct Elsewhere {
-  std::string_view name;
+  std::string_view names;
   std::string_view here;
 };
 constexpr Elsewhere kElsewhere[] = {
-    {"nproc-per-node", "slots"},      {"np", "slots"},       {"n", "slots"},
-    {"rdzv-endpoint", "master-addr"}, {"hostfile", "hosts"}, {"tee", "output"}};
+    {"nproc-per-node np n npernode ppn ntasks ntasks-per-node gpus-per-node num-gpus device-num "
+     "worker-num local-worker-num num-processes",
+     "slots"},
+    {"nnodes num-nodes num-machines N", "nodes"},
+    {"machine-rank", "node-rank"},
+    {"rdzv-endpoint main-process-ip", "master-addr"},
+    {"main-process-port", "master-port"},
+    {"hostfile machinefile host H", "hosts"},
+    {"rank-table-file", "rank-table"},
+    {"tee tag-output", "output"},
+    {"bind-to cpu-bind", "bind"},
+    {"stop-timeout grace-period", "grace"},
+    {"stop-signal", "signal"},
+    {"time active-deadline-seconds", "max-duration"},
+    {"restart restart-policy backoff-limit", "max-restarts"},
+    {"cap-add cap-drop", "caps"},
+    {"security-opt", "seccomp"},
+    {"ulimit", "rlimit"},
+    {"u", "user"}};
+constexpr Elsewhere kForeign[] = {
+    {"rm it i t d e v w gpus entrypoint env env-file volume mount shm-size ipc network net name "
+     "privileged memory cpus init workdir publish detach interactive tty",
+     "put it before the image: it is an option of docker run"},
+    {"standalone rdzv-backend rdzv-id rdzv-conf monitor-interval start-method role no-python "
+     "run-path redirects local-ranks-filter local-addr",
+     "leave it out, or put it behind torchrun in the command: it is an option of torchrun"},
+    {"m module", "start a module by its interpreter: trainit -- python3 -m MODULE"},
+    {"x", "leave it out: the job has all variables that trainit has"},
+    {"mca map-by allow-run-as-root oversubscribe wdir",
+     "leave it out, or put it behind mpirun in the command: it is an option of mpirun"},
+    {"launcher no-ssh-check enable-each-rank-log",
+     "leave it out, or put it behind deepspeed in the command: it is an option of that launcher"},
+    {"deepspeed deepspeed-config", "put it behind the script: it is an option of the script"},
+    {"multi-gpu mixed-precision",
+     "put it behind `accelerate launch` in the command: it is an option of that launcher"},
+    {"join cluster-time-out",
+     "leave it out, or put it behind msrun in the command: it is an option of msrun"},
+    {"gres job-name partition kill-on-bad-exit requeue exclusive cpus-per-task",
+     "put it before trainit: it is an option of srun and sbatch"}};
+
+// Tables without the addresses of their texts.
+constexpr base::PackedTable<kElsewhere, &Elsewhere::names, &Elsewhere::here> kPackedElsewhere;
+constexpr base::PackedTable<kForeign, &Elsewhere::names, &Elsewhere::here> kPackedForeign;
+
+// Returns what a table has for `name`, in which '_' equals '-'; "" if it does not have it.
+template <class Table>
+std::string_view find_elsewhere(const Table& table, std::string_view name) {
+  std::string wanted(name);
+  std::ranges::replace(wanted, '_', '-');
+  for (const Elsewhere& row : table.all()) {
+    for (const std::string_view known : base::words_of(row.names)) {
+      if (known == wanted) return row.here;
+    }
+  }
+  return "";
+}
 
 base::Error unknown_option(const std::string& flag, const Options& options) {
   const std::string help = concat({"see ", called(options.command), " --help"});
@@ -82,21 +124,24 @@ base::Error unknown_option(const std::string& flag, const Options& options) {
   }
   const std::size_t dashes = std::min(flag.find_first_not_of('-'), flag.size());
   std::string typed = flag.substr(dashes);
+  const bool takes_job = (options.command & kJob) != 0;
+  const std::string_view foreign = foreign_option_hint(typed);
+  if (takes_job && !foreign.empty()) {
+    return {kReading, flag, "no option of trainit", std::string(foreign)};
+  }
   WordList known;
   for (const Option& option : option_table()) {
-    if ((option.commands & options.command) != 0) known.push_back(option.name);
+    if ((option.commands & options.command) == 0) continue;
+    known.push_back(option.name);
+    if (!option.earlier.empty()) known.push_back(option.earlier);
   }
-  std::ranges::replace(typed, '_', '-');
-  const auto* elsewhere = std::ranges::find(kElsewhere, typed, &Elsewhere::name);
-  if (elsewhere != std::end(kElsewhere) &&
-      std::ranges::find(known, elsewhere->here) != known.end()) {
-    typed = elsewhere->here;
-  }
+  const std::string_view here = name_here(typed);
+  if (std::ranges::find(known, here) != known.end()) typed = here;
   const std::string_view guess = base::nearest(typed, known);
   std::string fix = help;
   if (!guess.empty()) {
     fix = concat({"did you mean --", guess, "? ", help});
-  } else if ((options.command & kJob) != 0) {
+  } else if (takes_job) {
     fix += "; put -- before a command that starts with a dash";
   }
   return {kReading, flag, "no such option", std::move(fix)};
@@ -160,9 +205,7 @@ base::Status apply_variables(const base::Environ& all, Options& options) {
   if (env.entries().empty()) return {};
   for (const Option& option : option_table()) {
     if (!has_variable(option) || (option.commands & options.command) == 0) continue;
-    std::vector<std::string> names = earlier_variables(option);
-    names.push_back(variable_name(option));
-    for (const std::string& name : names) {
+    for (const std::string& name : variable_names(option)) {
       const std::string_view value = env.get_or(name, "");
       if (!value.empty()) TRY(apply_option(option, options, value, name));
     }
@@ -207,10 +250,11 @@ std::vector<std::string> misspelt_prefixes(const base::Environ& env) {
     const std::string typed = base::lowercased(name.substr(end + 1));
     for (const Option& option : option_table()) {
       if (!has_variable(option)) continue;
-      const std::string variable = variable_name(option);
-      if (base::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
-      warnings.push_back(
-          concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
+      for (const std::string& variable : variable_names(option)) {
+        if (base::lowercased(variable.substr(kVariablePrefix.size())) != typed) continue;
+        warnings.push_back(
+            concat({"ignoring ", name, ": there is no such option; did you mean ", variable, "?"}));
+      }
     }
   }
   return warnings;
@@ -226,13 +270,23 @@ std::string Option::accepts() const {
   return text;
 }
 
+std::string_view name_here(std::string_view name) { return find_elsewhere(kPackedElsewhere, name); }
+
+std::string_view foreign_option_hint(std::string_view name) {
+  return find_elsewhere(kPackedForeign, name);
+}
+
 std::string variable_name(const Option& option) { return variable_of(option.name); }
 
-std::vector<std::string> earlier_variables(const Option& option) {
+bool is_called(const Option& option, std::string_view name) {
+  return name == option.name || (!option.earlier.empty() && name == option.earlier);
+}
+
+std::vector<std::string> variable_names(const Option& option) {
   std::vector<std::string> names;
-  for (const Earlier& one : kEarlier) {
-    if (one.option == option.name && has_variable(option)) names.push_back(variable_of(one.name));
-  }
+  if (!has_variable(option)) return names;
+  if (!option.earlier.empty()) names.push_back(variable_of(option.earlier));
+  names.push_back(variable_name(option));
   return names;
 }
 
@@ -248,9 +302,7 @@ std::vector<std::string> variable_warnings(const base::Environ& env) {
   if (own.entries().empty()) return warnings;
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
-    if (!has_variable(option)) continue;
-    names.push_back(variable_name(option));
-    std::ranges::move(earlier_variables(option), std::back_inserter(names));
+    std::ranges::move(variable_names(option), std::back_inserter(names));
   }
   const WordList known(names.begin(), names.end());
   for (const std::string_view entry : own.entries()) {

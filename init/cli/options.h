@@ -165,6 +165,7 @@ struct Option {
   std::string_view value;          // the value's name, "DURATION"; "" = a switch
   std::string_view help;           // understandable without the group and other options
   std::string_view standard = {};  // the default; "" = no value, or off
+  std::string_view earlier = {};   // earlier name, "log-patience"; "" = none
   OptionKind (*kind)() = nullptr;
   Commands commands = kJob;
   char letter = '\0';     // "-o"
@@ -186,12 +187,21 @@ std::span<const Topic> topics();  // only those with a name
 
 // Returns "TRAINIT_GRACE" for "grace".
 std::string variable_name(const Option& option);
-// Returns the variables of the option's earlier names, such as TRAINIT_LOG_PATIENCE. The flags and
-// variables of these names still work. Help, completion and the reference do not list them.
-std::vector<std::string> earlier_variables(const Option& option);
+// Returns true if `name` ("log-patience") is the option's name or its earlier one. The flag and the
+// variable of an earlier name still work. Lists of options do not have it.
+bool is_called(const Option& option, std::string_view name);
+// Returns the variables that set the option: that of its earlier name, if any, and its own.
+std::vector<std::string> variable_names(const Option& option);
 // Returns true if the variable is read. A variable that is not read belongs to the image
 // (TRAINIT_VERSION, for example).
 bool has_variable(const Option& option);
+
+// Returns trainit's name of an option of another tool: "slots" for "nproc-per-node"; "" if trainit
+// has no such option. `name` is the name without dashes in front.
+std::string_view name_here(std::string_view name);
+// Returns what to do about an option that only another tool has, such as docker run or torchrun:
+// "put it before the image: it is an option of docker run"; "" for other names.
+std::string_view foreign_option_hint(std::string_view name);
 
 // Returns the last occurrence of option `name`; nullptr if it was not given.
 const Given* find_given(const Options& options, std::string_view name);

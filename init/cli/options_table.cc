@@ -117,6 +117,11 @@ constexpr Option of(Commands commands, Option option) {
   option.flag_only = option.flag_only || (commands & kJob) == 0;
   return option;
 }
+// Adds an earlier name, whose flag and variable still work.
+constexpr Option earlier(std::string_view name, Option option) {
+  option.earlier = name;
+  return option;
+}
 // Marks an option for the first screen of help.
 constexpr Option common(Option option) {
   option.common = true;
@@ -287,9 +292,10 @@ constexpr Option kFiles[] = {
         "log-max-size", "SIZE", "size at which a rank's log file begins anew", "none"),
     needs(kLogSizes, row<kNumber<0, 1000>, &Observation::log_keep>(
                          "log-keep", "N", "number of old log files of a rank that stay", "3")),
-    row<kDuration, &Observation::log_reader_timeout_ms>(
-        "log-reader-timeout", "DURATION",
-        "how long a reader of stdout that reads nothing may block the job", "30s"),
+    earlier("log-patience",
+            row<kDuration, &Observation::log_reader_timeout_ms>(
+                "log-reader-timeout", "DURATION",
+                "how long a reader of stdout that reads nothing may block the job", "30s")),
     of(kJob | kInstance,
        row<kPath, &Options::run_dir>("run-dir", "DIR",
                                      "directory of trainit's state, control socket and logs",
@@ -613,8 +619,9 @@ static_assert(std::size(kRows) == std::size(kTopics));
 
 // --- Packed form in the program ---
 
-consteval std::array<std::string_view, 4> texts_of(const Option& option) {
-  return {option.name, option.value, option.help, option.standard};
+constexpr std::size_t kTexts = 5;  // of a row
+consteval std::array<std::string_view, kTexts> texts_of(const Option& option) {
+  return {option.name, option.value, option.help, option.standard, option.earlier};
 }
 
 // Returns the number of rows and the total bytes of their texts.
@@ -632,7 +639,7 @@ consteval std::pair<std::size_t, std::size_t> sizes_of_rows() {
 constexpr std::size_t kCount = sizes_of_rows().first;
 
 struct Packed {
-  std::array<base::TextPlace, 4> texts;
+  std::array<base::TextPlace, kTexts> texts;
   Commands commands = 0;
   char letter = '\0';
   bool flag_only = false;
@@ -685,6 +692,7 @@ Option option_at(std::uint32_t at) {
           .value = text(1),
           .help = text(2),
           .standard = text(3),
+          .earlier = text(4),
           .kind = kAddresses.kind[at],
           .commands = row.commands,
           .letter = row.letter,

@@ -16,6 +16,40 @@
 #include "init/sys/log.h"
 
 namespace engine {
+namespace {
+
+std::string step_text(const base::EscalationStep& step) {
+  return "--escalate: " + proc::signal_name(step.signal) + " after " + base::seconds(step.after_ms);
+}
+
+// Adds a warning for each step that a stop leaves out, or only the end after a failure. A rank that
+// writes moves the KILL after a failure, so the step can still come.
+void warn_of_late_steps(const base::Policy& policy, const base::Budget& stop,
+                        std::vector<std::string>& warnings) {
+  // If pre-stop hooks end early, more time is left, and the step can still come.
+  const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
+  const bool fails_sooner = policy.failure_grace_ms > 0 && policy.failure_grace_ms < stop.kill_at;
+  bool killed = false;
+  for (const base::EscalationStep& step : policy.escalation) {
+    if (killed || !in_time(step, stop, stop.notify_at)) {
+      warnings.push_back(step_text(step) + " " + (killed ? "is left out" : left_out) +
+                         ", because SIGKILL comes " +
+                         (killed ? "before it"
+                                 : base::seconds(stop.term_phase_ms) +
+                                       " after the stop signal: give a longer --grace"));
+      continue;
+    }
+    killed = step.signal == SIGKILL;
+    if (fails_sooner && !killed && step.after_ms >= policy.failure_grace_ms) {
+      warnings.push_back(step_text(step) +
+                         " can be left out after a failure, because SIGKILL comes " +
+                         base::seconds(policy.failure_grace_ms) +
+                         " after the stop signal then: give a longer --failure-grace");
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
   const base::Policy& policy = plan.policy;
@@ -27,21 +61,7 @@ std::vector<std::string> policy_warnings(const envgen::Plan& plan) {
                        ", so that the job keeps a quarter of the grace (" +
                        base::seconds(stop.exit_at) + "): give a longer --grace");
   }
-  // If the pre-stop hooks end early, more time is left, so the step can still be taken.
-  const std::string left_out = stop.notify_at > stop.drained_at ? "can be left out" : "is left out";
-  bool killed = false;
-  for (const base::EscalationStep& step : policy.escalation) {
-    if (!killed && in_time(step, stop, stop.notify_at)) {
-      killed = step.signal == SIGKILL;
-      continue;
-    }
-    warnings.push_back("--escalate: " + proc::signal_name(step.signal) + " after " +
-                       base::seconds(step.after_ms) + " " + (killed ? "is left out" : left_out) +
-                       ", because SIGKILL comes " +
-                       (killed ? "before it"
-                               : base::seconds(stop.term_phase_ms) +
-                                     " after the stop signal: give a longer --grace"));
-  }
+  warn_of_late_steps(policy, stop, warnings);
   return warnings;
 }
 

@@ -138,7 +138,8 @@ StartContext Supervisor::start_context() const {
           .restarts = machine_.restarts()};
 }
 
-// Discards the results of the previous start of the job, before a restart.
+// Prepares a restart. The tee of the previous start goes on to its own end. The diagnosis, the
+// failure and the termination log of the previous start are discarded.
 void Supervisor::begin_start() {
   tees_.retire();
   diagnosis_.forget(job_, machine_);

@@ -270,8 +270,14 @@ std::string advice_for_name(const std::string& name, const std::string& search_p
                             const std::string& first = "") {
   if (name.find(' ') != std::string::npos) {
     if (envgen::conda_activation(name)) return first + "use " + envgen::advice_for_line(name);
-    return first + "give each word by itself (" + name + ", without quotes), or a shell: sh -c '" +
-           name + "'";
+    const std::string shell = "sh -c " + base::shell_quoted(name);
+    if (name.find_first_of("&|;<>$`") != std::string::npos) {
+      return first + "give the line to a shell: " + shell;
+    }
+    return first + "give each word by itself (" + name + ", without quotes), or a shell: " + shell;
+  }
+  if (name.find('=') != std::string::npos) {
+    return first + "set a variable by env: env " + name + " COMMAND";
   }
   const std::string here = "./" + name;
   const bool lies_here = ::access(here.c_str(), F_OK) == 0;

@@ -86,7 +86,7 @@ std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string
                        .error = {"running " + name, name, "no such program", "install it"}};
   const envgen::Identity any = any_user();
   // Not sys::find_program(): a program that another user may change is passed over, and reported.
-  for (std::string& path : base::places_of_program(base::absolute_elements(search_path), name)) {
+  for (std::string& path : base::absolute_places_of_program(search_path, name)) {
     if (!sys::is_program(path)) continue;
     auto ours = sys::check_ours_alone(path, &any);
     if (ours) return Tool{std::move(path), made_env(start), "/"};

@@ -30,8 +30,10 @@ TEST(SearchPath, ANameWithASlashIsAPath) {
 }
 
 TEST(SearchPath, ProgramsWithTrainitsRightsLieInAbsoluteDirectories) {
-  EXPECT_EQ(absolute_elements(":/a:b::/c:."), "/a:/c");
-  EXPECT_EQ(absolute_elements(""), "");
+  EXPECT_THAT(absolute_places_of_program(":/a:b::/c:.", "tool"), ElementsAre("/a/tool", "/c/tool"));
+  for (const char* path : {"", ":", "bin", "bin:."}) {
+    EXPECT_THAT(absolute_places_of_program(path, "tool"), IsEmpty()) << path;
+  }
   EXPECT_EQ(server_path_of(Environ({"PATH=bin:/a:"})),
             "/a:/usr/sbin:/usr/local/sbin:/sbin:/usr/bin");
 }

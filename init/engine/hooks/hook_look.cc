@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/hook_condition.h"
@@ -17,25 +16,15 @@
 namespace engine {
 namespace {
 
-bool has_devices() {
-  const envgen::PathState devices = sys::inspect("/dev", true);
-  return std::ranges::any_of(devices.entries, [](const std::string& name) {
-    return hook_condition::is_device(name.c_str());
-  });
-}
-
 // Returns whether the condition in the hook's text is true. If the hook cannot be read, it applies,
 // and its start then fails.
 bool applies(const std::string& path, const base::Environ& env) {
   const std::string head = hook_head(path);
   return hook_condition::applies(
-      head.data(), static_cast<long>(head.size()),
-      [&env](hook_condition::Need need, const hook_condition::Word& word) {
-        using hook_condition::Need;
-        const std::string_view name(word.text, static_cast<std::size_t>(word.size));
-        if (need == Need::kNodes) return env.get_or("TRAINIT_NODE_COUNT", "1") != "1";
-        if (need == Need::kRanks) return env.get_or("TRAINIT_LOCAL_WORLD_SIZE", "1") != "1";
-        return need == Need::kDevices ? has_devices() : !env.get_or(name, "").empty();
+      head.data(), static_cast<long>(head.size()), [&env](auto need, const auto& word) {
+        return hook_condition::holds(need, word, env, [] {
+          return hook_condition::has_device(sys::inspect("/dev", true).entries);
+        });
       });
 }
 

@@ -17,6 +17,7 @@
 #include "envgen/plan/inputs.h"
 #include "envgen/resolve/claim.h"
 #include "envgen/resolve/warm.h"
+#include "envgen/show/plan_text.h"
 #include "init/engine/cluster/job_secret.h"
 #include "init/engine/cluster/membership.h"
 #include "init/engine/cluster/node_claim.h"

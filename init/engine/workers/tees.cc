@@ -102,7 +102,7 @@ base::Status Tees::make_streams(const envgen::Plan& plan) {
     return base::fail("starting the log tee", "pipe", sys::errno_text(errno),
                       "raise the limit on open files (ulimit -n)");
   }
-  its_life_.reset(ends[0]);
+  lifeline_read_end_.reset(ends[0]);
   lifeline_.reset(ends[1]);
   told_.reset();
   work.lifeline = ends[0];
@@ -132,7 +132,7 @@ void Tees::begin(const envgen::Plan& plan, const proc::SavedSignals& saved, Make
   streams_.clear();
   shared_.reset();
   lifeline_.reset();
-  its_life_.reset();
+  lifeline_read_end_.reset();
 }
 
 base::Status Tees::start() {
@@ -224,7 +224,7 @@ void Tees::retire() {
   shared_.reset();
   streams_.clear();
   lifeline_.reset();
-  its_life_.reset();
+  lifeline_read_end_.reset();
 }
 
 void Tees::reaped(const proc::Death& death) {

@@ -110,7 +110,7 @@ class Tees : public ChildWorker {
   std::optional<logtee::Shared> shared_;
   std::vector<Streams> streams_;
   sys::Fd lifeline_;  // write end of the pipe for orders to the tee; closing it ends the tee
-  sys::Fd its_life_;  // read end of that pipe, for the tee
+  sys::Fd lifeline_read_end_;  // read end of that pipe, for the tee
   std::optional<logtee::Told> told_;
   sys::Fd before_;  // pipe that the previous start's tee closes when it exits
   bool begun_ = false;

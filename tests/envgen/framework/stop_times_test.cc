@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "envgen/show/plan_text.h"
 #include "tests/envgen/framework/launcher_case.h"
 
 namespace envgen {

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "envgen/plan/plan.h"
+#include "envgen/show/plan_text.h"
 
 namespace envgen {
 namespace {

@@ -1,4 +1,4 @@
-// What platforms give: each variable that a profile reads is in the table from which the signs and
+// Variables of platforms: each one that a profile names is in the table from which the signs and
 // init/early follow, and each platform is in the documents.
 
 #include "base/constants/platform_variables.h"
@@ -45,7 +45,7 @@ std::set<std::string> names_in(const std::filesystem::path& path) {
   return names;
 }
 
-// Ends of names that a profile puts together, values, and the rows of given_names.h.
+// Parts of names that a profile puts together, and values.
 bool is_part(const std::string& name) {
   static const std::set<std::string> parts = {"_",    "_HOST", "_HOSTS",   "_NUM",
                                               "PAI_", "_PORT", "MS_SCHED", "BATCH_CUSTOM"};

@@ -68,6 +68,14 @@ TEST(Help, OfEachTopicHasOptions) {
 }
 
 // A default is told where there is one that is not "off".
+TEST(Help, KnowsTheEarlierNameOfAnOption) {
+  const std::string help = cli::option_help("log-reader-timeout");
+  ASSERT_THAT(help, HasSubstr("--log-reader-timeout DURATION"));
+  for (const char* name : {"log-patience", "--log-patience", "TRAINIT_LOG_PATIENCE"}) {
+    EXPECT_EQ(cli::option_help(name), std::string(name) + " is an earlier name of\n" + help);
+  }
+}
+
 TEST(Help, TellsValuesAndDefaults) {
   const auto topic = std::ranges::find(cli::topics(), "stop", &cli::Topic::name);
   ASSERT_NE(topic, cli::topics().end());

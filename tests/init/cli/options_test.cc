@@ -457,6 +457,12 @@ TEST(EarlierName, SetsTheOptionAsAFlagAndAsAVariable) {
   }
 }
 
+TEST(EarlierName, IsKnownWhereItsVariableHasAMisspeltPrefix) {
+  EXPECT_THAT(cli::variable_warnings(Environ({"TRANIT_LOG_PATIENCE=5s"})),
+              ElementsAre("ignoring TRANIT_LOG_PATIENCE: there is no such option; did you mean "
+                          "TRAINIT_LOG_PATIENCE?"));
+}
+
 TEST(EarlierName, MayStandBesideThePresentOneWithTheSameValue) {
   EXPECT_EQ(error_of({"--log-patience", "5s", "--log-reader-timeout", "5s", "train"}), "");
   EXPECT_EQ(error_of({"train"}, {"TRAINIT_LOG_PATIENCE=5s", "TRAINIT_LOG_READER_TIMEOUT=5s"}), "");
@@ -580,7 +586,7 @@ TEST(Options, NothingAtAllIsNoCommand) {
 TEST(Options, ThatDoNotExistAreErrorsThatNameThem) {
   EXPECT_THAT(error_of({"--grce", "8s"}), AllOf(HasSubstr("--grce"), HasSubstr("no such option")));
   EXPECT_THAT(error_of({"--grce=8s"}), AllOf(HasSubstr("--grce:"), HasSubstr("no such option")));
-  EXPECT_THAT(error_of({"-x"}), AllOf(HasSubstr("-x"), HasSubstr("no such option")));
+  EXPECT_THAT(error_of({"-z"}), AllOf(HasSubstr("-z"), HasSubstr("no such option")));
   EXPECT_THAT(error_of({"---"}), HasSubstr("no such option"));
   EXPECT_THAT(error_of({"--=x"}), HasSubstr("no such option"));
 }

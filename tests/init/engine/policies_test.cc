@@ -42,6 +42,25 @@ TEST(PolicyWarnings, AreCarefulWhereHooksMayLeaveTheJobMoreTime) {
                           "4.5 s after the stop signal: give a longer --grace"));
 }
 
+// After a failure, the other main tasks get KILL sooner than in a stop.
+TEST(PolicyWarnings, NameAStepThatAFailureLeavesOut) {
+  envgen::Plan plan = plan_with_steps(0);
+  plan.policy.failure_grace_ms = 4000;
+  EXPECT_THAT(policy_warnings(plan),
+              ElementsAre("--escalate: SIGQUIT after 5 s can be left out after a failure, because "
+                          "SIGKILL comes 4 s after the stop signal then: give a longer "
+                          "--failure-grace"));
+  plan.policy.escalation[1].signal = SIGKILL;
+  EXPECT_THAT(policy_warnings(plan), IsEmpty()) << "a KILL that comes sooner is no loss";
+  plan.policy.escalation[1] = {SIGQUIT, 7500};
+  EXPECT_THAT(policy_warnings(plan),
+              ElementsAre("--escalate: SIGQUIT after 7.5 s is left out, because SIGKILL comes 7 s "
+                          "after the stop signal: give a longer --grace"));
+  plan.policy.escalation.pop_back();
+  plan.policy.failure_grace_ms = 60'000;
+  EXPECT_THAT(policy_warnings(plan), IsEmpty());
+}
+
 TEST(PolicyWarnings, TellADrainThatIsShortened) {
   envgen::Plan plan;
   plan.policy.drain_ms = 7000;

@@ -1,10 +1,13 @@
 #include "init/proc/host_address.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
+#include "init/proc/privileged.h"
 #include "init/sys/clock.h"
 #include "tests/init/child.h"
 #include "tests/test_timeout.h"
@@ -93,6 +96,23 @@ TEST_F(FindAddresses, DoesNotWaitLongerThanItMay) {
   ASSERT_TRUE(found);
   EXPECT_THAT(found->why, HasSubstr("not resolved within"));
   EXPECT_LT(sys::monotonic_ms() - start_ms, kAtOnceMs);
+}
+
+// Another user may be able to write the current directory.
+TEST_F(FindAddresses, TakesNoProgramOfTheCurrentDirectoryAsRoot) {
+  if (!child::is_root()) GTEST_SKIP() << "needs root";
+  write("getent", "#!/bin/sh\necho \"9.9.9.9 STREAM\"\n", 0755);
+  std::filesystem::create_directory(path("bin"));
+  std::filesystem::copy_file(path("getent"), path("bin/getent"));
+  auto outcome = child::run([this] {
+    if (::chdir(path("").c_str()) != 0) return 1;
+    for (const char* search_path : {"", "bin", ":bin:.", ":"}) {
+      const base::Environ env({"PATH=" + std::string(search_path)});
+      if (proc::find_image_tool("getent", env)) return 2;
+    }
+    return 0;
+  });
+  EXPECT_EQ(outcome.code, 0);
 }
 
 TEST_F(FindAddresses, LeavesTheSignalsAsTheyWere) {
