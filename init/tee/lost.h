@@ -1,7 +1,7 @@
 #pragma once
-// The count of output lines that were lost before they reached their readers, and whether stderr is
-// within a line. Both are in memory that PID 1 maps once. All tees write to it: one after the
-// other, and also a tee that still ends beside a new one.
+// Counts of output lines that were lost before they reached their readers, and whether stderr is
+// within a line. They are in memory that PID 1 maps once. All tees write to it: each new one, and
+// also an old one that is still ending.
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace logtee {
 
-// A count of lost lines, by their newlines.
+// A count of lost lines; each newline counts as one.
 class LostCount {
  public:
   void add(std::string_view gone);
@@ -21,11 +21,11 @@ class LostCount {
 };
 
 struct Lost {
-  LostCount out;  // lost on trainit's stdout
+  LostCount out;  // lines lost on trainit's stdout
   LostCount err;
-  LostCount files;  // could not be written to log files
-  // true: the last byte that a tee wrote to trainit's stderr does not end a line, so sys::log ends
-  // it.
+  LostCount files;  // lines that could not be written to log files
+  // True if the last byte that a tee wrote to trainit's stderr is not a line end. sys::log then
+  // writes one first.
   std::atomic<bool> inside_line{false};
 
   [[nodiscard]] std::uint64_t lines() const { return out.lines() + err.lines() + files.lines(); }
