@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kPollMs = 1000;
-constexpr int kPerTurn = 128;  // deaths and signals
+constexpr int kPerTurn = 128;  // maximum number of deaths, and of signals, that one loop handles
 
 // The listener of sshd. The sessions that it starts are separate processes, which survive its end.
 class Listener {

@@ -43,7 +43,8 @@ class StdoutMirror {
   // instead.
   std::size_t take_pages(int pipe, std::size_t most);
   void passed(std::string_view bytes);
-  // Returns the descriptor to poll for POLLOUT; -1 if there is nothing to write.
+  // Returns the descriptor to poll for POLLOUT; -1 if nothing is to be written now: no bytes are
+  // kept, or another process writes first.
   [[nodiscard]] int waits_for() const { return pending() > 0 && !waits_ ? writer_.fd() : -1; }
   [[nodiscard]] std::size_t pending() const { return front_.size() + queue_.size() - head_; }
   // The number of bytes written so far, and the number of bytes dropped.
