@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "the first byte is the
 
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
-// Returns true if `c` ends a line. Sets `escaped` if `c` is an escape character.
+// Returns true if `c` ends a line. Sets `escaped` if `c` is the escape character.
 bool meets(char c, bool& escaped) {
   escaped = escaped || c == '\033';
   return ends_line(c);
@@ -39,7 +39,8 @@ bool has_control(const char* from) {
 std::size_t find_word(std::string_view text, std::string_view word, std::size_t from) {
   if (text.size() < word.size()) return std::string_view::npos;
   if (word.size() == 1) return text.find(word[0], from);
-  const std::size_t ends = text.size() - word.size() + 1;  // first index where `word` does not fit
+  const std::size_t ends = text.size() - word.size() + 1;  // the first index where `word` would not
+                                                           // fit
   const Bytes first = all_of(static_cast<unsigned char>(word.front()));
   const Bytes last = all_of(static_cast<unsigned char>(word.back()));
   const std::size_t far = word.size() - 1;

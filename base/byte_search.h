@@ -1,7 +1,7 @@
 #pragma once
-// Searches in the output of a job. Each step compares 16 bytes with the vector instructions that
-// every CPU of the architecture has. The word search of libc prepares a table in each call, which
-// costs more than the search of one line.
+// Fast searches in the output of a job. Each step compares 16 bytes with the vector instructions
+// that every CPU of the architecture has. libc's word search is slower for short lines, because
+// each call prepares a table first.
 
 #include <cstddef>
 #include <string_view>
@@ -17,8 +17,8 @@ struct LineAround {
   std::size_t end = 0;   // the text's size if the line has no end
   bool escaped = false;  // the line contains an escape character
 };
-// Returns the line around the byte at `at`, which must not be a line end. The line begins at `from`
-// at the earliest.
+// Returns the line that contains the byte at the index `at`. That byte must not be a line end. The
+// result begins at `from` at the earliest, even if the line begins before it.
 LineAround line_around(std::string_view text, std::size_t from, std::size_t at);
 
 }  // namespace base

@@ -19,7 +19,8 @@ class ContentHash {
   [[nodiscard]] std::uint64_t value() const;
 
  private:
-  static constexpr std::size_t kState = 640;  // bytes; XXH3_state_t is no larger
+  static constexpr std::size_t kState = 640;  // size of the state in bytes, at least
+                                              // sizeof(XXH3_state_t)
   alignas(64) std::array<std::byte, kState> state_;
 };
 

@@ -7,7 +7,8 @@
 namespace base {
 namespace {
 
-// The sign is compared first, because in most entries it is at another place.
+// Returns true if `entry` is "name=...". Looks at the '=' first, because that rules most entries
+// out.
 bool names(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name);
 }
@@ -24,8 +25,9 @@ std::string_view Environ::service_link(std::string_view name) const {
   return value && is_service_link(name, *value) ? *value : std::string_view();
 }
 
-// Returns true for X_PORT=tcp://10.3.2.1:2222 if X_SERVICE_HOST is set, or X_PORT_2222_TCP, which
-// Docker sets.
+// Returns true if `value` has the form tcp://10.3.2.1:2222 and `name` the form X_PORT, and if
+// Kubernetes (X_SERVICE_HOST) or Docker (X_PORT_2222_TCP) has set another variable of the Service
+// x.
 bool Environ::is_service_link(std::string_view name, std::string_view value) const {
   constexpr std::string_view kPort = "_PORT";
   const std::string_view protocol = value.substr(0, value.find("://"));

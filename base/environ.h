@@ -15,9 +15,9 @@ struct EnvEdit {
   enum class Kind : unsigned char { kSet, kUnset, kSetDefault, kPrependPath, kPutInFront };
   Kind kind = Kind::kSet;
   std::string name;
-  // Unused for kUnset. The value is one element of a ':' list for kPrependPath and kPutInFront.
-  // Only kPrependPath removes empty elements from the list: for Python an empty element of
-  // PYTHONPATH is the current directory.
+  // The value to set, for kPrependPath and kPutInFront one element of a ':' list. Unused for
+  // kUnset. kPrependPath also removes empty elements from the list. kPutInFront keeps them, because
+  // an empty element of PYTHONPATH means the current directory for Python.
   std::string value;
 
   bool operator==(const EnvEdit&) const = default;
@@ -28,9 +28,10 @@ inline void fields(FieldVisitor& v, EnvEdit& edit) {
   v("value", edit.value);
 }
 
-// An environment whose entries keep their order. An edit changes only the entries with its name.
-// Entries that are no assignment, and duplicates of other names, stay. Like getenv(3), get()
-// returns the first of duplicates, but it ignores a link to a Service.
+// An environment whose entries keep their order. An edit of one variable leaves the entries of all
+// others unchanged, even duplicates and entries without '='. If a variable has several entries,
+// get() uses the first one, like getenv(3). If its value is a service_link(), get() returns
+// nullopt.
 class Environ {
  public:
   Environ() = default;
@@ -38,9 +39,10 @@ class Environ {
 
   [[nodiscard]] std::optional<std::string_view> get(std::string_view name) const;
   [[nodiscard]] std::string_view get_or(std::string_view name, std::string_view fallback) const;
-  // Returns the value that Kubernetes (or `docker run --link`) gave X_PORT because a Service of the
-  // namespace has the name x. Returns "" if the variable is unset or is not such a link. Each user
-  // who may create a Service can choose this name, so the value is not a setting.
+  // Returns the value of the variable X_PORT if Kubernetes (or `docker run --link`) has set it,
+  // because the namespace has a Service with the name x. Returns "" if the variable is unset or was
+  // not set in that way. Any user who can create a Service can choose its name, so trainit does not
+  // read such a value as a setting.
   [[nodiscard]] std::string_view service_link(std::string_view name) const;
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
@@ -56,8 +58,8 @@ class Environ {
   std::vector<std::string> entries_;
 };
 
-// Returns the log line for a variable that is ignored because its value is a link to a Service, or
-// "" if it is not.
+// Returns the log line for a variable that is ignored because its value is a service_link(), or ""
+// if the value is not such a link.
 std::string ignored_link(const Environ& env, std::string_view name);
 
 // Puts `element` first in a ':' list and removes its other occurrences and empty elements. For the

@@ -2,7 +2,7 @@
 
 namespace base {
 
-// Items are added one at a time, so a large count alone takes no memory.
+// Items are added one at a time, so that a large count without items takes no memory.
 void FieldVisitor::list(std::string_view name, void* items, std::size_t size, const Rule& rule,
                         Item item) {
   const auto count = begin_list(name, size, rule);

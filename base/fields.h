@@ -7,10 +7,10 @@
 //     v("timeout_ms", wait.timeout_ms, {.least = 0});
 //   }
 //
-// The visitors write and read the members: wire.h as bytes, json_fields.h as JSON. A member is a
-// text, a bool, an integer, an enum, another such struct, or a std::optional or std::vector of
-// these. A visitor that writes changes nothing in the struct. A visitor that reads needs a
-// default-constructed value, and leaves each member unchanged that it cannot read.
+// The visitors of wire.h write and read the members as bytes, those of json_fields.h as JSON. A
+// member is a text, a bool, an integer, an enum, another such struct, or a std::optional or
+// std::vector of these. A visitor that writes does not change the struct. A visitor that reads
+// needs a default-constructed struct; a member that it cannot read keeps its value.
 
 #include <algorithm>
 #include <concepts>
@@ -27,12 +27,14 @@ namespace base {
 
 // Constraints on a member beyond its type. For a list, they apply to its items.
 struct Rule {
-  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // limits of a number that is read
+  // minimum and maximum of a number that is read
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  std::uint32_t most_items = 65'536;  // limit of a list that is read from the wire
-  // JSON only:
-  std::optional<std::int64_t> null = {};  // this number is written as null
-  bool omit = false;                      // left out if it is empty, 0 or false
+  std::uint32_t most_items = 65'536;  // maximum number of items of a list that is read from wire
+                                      // bytes
+  // The rules below apply only to JSON.
+  std::optional<std::int64_t> null = {};  // the number that is written as null
+  bool omit = false;                      // the member is left out if it is empty, 0 or false
   bool may_miss = false;  // a reader accepts JSON without this member, as written by older versions
   bool masked = false;    // credentials are replaced by "***"
   bool base64 = false;    // a text that is not UTF-8 becomes {"base64": "..."}
@@ -66,10 +68,10 @@ class FieldVisitor {
          [](FieldVisitor& v, void* list, std::size_t i, const Rule& of) {
            auto& each = *static_cast<std::vector<T>*>(list);
            if (i == each.size()) each.emplace_back();
-           v({}, each[i], of);  // an item's name is null, not an empty text
+           v({}, each[i], of);  // an item has no name: data() is null, unlike ""
          });
   }
-  // Visits an enum with the values first .. last. JSON has its number, too.
+  // Visits an enum whose values are first .. last. JSON contains the value's number.
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, E last, E first = E{}) {
@@ -77,7 +79,7 @@ class FieldVisitor {
     integer(name, number, {.least = static_cast<int>(first), .most = static_cast<int>(last)}, 4);
     put(value, static_cast<E>(number));
   }
-  // Visits an enum whose values have names in JSON.
+  // Visits an enum whose values have names. JSON contains the name, the wire bytes the index.
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, std::span<const std::string_view> names) {
@@ -85,8 +87,8 @@ class FieldVisitor {
     choice(name, index, names);
     put(value, static_cast<E>(index));
   }
-  // Visits a member that is present only if another member says so, as if it were an optional.
-  // Returns true if the member is present.
+  // Visits `value` like an optional: it is present only if `there`, which the caller takes from
+  // another member. Returns true if the value is present.
   template <class T>
   bool when(bool there, std::string_view name, T& value, const Rule& rule = kPlain) {
     there = present(name, there, rule);
@@ -108,21 +110,24 @@ class FieldVisitor {
                       const Rule& rule) = 0;
   virtual void choice(std::string_view name, std::size_t& index,
                       std::span<const std::string_view> names) = 0;
-  // Visitors that write get whether a value is present, and the number of items, as arguments.
-  // Visitors that read return them. After nullopt or false, the content is not visited and the end
-  // function is not called.
+  // Visitors that write get the presence of a value, and the size of a list, as arguments. Visitors
+  // that read ignore these arguments and return what they have read. If present() or begin_object()
+  // returns false, or begin_list() nullopt, the content is not visited and no end function is
+  // called.
   virtual bool present(std::string_view name, bool there, const Rule& rule) = 0;
   virtual std::optional<std::size_t> begin_list(std::string_view name, std::size_t size,
                                                 const Rule& rule) = 0;
   virtual void end_list() = 0;
   virtual bool begin_object(std::string_view name) = 0;
   virtual void end_object() = 0;
-  [[nodiscard]] virtual bool failed() const { return false; }  // true: the rest cannot be read
+  // true: a fault was read, so the rest cannot be read
+  [[nodiscard]] virtual bool failed() const { return false; }
 
  private:
   using Item = void (*)(FieldVisitor& v, void* items, std::size_t i, const Rule& rule);
   void list(std::string_view name, void* items, std::size_t size, const Rule& rule, Item item);
-  // Assigns only a changed value: a struct that is only written may be in read-only memory.
+  // Assigns only a changed value. While a visitor writes, the struct may be in read-only memory, so
+  // an assignment of an equal value would crash.
   template <class T>
   static void put(T& value, T read) {
     if (value != read) value = read;
@@ -148,7 +153,7 @@ class FieldVisitor {
   }
 };
 
-// Visits `value` with a visitor that writes. The visitor must not change it.
+// Visits a constant value. `v` must be a visitor that writes, as it must not change the value.
 template <class T>
 void visit(FieldVisitor& v, const T& value) {
   fields(v, const_cast<T&>(value));

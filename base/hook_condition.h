@@ -16,7 +16,7 @@
 
 namespace hook_condition {
 
-// The part of a hook that is read. The condition line must end within it.
+// The number of bytes of a hook that are read. The condition line must end within them.
 inline constexpr long kMaxBytes = 512;
 
 enum class Need : unsigned char { kNodes, kRanks, kDevices, kVariable, kUnknown };
@@ -47,12 +47,13 @@ constexpr Need need_of(const Word& word) {
   return Need::kVariable;
 }
 
-// Names of accelerator devices, each followed by a number. Arrays instead of pointers, because this
-// code also runs before relocation.
+// Names of accelerator devices in /dev, each followed by a number. The names are arrays and not
+// pointers, because this code also runs before relocation.
 inline constexpr char kDevices[][16] = {"nvidia", "davinci", "cambricon_dev",
                                         "hl",     "accel",   "neuron"};
 
-// Variables that trainit sets for each hook, whatever the caller's environment contains.
+// Variables that trainit itself sets for each hook, so a condition can use them even if the
+// caller's environment does not contain them.
 inline constexpr char kGiven[][32] = {
     "TRAINIT_PLATFORM",   "TRAINIT_FRAMEWORK",  "TRAINIT_NODE_RANK",
     "TRAINIT_NODE_COUNT", "TRAINIT_WORLD_SIZE", "TRAINIT_LOCAL_WORLD_SIZE",

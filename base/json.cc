@@ -63,7 +63,7 @@ std::string quoted(char c) {
   return std::string("the byte 0x") + kDigits[byte >> 4] + kDigits[byte & 0xF];
 }
 
-// Returns the beginning of a token. The parser reports only its end.
+// Returns the index where the token begins that ends at `offset`: the parser reports only its end.
 std::size_t token_start(std::string_view text, std::size_t offset) {
   auto is_word = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
@@ -89,7 +89,7 @@ char significant_before(std::string_view text, std::size_t offset) {
   return '\0';
 }
 
-// Returns what the parser expected, in the user's words.
+// Returns what the parser expected, in words for the user.
 std::string_view expected_text(std::string_view message) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kTexts = {{
       {"; expected string literal", "a name in double quotes"},
@@ -105,7 +105,8 @@ std::string_view expected_text(std::string_view message) {
   return found->second;
 }
 
-// Explains a fault. `offset` is the last byte that the parser read, `message` its error text.
+// Makes the error for a fault of the parser. `offset` is the last byte that it read, `message` its
+// error text.
 ParseError explain(std::string_view text, std::string_view where, std::size_t offset,
                    std::string_view message) {
   auto says = [message](std::string_view part) {
@@ -175,20 +176,20 @@ std::string_view type_name(Type type) {
   return "a value";
 }
 
-// A receiver of the parser's events. The parser prescribes the function names.
+// The receiver of the parser's events. The parser requires these function names.
 class Builder {
  public:
   explicit Builder(Document& document) : nodes_(document.nodes_), text_(document.text_) {}
 
   bool null() { return leaf(Type::kNull, ""); }
   bool boolean(bool value) { return leaf(Type::kBool, value ? "true" : "false"); }
-  // The parser calls it only for literals that begin with '-', so a zero was written "-0".
+  // The parser calls this function only for literals that begin with '-', so a 0 was written "-0".
   bool number_integer(std::int64_t value) {
     return value == 0 ? leaf(Type::kInteger, "-0") : integer(value);
   }
   bool number_unsigned(std::uint64_t value) { return integer(value); }
   bool number_float(double /*value*/, const std::string& literal) {
-    // An integer of more than 64 bits arrives here, too.
+    // The parser calls this function also for an integer that does not fit into 64 bits.
     bool integral = literal.find_first_of(".eE") == std::string::npos;
     return leaf(integral ? Type::kInteger : Type::kFloat, literal);
   }
@@ -279,8 +280,8 @@ class Builder {
 
 namespace {
 
-// Returns the index of the first bracket beyond `limit` levels. The text must be well-formed up to
-// there.
+// Returns the index of the first bracket that is nested more than `limit` levels deep. The text
+// must be well-formed up to that bracket.
 std::size_t deep_bracket(std::string_view text, std::size_t limit) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -317,8 +318,8 @@ std::expected<Document, ParseError> Document::parse(std::string_view text, std::
   }
 
   Document document;
-  // Capacity for a dense text. The unused part for a loose text is never touched. Growth by
-  // doubling would hold all data twice.
+  // Reserves nodes for a text that consists of short values only. Memory that is not used is never
+  // touched. Growth by doubling would hold all data twice.
   document.nodes_.reserve(text.size() / sizeof(Node));
   document.text_.reserve(text.size() / 2);
   Builder builder(document);
@@ -381,7 +382,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 64UL * 1024;
 
-// No document is deeper; a writer's own nesting adds a few levels.
+// Deeper nesting than in any document, plus the levels that a writer adds itself.
 constexpr std::size_t kMaxLevels = 2 * Document::kMaxDepth;
 constexpr std::array<char, 2 * kMaxLevels + 1> kLineStart = [] {
   std::array<char, 2 * kMaxLevels + 1> start{};
@@ -401,7 +402,7 @@ bool is_plain(std::string_view text) {
   });
 }
 
-// Appends all parts with one growth of `out`: each value has several parts of a few bytes.
+// Appends all parts and grows `out` at most once, because each value has several short parts.
 void put(std::string& out, std::initializer_list<std::string_view> parts) {
   const std::size_t before = out.size();
   std::size_t size = before;
@@ -418,7 +419,7 @@ void append_string(std::string& out, std::string_view value, std::string_view be
   if (is_plain(value)) return put(out, {"\"", value, "\"", behind});
   const std::string text =
       nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // JSON allows DEL, C1 and Unicode marks, but a terminal would interpret them.
+  // A terminal would interpret DEL, C1 and some Unicode marks, which JSON allows unescaped.
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = utf8_length(rest);
     if (is_control(rest)) {
@@ -522,7 +523,7 @@ Writer& Writer::literal(std::string_view text) {
   return *this;
 }
 
-// Recurses at most Document::kMaxDepth levels.
+// The recursion is limited: a Document is at most kMaxDepth levels deep.
 Writer& Writer::copy(const Value& value) {  // NOLINT(misc-no-recursion)
   switch (value.type()) {
     case Type::kNull:

@@ -36,12 +36,13 @@ class Value {
  public:
   [[nodiscard]] Type type() const;
   [[nodiscard]] bool is(Type wanted) const { return type() == wanted; }
-  // Returns the content of a string, or the literal of a number or a bool. Empty for null, arrays
-  // and objects.
+  // Returns the content of a string, or the literal text of a number or a bool. Returns "" for
+  // null, arrays and objects.
   [[nodiscard]] std::string_view text() const;
   [[nodiscard]] std::string_view key() const;  // name of this member of an object; "" otherwise
   [[nodiscard]] std::size_t size() const;      // children of an array or object
-  [[nodiscard]] std::optional<Value> find(std::string_view key) const;  // the last of duplicates
+  // with several members of that key, the last one
+  [[nodiscard]] std::optional<Value> find(std::string_view key) const;
   [[nodiscard]] std::optional<std::int64_t> integer() const;  // the value of a kInteger, if it fits
 
   class Iterator;
@@ -69,9 +70,10 @@ class Document {
   friend class Builder;
   struct Node {
     Type type;
-    // Offsets in text_. For arrays and objects text_size is the number of children.
+    // Offsets of the key and the text in text_. For arrays and objects text_size is the number of
+    // children.
     std::uint32_t key_at, key_size, text_at, text_size;
-    std::uint32_t next;  // the next sibling, 0 = none
+    std::uint32_t next;  // index of the next sibling; 0: no sibling follows
   };
   std::vector<Node> nodes_;
   std::string text_;
@@ -89,7 +91,7 @@ class Value::Iterator {
 
  private:
   const Document* document_;
-  std::uint32_t node_;  // 0 = end
+  std::uint32_t node_;  // index in the document; 0: behind the last child
 };
 
 // A function that receives a text in pieces.
@@ -100,9 +102,10 @@ using Sink = std::function<void(std::string_view)>;
 class Writer {
  public:
   explicit Writer(bool pretty = true) : pretty_(pretty) {}
-  // Writes pretty JSON to `sink` in pieces. take() returns the last piece.
+  // Sends pretty JSON to `sink` in pieces while it is written. take() returns the last piece.
   explicit Writer(Sink sink) : sink_(std::move(sink)) {}
-  void reserve(std::size_t bytes) { out_.reserve(bytes); }  // before a large document
+  // call it before a large document is written
+  void reserve(std::size_t bytes) { out_.reserve(bytes); }
   Writer& begin_object();
   Writer& end_object();
   Writer& begin_array();
@@ -112,9 +115,11 @@ class Writer {
   Writer& integer(std::int64_t value);
   Writer& boolean(bool value);
   Writer& null();
-  Writer& literal(std::string_view text);  // `text` must be the JSON text of one value
-  Writer& copy(const Value& value);  // writes all of a parsed value; numbers keep their literals
-  // Returns the text without the pieces that a sink got, with a final newline when pretty.
+  Writer& literal(std::string_view text);  // inserts `text`, which must be the JSON text of one
+                                           // value
+  Writer& copy(const Value& value);  // writes `value` with all its children; numbers keep their
+                                     // literals
+  // Returns the text, without the pieces that a sink has received. Pretty JSON ends with a newline.
   [[nodiscard]] std::string take() &&;
 
  private:

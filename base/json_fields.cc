@@ -21,7 +21,7 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
-// Returns true for an item of a list, which has no name, not even an empty one.
+// Returns true for an item of a list: its name has no data, while an empty name of a member has.
 bool is_item(std::string_view name) { return name.data() == nullptr; }
 
 }  // namespace

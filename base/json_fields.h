@@ -1,6 +1,6 @@
 #pragma once
-// Structs (fields.h) to JSON objects, and from untrusted JSON. Members keep their order. An
-// optional without a value becomes null, or is left out with Rule::omit.
+// Visitors that write structs (fields.h) as JSON, and read them from untrusted JSON. Members keep
+// their order. An optional without a value becomes null, or is left out with Rule::omit.
 
 #include <map>
 #include <string>
@@ -15,11 +15,11 @@ namespace base {
 
 class JsonOut final : public FieldVisitor {
  public:
-  // Writes members into the object that is open in `out`. For a struct as one value, writes it at
-  // the writer's position. A member with a name gets its key.
+  // Creates a visitor that writes at the position of `out`. A member with a name is written with
+  // its key into the open object, a value without a name as one value.
   explicit JsonOut(json::Writer& out) : out_(out) {}
 
-  // Writes one member that is not an item of a list.
+  // Writes one member. An item of a list, which has no name, cannot be written with it.
   template <class T>
   void add(std::string_view name, const T& value, const Rule& rule = kPlain) {
     (*this)(name, const_cast<T&>(value), rule);
@@ -43,16 +43,16 @@ class JsonOut final : public FieldVisitor {
   json::Writer& at(std::string_view name);
   bool is_omitted(std::string_view name, bool is_default, const Rule& rule);
   json::Writer& out_;
-  bool present_ = false;  // the next value belongs to an optional and is written even if it is 0
+  bool present_ = false;  // the next value is that of an optional: write it even if it is 0
 };
 
-// A reader of a JSON value that should be an object. A member that is missing or wrong stays
-// unchanged. finish() reports the first fault.
+// A visitor that reads the members of a JSON object. A member that is missing or wrong keeps its
+// value in the struct. finish() reports the first fault, also if the JSON value is not an object.
 class JsonIn final : public FieldVisitor {
  public:
   explicit JsonIn(const json::Value& object);
 
-  // Reads an object with arbitrary keys.
+  // Reads a member that is an object with arbitrary keys, such as {"a": 1, "b": 2}.
   template <class T>
   void map(std::string_view name, std::map<std::string, T>& items) {
     const auto found = find(name, json::Type::kObject, kPlain);
@@ -61,9 +61,9 @@ class JsonIn final : public FieldVisitor {
     for (const json::Value item : *found) (*this)({}, items[std::string(item.key())]);
     end_list();
   }
-  // Returns the first member that was missing, or otherwise the first that was wrong, as an error.
-  // The error also names an unknown member. `where` names the object. Unknown members alone are not
-  // an error, because a later version can have more.
+  // Returns the first missing member as an error, or otherwise the first wrong one. The error also
+  // names an unknown member. `where` names the object. Unknown members alone are not an error,
+  // because a later version of trainit may write more members.
   [[nodiscard]] Status finish(std::string_view what, std::string_view where, std::string_view fix);
 
  protected:
@@ -98,7 +98,7 @@ class JsonIn final : public FieldVisitor {
   std::string missing_;
   std::string unknown_;
   std::string wrong_;
-  std::string wanted_;  // the expected value in place of the wrong one
+  std::string wanted_;  // description of the value that was expected where wrong_ is
 };
 
 template <class T>

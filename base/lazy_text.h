@@ -1,6 +1,6 @@
 #pragma once
-// A text that can be produced while it is written, because it may be larger than all other data of
-// its holder. A short text is a shared string.
+// A text that either is a shared string, or is produced each time it is written. The latter is for
+// a text that may be larger than all other data of its holder.
 
 #include <cstddef>
 #include <functional>
@@ -41,7 +41,7 @@ class LazyText {
     write([&all](std::string_view piece) { all += piece; });
     return all;
   }
-  // Produces both texts.
+  // Compares the texts. Both texts are produced for this.
   bool operator==(const LazyText& other) const { return text() == other.text(); }
 
  private:

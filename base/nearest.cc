@@ -23,10 +23,10 @@ std::string plain(std::string_view word) {
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
   if (a.size() > kLongest || b.size() > kLongest) return most + 1;
-  // A cheap test first: thousands of variables may each be compared with all known words.
+  // A cheap test comes first: thousands of variables may be compared with all known words.
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return most + 1;
-  // Rows of the table of optimal string alignment: for the two previous characters of `a`, and for
-  // the current one.
+  // Three rows of the table for optimal string alignment: those of the two previous characters of
+  // `a`, and that of the current one.
   using Row = std::array<std::size_t, kLongest + 1>;
   Row before{};
   Row last{};
@@ -57,7 +57,7 @@ std::string_view nearest_within(std::string_view word, std::span<const std::stri
   std::string_view best;
   for (const std::string_view one : words) {
     if (one.empty()) continue;
-    // A word as short as the number of edits would match any text.
+    // A limit below the word's length: with as many edits as characters, any text would match.
     const std::size_t allowed = std::min(most, one.size() - 1);
     const std::size_t distance = edit_distance(typed, plain(one), allowed);
     if (distance > allowed) continue;

@@ -5,7 +5,8 @@
 namespace base {
 namespace {
 
-// Enough for a path or for a value that a user has set, but not for a file without line ends.
+// Maximum size of a part. That is enough for a path or the value of a variable, but cuts a whole
+// file without line ends.
 constexpr std::size_t kMaxOfAPart = 8192;
 
 std::size_t length_to_show(const std::string& part) {
@@ -35,7 +36,7 @@ std::string to_line(const Error& error) {
   append(": ", error.where);
   append(": ", error.found.empty() ? "" : "found " + error.found.substr(0, 2 * kMaxOfAPart));
   append("; ", error.fix);
-  // Quoted text must not look like lines of the log.
+  // Escapes line ends, because a quoted text must not look like further lines of the log.
   return escaped_text(line);
 }
 

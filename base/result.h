@@ -10,14 +10,14 @@
 
 namespace base {
 
-// The reason why an operation has no result. A check of a file or of the machine returns findings
-// or results instead (envgen/formats/finding.h).
+// The reason why an operation has no result. Checks of a file or of the machine, which can find
+// several problems, return findings instead (envgen/formats/finding.h).
 struct Error {
-  std::string what;  // the action: "reading the rank table"
-  std::string
-      where;  // the path, variable or place: "/user/config/jobstart_hccl.json: line 3, column 29"
-  std::string found;        // the value found there: "a // comment, which JSON does not have"
-  std::string fix;          // the remedy: "remove the comments"
+  std::string what;   // what was being done: "reading the rank table"
+  std::string where;  // the path, variable or position: "/user/config/jobstart_hccl.json: line 3,
+                      // column 29"
+  std::string found;  // what is wrong there: "a // comment, which JSON does not have"
+  std::string fix;    // what the user can do: "remove the comments"
   bool not_listed = false;  // the list of nodes is valid, but this node is not in it
 
   bool operator==(const Error&) const = default;
@@ -31,13 +31,13 @@ using Result = std::expected<T, Error>;
 
 using Status = Result<void>;
 
-// Makes an error. `what` is a string_view because most callers pass a constant, and each would need
-// code to make a string.
+// Makes an error. `what` is a string_view, because most callers pass a constant. A std::string
+// would need code at each call that makes the string.
 [[nodiscard]] std::unexpected<Error> fail(std::string_view what, std::string where,
                                           std::string found, std::string fix);
 
-// An error on its way to a caller's result of another type. The error is moved once, while
-// std::unexpected needs a second object.
+// The error of a failed call, which converts to the result type of the calling function. It moves
+// the error only once, where std::unexpected would need a second object.
 template <class E>
 struct PassedError {
   E& error;
@@ -52,9 +52,10 @@ PassedError(E&) -> PassedError<E>;
 
 }  // namespace base
 
-// Macros that return an error to the caller, whose own result may have another type. TRY(f()) is
-// for a result without a value, TRY_ASSIGN(auto x, f()) for one with a value. TRY does not accept a
-// value, because a lock in it would be released at once.
+// Macros that return from the calling function if a result is an error. The function's own result
+// may have another type. TRY(f()) is for a result without a value, TRY_ASSIGN(auto x, f()) for a
+// result with a value. TRY does not accept a value: if the value were a lock, it would be released
+// at once.
 #define TRY(...)                                                                     \
   do {                                                                               \
     auto&& try_result = (__VA_ARGS__);                                               \

@@ -1,6 +1,6 @@
 #pragma once
-// Lines for people, made of untrusted texts. No text can end its line, begin another line or
-// repaint it, and credentials are masked. print() of init/cli accepts only these lines.
+// Lines for people, made of untrusted texts. A text cannot end its line, begin another line or
+// repaint it, and credentials are masked. init/cli prints only such lines (print()).
 
 #include <initializer_list>
 #include <string>
@@ -11,19 +11,19 @@ namespace base {
 
 class ShownLines {
  public:
-  // Adds one line that consists of `parts`.
+  // Adds one line: the `parts` joined.
   void add(std::initializer_list<std::string_view> parts);
   void add(const ShownLines& lines) { text_ += lines.text_; }
 
-  // Returns all lines. Each ends with "\n".
+  // Returns all lines, each with its "\n".
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   std::string text_;
 };
 
-// Returns a command as a shell would read it, with its credentials masked. Masking comes first,
-// because quotes that are added behind it hide a credential from it.
+// Returns a command as a user would type it in a shell, with its credentials masked. They are
+// masked before quotes are added, because the mask could not recognize them in quotes.
 std::string shown_command(const std::vector<std::string>& arguments);
 
 }  // namespace base

@@ -1,6 +1,7 @@
 #pragma once
-// std::ranges::stable_sort for a vector, with one sort function in the program for all types. That
-// function sorts indexes. Each type adds only its comparison and a move.
+// Does the same as std::ranges::stable_sort for a vector, but all types share one sort function, so
+// the program stays small. That function sorts indexes; each type only adds its comparison and a
+// move.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace base {
 
-// Returns true if the element at the index `one` precedes the element at `other`.
+// A comparison: returns true if the element at the index `one` precedes the one at `other`.
 using ComparesPlaces = bool (*)(const void* context, std::uint32_t one, std::uint32_t other);
 
 // Returns the indexes 0 to count - 1 in sorted order. Equal elements keep their order.

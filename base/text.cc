@@ -74,7 +74,7 @@ bool is_digits(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   std::size_t shown = std::min(text.size(), kMaxQuotedBytes);
-  // Do not cut inside a character.
+  // Moves the cut to the start of a character.
   while (shown > 0 && shown < text.size() &&
          (static_cast<unsigned char>(text[shown]) & 0xC0) == 0x80)
     --shown;

@@ -1,7 +1,6 @@
 #pragma once
-// Small text functions that readers of files and options, and writers of messages, share. No
-// function here knows the meaning of a text. Blanks are those of C: space, tab, line end, \v, \f,
-// \r.
+// Small text functions for code that reads files and options or writes messages. No function here
+// knows the meaning of a text. A blank is what C calls a space: space, tab, line end, \v, \f, \r.
 
 #include <charconv>
 #include <cstdint>
@@ -17,18 +16,18 @@ namespace base {
 // Returns `text` without the blanks at both ends.
 std::string_view trimmed(std::string_view text);
 
-// Each function cuts a piece, and the separator after it, off the front of `rest`. The piece ends
-// at `separator`, at the end of the line, or, for a word, at a blank. Without a separator the piece
-// is all of `rest`.
+// The take_ functions remove one piece, and the separator after it, from the front of `rest` and
+// return the piece. It ends at `separator`, at the end of the line, or, for a word, at a blank. If
+// none follows, the piece is all of `rest`.
 std::string_view take_part(std::string_view& rest, char separator);
 inline std::string_view take_line(std::string_view& rest) { return take_part(rest, '\n'); }
 std::string_view take_word(std::string_view& rest);  // "" if no word is left
 
-// Returns all parts, including empty ones: "" has one, "a," has two.
+// Returns all parts, including empty ones. "" has one part, "a," has two.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::vector<std::string_view> words_of(std::string_view text);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
-// Joins texts with a single call, where operator+ would be one call for each text.
+// Joins texts. One call needs less code than an operator+ for each text.
 std::string concat(std::initializer_list<std::string_view> parts);
 
 std::string lowercased(std::string_view text);  // ASCII letters only

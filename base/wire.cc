@@ -85,7 +85,7 @@ bool WireIn::present(std::string_view /*name*/, bool /*there*/, const Rule& /*ru
 std::optional<std::size_t> WireIn::begin_list(std::string_view /*name*/, std::size_t /*size*/,
                                               const Rule& rule) {
   const std::size_t count = at_most(4, rule.most_items);
-  ok_ = ok_ && count <= bytes_.size();  // an item has at least one byte
+  ok_ = ok_ && count <= bytes_.size();  // each item has at least one byte
   if (!ok_) return std::nullopt;
   return count;
 }

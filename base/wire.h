@@ -1,8 +1,8 @@
 #pragma once
 // Structs (fields.h) as bytes for another trainit process, and structs from untrusted bytes. The
-// bytes have no names, only the members in their order, little endian. An integer has 4 or 8 bytes
-// by its type, an enum 4. A bool, and the presence of a value, have 1 byte. A text is its length
-// (4) and its bytes, a list its count (4) and its items.
+// bytes contain no names, only the members in order, little endian. An integer has 4 or 8 bytes,
+// depending on its type, and an enum 4. A bool has 1 byte, and so has the presence of an optional.
+// A text is its length (4 bytes) and its bytes, a list is its count (4 bytes) and its items.
 
 #include <cstdint>
 #include <optional>
@@ -37,9 +37,9 @@ class WireOut final : public FieldVisitor {
   std::string bytes_;
 };
 
-// Reads while the bytes are valid: complete, in range, and no list longer than allowed. After the
-// first fault each read returns nothing. Memory grows with the bytes that are read, not with the
-// counts in them.
+// A visitor that reads while the bytes are valid: complete, in range, no list longer than allowed.
+// After the first fault all values read are 0 or empty. A large count without bytes for its items
+// does not take memory.
 class WireIn final : public FieldVisitor {
  public:
   explicit WireIn(std::string_view bytes) : bytes_(bytes) {}
@@ -75,7 +75,7 @@ std::string to_wire(const T& value) {
   return std::move(out).take();
 }
 
-// Returns nullopt if `bytes` are not exactly one T.
+// Returns the value, or nullopt if `bytes` are not exactly one T.
 template <class T>
 std::optional<T> from_wire(std::string_view bytes) {
   WireIn in(bytes);

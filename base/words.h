@@ -1,6 +1,6 @@
 #pragma once
-// The words of an enum's values, as options, plans and messages spell them. A list stands beside
-// its enum.
+// The words of an enum's values, as options, plans and messages spell them. The list of words is
+// defined beside the enum.
 
 #include <string_view>
 
@@ -12,7 +12,7 @@ struct Word {
   T meaning;
 };
 
-// Returns the word of a value. Requires that the list has it.
+// Returns the word of a value. The list must contain the value.
 template <class T, int kCount>
 constexpr std::string_view word_of(const Word<T> (&words)[kCount], T meaning) {
   for (const Word<T>& word : words) {

@@ -9,7 +9,7 @@
 namespace base::xml {
 namespace {
 
-// tinyxml2's full text has a number and a sentence of its own. The name of the error is enough.
+// Returns the name of the error. tinyxml2's full text adds a number and a sentence.
 std::string fault_of(const tinyxml2::XMLDocument& document) {
   std::string name = document.ErrorName();
   for (std::string_view prefix : {"XML_ERROR_", "XML_"}) {

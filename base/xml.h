@@ -1,7 +1,7 @@
 #pragma once
-// XML documents as plain values, for the output of nvidia-smi, NCCL's topology files and JUnit
-// reports. External entities and document types are never fetched. Entities beyond XML's own five
-// are not expanded.
+// XML documents as plain values: the output of nvidia-smi, NCCL's topology files and JUnit reports.
+// External entities and document types are never fetched. Only XML's five own entities are
+// expanded.
 
 #include <cstddef>
 #include <string>
@@ -32,11 +32,11 @@ struct Element {
 inline constexpr std::size_t kMaxBytes = 16U << 20;  // limit for a document
 inline constexpr std::size_t kMaxDepth = 64;         // limit for nested elements
 
-// Returns the root element. `where` names the document in errors, which contain the line.
+// Returns the root element, or an error with the line. `where` names the document in errors.
 Result<Element> parse(std::string_view document, std::string_view where);
 
-// Returns a document with a declaration, indented by two spaces. A control character, which XML
-// cannot contain, becomes '?'.
+// Returns the document of `root` with an XML declaration, indented by two spaces. A control
+// character, which XML cannot contain, becomes '?'.
 std::string write(const Element& root);
 
 }  // namespace base::xml

@@ -30,8 +30,9 @@ std::uint32_t utf8_code(std::string_view text, std::size_t length) {
 }
 
 bool is_control(std::string_view text) {
-  // First and last of each range: C1, and Unicode's characters for text direction, for line ends,
-  // and without a visible form. Joiners within a word of a script are not included.
+  // First and last character of each range: C0, DEL, C1, and Unicode's characters that change the
+  // text direction, end lines or have no visible form. Joiners within the words of a script are
+  // allowed.
   constexpr std::uint32_t kRanges[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},
                                           {0x61C, 0x61C},   {0x180E, 0x180E}, {0x200B, 0x200B},
                                           {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
@@ -60,7 +61,7 @@ std::size_t escape_length(std::string_view text) {
     while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
     return std::min(end + 1, text.size());
   }
-  if (kind == ']') {  // ends at BEL or ESC '\'
+  if (kind == ']') {  // an OSC sequence ends at BEL, or at ESC and '\'
     std::size_t end = 2;
     while (end < text.size() && text[end] != '\a' && text[end] != '\033') ++end;
     return std::min(end + (end < text.size() && text[end] == '\033' ? 2U : 1U), text.size());

@@ -20,7 +20,7 @@ std::uint32_t utf8_code(std::string_view text, std::size_t length);
 // no width.
 bool is_control(std::string_view text);
 
-// Appends '\\', `kind` and `code` as `digits` hexadecimal digits to `out`.
+// Appends an escape to `out`: '\\', the letter `kind`, then `code` in hexadecimal, `digits` long.
 void append_code(std::string& out, char kind, std::uint32_t code, int digits);
 
 // Returns the length of the terminal escape sequence at the start of `text`. `text` must start with

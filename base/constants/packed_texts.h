@@ -1,8 +1,8 @@
 #pragma once
-// The texts of a large constant table, packed into one array, with the place of each text. A
-// string_view in a constant is an address, and a position-independent executable relocates each
-// address when it starts. A page with such an address becomes private memory of PID 1 and of each
-// child. Packed texts have no addresses.
+// The texts of a large constant table, packed into one character array, with the offset of each
+// text. Reason: a string_view in a constant contains an address, and the loader of a
+// position-independent executable must write each address at start. Each memory page that it writes
+// becomes private memory of PID 1 and of each child. Packed texts contain no addresses.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace base {
 
 struct TextPlace {
-  std::uint16_t at = 0;  // bytes
+  std::uint16_t at = 0;  // offset in bytes
   std::uint16_t size = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// The PATH of programs that run with trainit's privileges while the job belongs to another user.
-// The directories are those of packages, of drivers' tools and of tools from container runtimes.
+// The PATH of programs that run with trainit's privileges while the job belongs to another user. It
+// contains only system directories: those of packages, of drivers' tools, and of tools that a
+// container runtime adds.
 
 #include <string_view>
 

@@ -1,6 +1,7 @@
 #pragma once
-// A constant list of words without the addresses of an array of string_views (packed_texts.h
-// explains their cost). `constexpr auto kShells = words("sh", "bash")` is read like an array.
+// A constant list of words that contains no addresses, unlike an array of string_views
+// (packed_texts.h explains why that matters). `constexpr auto kShells = words("sh", "bash")` is
+// used like an array.
 
 #include <array>
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace base {
 
-// All characters in one array, and the end of each word.
+// The characters of all words are in one array, with the end of each word.
 template <std::size_t kCount, std::size_t kBytes>
 struct PackedWords {
   std::array<char, kBytes> bytes{};
@@ -47,7 +48,7 @@ struct PackedWords {
   }
 };
 
-// Makes the list from string literals. `kSizes` include the NUL of each literal.
+// Makes the list from string literals. `kSizes` are the sizes of the literals, including NUL.
 template <std::size_t... kSizes>
 consteval PackedWords<sizeof...(kSizes), (kSizes + ...) - sizeof...(kSizes)> words(
     const char (&... texts)[kSizes]) {

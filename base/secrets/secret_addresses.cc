@@ -11,22 +11,24 @@ namespace {
 
 constexpr std::string_view kAddressEnds = " \t\n\"'`<>|;,)";
 
-// Webhook addresses of Slack, Feishu and Lark, Discord, Teams and Telegram. The text after such a
-// beginning is a credential: with it any program can send messages.
+// Beginnings of webhook addresses: Slack, Feishu and Lark, Discord, Teams, Telegram. The text after
+// the beginning is a credential: any program that has it can send messages.
 constexpr auto kHooks = words("hooks.slack.com/", "/open-apis/bot/v2/hook/", "/open-apis/bot/hook/",
                               "discord.com/api/webhooks/", "discordapp.com/api/webhooks/",
                               "webhook.office.com/webhookb2/", "api.telegram.org/bot");
 
-// Returns the length of "/t/TOKEN" in "https://conda.anaconda.org/t/TOKEN/channel", otherwise 0.
+// Returns the length of "/t/TOKEN", the token in "https://conda.anaconda.org/t/TOKEN/channel", or 0
+// if `path` does not begin with it.
 std::size_t token_in_path(std::string_view path) {
   if (!path.starts_with("/t/")) return 0;
   const std::size_t end = path.find_first_of("/ \t\n\"'?#", 3);
   return end == std::string_view::npos ? path.size() : end;
 }
 
-// Returns the end of the part of an address before its path. If the text after the first ':' is not
-// all digits, it is a password, which can contain the characters that end this part. The part then
-// ends after the '@'.
+// Returns the end of the authority ("user:password@host:port") that begins at `start`. It usually
+// ends at a '/', a blank or a similar character. But if the text after the first ':' is not a port
+// number, it is a password, which can contain those characters. In that case the end is searched
+// from the last '@' of the word.
 std::size_t authority_end(std::string_view text, std::size_t start) {
   const std::size_t end = std::min(text.find_first_of("/ \t\n\"'?#", start), text.size());
   const std::string_view authority = text.substr(start, end - start);
@@ -58,8 +60,8 @@ std::string mask_hooks(std::string_view text) {
   }
 }
 
-// Returns true for a name or an address. Returns false for a version, a digest or one of Hydra's
-// packages.
+// Returns true if `text` begins with a host name or an address, and not with a version ("1.2"), a
+// digest or a package of Hydra.
 bool is_host(std::string_view text) {
   if (text.starts_with('[')) return true;
   const std::string_view host = text.substr(0, after(text, 0,
@@ -72,8 +74,8 @@ bool is_host(std::string_view text) {
   return std::ranges::any_of(host, is_letter) || std::ranges::count(host, '.') == 3;
 }
 
-// Returns where "user" begins in "user:password@host", within the word that starts at `begin` and
-// has its '@' at `at`. Returns `at` if the word has another form.
+// Returns where "user" begins in "user:password@host". The word begins at `begin`, and its '@' is
+// at `at`. Returns `at` if the word has another form.
 std::size_t user_in(std::string_view text, std::size_t begin, std::size_t at) {
   const std::size_t colon = text.substr(0, at).find(':', begin);
   if (colon == std::string_view::npos) return at;
@@ -85,7 +87,7 @@ std::size_t user_in(std::string_view text, std::size_t begin, std::size_t at) {
   if (name.empty() || name == "mailto" || password.empty() || !stated) return at;
   const std::string_view host = text.substr(at + 1);
   if (!is_host(host)) return at;
-  // "node1:8@rack2" has no password, unless a port follows.
+  // A number is no password: "node1:8@rack2" is not masked, except with a port: "me:8@host:22".
   const std::size_t host_end = std::min(host.find_first_of(" \t\n\"'/,;:)"), host.size());
   const bool port =
       host_end + 1 < host.size() && host[host_end] == ':' && is_digit(host[host_end + 1]);
@@ -98,7 +100,7 @@ std::string mask_plain(std::string_view text) {
   for (std::size_t at = text.find('@'); at != std::string_view::npos; at = text.find('@', at + 1)) {
     const std::size_t before = text.substr(0, at).find_last_of(" \t\n\"'`<>|;,/");
     const std::size_t begin = std::max(done, before == std::string_view::npos ? 0 : before + 1);
-    // A user after '/' would be a part of an address's path.
+    // A word after '/' is not a user, but a part of an address's path.
     const bool in_path = begin > 0 && text[begin - 1] == '/';
     const std::size_t user = in_path ? at : user_in(text, begin, at);
     if (user == at) continue;

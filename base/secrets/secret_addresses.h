@@ -10,8 +10,8 @@ namespace base {
 // "scheme://***@host". Also masks the token in conda's "https://host/t/TOKEN/channel".
 std::string mask_url_credentials(std::string_view text);
 
-// Masks what mask_url_credentials() masks, webhook addresses, and "user:password@host" without a
-// scheme.
+// Masks the credentials that mask_url_credentials() masks, also secrets in webhook addresses, and
+// "user:password@host" without a scheme.
 std::string mask_addresses(std::string_view text);
 
 }  // namespace base

@@ -9,7 +9,8 @@
 namespace base {
 namespace {
 
-constexpr std::size_t kFarthest = 1024;  // characters to read after a word that may not be a key
+constexpr std::size_t kFarthest = 1024;  // characters that are read at most after a word that may
+                                         // not be a key
 
 // Returns the end of the word at `at` if `table` contains it, in any case. Otherwise returns `at`.
 std::size_t over_word(std::string_view text, std::size_t at, const auto& table) {
@@ -21,7 +22,7 @@ std::size_t over_word(std::string_view text, std::size_t at, const auto& table) 
 constexpr auto kNameWords = words("NAME", "KEY", "ID", "FIELD");
 constexpr auto kValueWords = words("VALUE", "VAL", "DATA", "STRINGVALUE");
 
-// Returns true if the word at `begin` is the KEY of "name: KEY" or "--name KEY".
+// Returns true if the word at `begin` is the value of a name: KEY in "name: KEY" or "--name KEY".
 bool follows_name(std::string_view text, std::size_t begin) {
   std::string_view before = text.substr(0, begin);
   const auto cut = [&before](std::string_view set) {
@@ -36,7 +37,8 @@ bool follows_name(std::string_view text, std::size_t begin) {
          over_word(before, start, kNameWords) != start;
 }
 
-// Returns the end of the index in token[] or token[0] if a sign follows. Otherwise returns `at`.
+// Returns the end of an index as in token[0]=... or token[]=..., which begins at `at`. Returns `at`
+// if no index and sign follow.
 std::size_t over_index(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongest = 40;
   std::size_t end = at;
@@ -48,8 +50,8 @@ std::size_t over_index(std::string_view text, std::size_t at) {
   return std::string_view("=:").contains(at_or_nul(text, after(text, end, " "))) ? end : at;
 }
 
-// Returns the end of the tag that begins at `at` if the tag ends within its line. Otherwise returns
-// `at`.
+// Returns the end of the tag that begins at `at`. Returns `at` if no tag begins there, or if it
+// does not end within its line.
 std::size_t over_tag(std::string_view text, std::size_t at) {
   constexpr std::string_view kData = "<![CDATA[";
   if (text.substr(at).starts_with(kData)) return at + kData.size();
@@ -61,7 +63,7 @@ std::size_t over_tag(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::size_t over_value_word(std::string_view text, std::size_t begin, std::size_t at) {
-  constexpr int kMaxMembers = 4;  // members from the name to the value
+  constexpr int kMaxMembers = 4;  // maximum number of members between the name and the value
   const bool named = follows_name(text, begin) || (begin > 0 && text[begin - 1] == '<');
   std::size_t from = at;
   for (int i = 0; i < (named ? kMaxMembers : 1); ++i) {
@@ -98,7 +100,7 @@ Span value_before_name(std::string_view text, std::size_t begin, std::size_t end
 Span value_of_element(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr int kMaxTags = 4;
   const std::size_t closed = after(text, end, kQuotes);
-  std::size_t tag = begin;  // the start of a tag's name with its namespace
+  std::size_t tag = begin;  // where the tag's name begins, with a namespace such as "ns:"
   while (tag > 0 && begin - tag < kLongestWord &&
          (is_word(text[tag - 1]) || text[tag - 1] == ':')) {
     --tag;
@@ -119,7 +121,8 @@ Span value_of_element(std::string_view text, std::size_t begin, std::size_t end)
   for (int i = 0; i < kMaxTags; ++i) {
     const std::size_t next = after(text, at, kBlank);
     if (at_or_nul(text, next) != '<') {
-      // A tag without an end may be a type or a usage: `vector<token> x`, `<password> [HOST]`.
+      // The element must have an end tag, or the text must be cut off in its value. Otherwise the
+      // tag may be a type or a usage: `vector<token> x`, `<password> [HOST]`.
       const std::size_t stop = std::min(text.find('<', next), text.size());
       const bool ends = text.substr(stop).starts_with("</");
       const bool cut = stop == text.size() && next == at && is_alnum(at_or_nul(text, at));
@@ -147,13 +150,13 @@ Key key_at(std::string_view text, std::size_t begin, std::size_t end) {
     key.closed = true;
   }
   key.end = over_index(text, key.end);
-  // An end tag between key and sign: `<b>KEY</b>: VALUE`
+  // Skips an end tag between key and sign: `<b>KEY</b>: VALUE`
   if (const std::size_t tag = text.substr(key.end).starts_with("</") ? over_tag(text, key.end) : 0;
       tag > key.end && at_or_nul(text, tag) == ':') {
     key.end = tag;
   }
   key.sign = after(text, key.end, kBlank);
-  while (text.substr(key.sign).starts_with("\\\n")) {  // a shell's line continues
+  while (text.substr(key.sign).starts_with("\\\n")) {  // the shell's continuation of a line
     key.sign = after(text, key.sign + 2, kBlank);
     key.value = key.sign;
   }
@@ -162,7 +165,7 @@ Key key_at(std::string_view text, std::size_t begin, std::size_t end) {
   const char sign = at_or_nul(text, key.sign);
   if (std::ranges::any_of(kAssigning, [rest](auto two) { return rest.starts_with(two); })) {
     key.mark = sign == ':' ? ':' : '=';
-    key.value = after(text, key.sign + 2, "=");  // JavaScript's "==="
+    key.value = after(text, key.sign + 2, "=");  // skips the third sign of JavaScript's "==="
   } else if (sign == '=' || (sign == ':' && !rest.starts_with("::")) ||
              (sign == ',' && key.closed)) {
     key.mark = sign;

@@ -1,5 +1,6 @@
 #pragma once
-// The key of a credential in a text, with the characters between the key and its value.
+// The key of a credential in a text, such as `"api_key"` in `"api_key": "VALUE"`, and the
+// characters between the key and its value.
 
 #include <cstddef>
 #include <string_view>
@@ -13,26 +14,27 @@ struct Key {
   NameKind kind = NameKind::kOrdinary;
   std::size_t begin = 0;
   std::size_t word_end = 0;
-  std::size_t end = 0;    // after the quote, bracket or index that closes the key
-  bool closed = false;    // a closing character follows, so the key is not a word of a sentence
-  std::size_t sign = 0;   // after blanks
-  char mark = '\0';       // the sign: '=', ':', ','; or ' ' for a blank alone, or NUL
-  std::size_t value = 0;  // after the sign
+  std::size_t end = 0;   // index after the quote, bracket or index that closes the key
+  bool closed = false;   // a quote or bracket closes the key, so it is not a word of a sentence
+  std::size_t sign = 0;  // index of the sign, after any blanks
+  char mark = '\0';  // the sign: '=', ':' or ','; ' ' if only blanks follow the key; NUL if nothing
+                     // separates
+  std::size_t value = 0;  // index after the sign
 };
 
-// Reads from the word at [begin, end) to the sign after it.
+// Reads the key at [begin, end) and the sign after it. Does not set Key::kind.
 Key key_at(std::string_view text, std::size_t begin, std::size_t end);
 
-// Returns the span of the value if the word at [begin, end) and the value belong to an element.
+// Returns the span of the value if the word at [begin, end) names the value of an XML element.
 // Examples: `<KEY a="b">VALUE</KEY>`, `<entry key="KEY">VALUE</entry>`,
-// `<name>KEY</name><value>VALUE</value>`.
+// `<name>KEY</name><value>VALUE</value>`. Returns an empty span otherwise.
 Span value_of_element(std::string_view text, std::size_t begin, std::size_t end);
 
-// Returns the span of the value if the word at [begin, end) is "value" before a "name" of a
-// credential: `{"value": "...", "name": "KEY"}`.
+// Returns the span of the value in `{"value": "...", "name": "KEY"}`: the word at [begin, end) is
+// "value", and the "name" after it is that of a credential. Returns an empty span otherwise.
 Span value_before_name(std::string_view text, std::size_t begin, std::size_t end);
-// Returns where the second name ends in `{"name": "KEY", "value": "..."}`. Otherwise returns `at`,
-// the end of the word.
+// Returns the end of the word "value" in `{"name": "KEY", "value": "..."}`, where the word KEY
+// begins at `begin` and ends at `at`. Returns `at` if no such word follows.
 std::size_t over_value_word(std::string_view text, std::size_t begin, std::size_t at);
 
 }  // namespace base

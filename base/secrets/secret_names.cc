@@ -12,11 +12,12 @@
 namespace base {
 namespace {
 
-// The table of names. The place in the name decides, as "tokenizer" is no secret.
-//   kJoined            anywhere, with underscores left out
-//   kSecrets, kHeaders anywhere
-//   k...Parts          between underscores
-//   k...Ends           at the end
+// The parts of names that mark a credential. The table says where in the name they count, because
+// "token" marks one, but "tokenizer" does not:
+//  kJoined            anywhere, after underscores are removed
+//  kSecrets, kHeaders anywhere
+//  k...Parts          between underscores
+//  k...Ends           at the end
 constexpr auto kJoined =
     words("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "APIKEY",
           "PRIVATEKEY", "ACCESSKEY", "CONNECTIONSTRING", "CONNSTR", "SSHPASS", "IDRSA", "IDECDSA",
@@ -30,11 +31,11 @@ constexpr auto kSecretEnds = words("_OTP", "TOTP", "CREDS", "_PEM", "_PIN");
 constexpr auto kHeaders = words("COOKIE", "WEBHOOK", "SIGNATURE");
 constexpr auto kParts = words("_KEY_", "_AUTH_", "_SIG_", "_BEARER_", "_PAT_", "_PEM_");
 constexpr auto kEnds = words("TOKEN", "KEY", "PASS", "AUTHORIZATION");
-// Suffixes that do not change the meaning of a name: "TOKEN_V2", "TOKEN_B64".
+// Suffixes that are cut off before the end of a name is compared: "TOKEN_V2", "TOKEN_B64".
 constexpr auto kSuffixes =
     words("_V", "_B64", "_BASE64", "_VALUE", "_CODE", "_JSON", "_PROD", "_DEV");
-// Ends of names that are no secrets: words of models, data and signal processing, of English, and
-// of keys that are public.
+// Ends of names that are not secret: words from models, data and signal processing, English words,
+// and public keys.
 constexpr auto kOrdinaryEnds =
     words("PAD_TOKEN", "EOS_TOKEN", "BOS_TOKEN", "UNK_TOKEN", "SEP_TOKEN", "CLS_TOKEN",
           "MASK_TOKEN", "PRIMARY_KEY", "SORT_KEY", "INPUT_KEY", "OUTPUT_KEY", "LABEL_KEY",
@@ -46,8 +47,8 @@ constexpr auto kOrdinaryEnds =
 constexpr auto kOrdinaryParts =
     words("KEY_VALUE", "KEY_PADDING", "KEY_DIM", "KEY_SIZE", "KEY_LEN", "KEY_FRAME", "KEY_TYPE");
 
-// Returns the characters of a name, one bit for each. Most rows have a character that the name
-// lacks. Comparing the bits finds that faster than a search.
+// Returns the set of characters of a name as bits. A row of a table with a character that the name
+// lacks cannot match; comparing bits is faster than searching the row.
 constexpr std::uint32_t characters_of(std::string_view name) {
   std::uint32_t all = 0;
   for (const char c : name) all |= 1U << (static_cast<unsigned char>(c) & 31U);
@@ -61,7 +62,7 @@ consteval std::array<std::uint32_t, kCount> characters_of_rows(const auto& table
   return all;
 }
 
-// A name to look up in a table.
+// A name to look up in a table, with the set of its characters.
 struct Name {
   std::string_view text;
   std::uint32_t characters = characters_of(text);
@@ -86,7 +87,7 @@ bool ends_with_any(const Name& name) {
   return any_row<kTable>(name, [&](std::string_view row) { return name.text.ends_with(row); });
 }
 
-// Cuts the suffixes off: "TOKEN_1", "TOKEN_V2".
+// Returns the name without version numbers and suffixes: "TOKEN_1" and "TOKEN_V2" become "TOKEN".
 std::string_view without_suffixes(std::string_view name) {
   while (true) {
     const std::size_t before = name.size();
@@ -103,7 +104,8 @@ std::string_view without_suffixes(std::string_view name) {
 NameKind kind_of_name(std::string_view name) {
   if (std::ranges::none_of(name, is_letter)) return NameKind::kOrdinary;
   const std::string upper = "_" + canonical(name);
-  if (upper == "_PWD" || upper == "_OLDPWD") return NameKind::kOrdinary;  // the working directory
+  // the working directory, no password
+  if (upper == "_PWD" || upper == "_OLDPWD") return NameKind::kOrdinary;
   const Name whole = {upper};
   const Name stem = {without_suffixes(upper), whole.characters};
   if (ends_with_any<kOrdinaryEnds>(whole)) return NameKind::kOrdinary;
@@ -122,7 +124,8 @@ NameKind kind_of_name(std::string_view name) {
   if (contains_any<kSecretParts>(framed) || ends_with_any<kSecretEnds>(stem)) {
     return NameKind::kSecret;
   }
-  // "DB_PASS_2" is a password, unlike a rate or something that is passed through.
+  // PASS between underscores is a password ("DB_PASS_2"). At the beginning it is a rate or
+  // something that is passed through.
   const std::size_t pass = upper.find("_PASS_");
   const bool is_word = contains_any<kParts>(framed) || ends_with_any<kEnds>(stem) ||
                        (pass != std::string::npos && pass > 0);

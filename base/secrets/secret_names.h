@@ -5,16 +5,17 @@
 
 namespace base {
 
-// How much the name of a value says about it.
+// What the name of a value says about the value.
 enum class NameKind : unsigned char {
   kOrdinary,  // no credential
-  kCounted,   // credentials or a number, as in "tokens"; the value decides
-  kWord,    // a credential in an assignment, possibly a word in a sentence: "key", "token", "auth"
-  kSecret,  // a credential also in a sentence: "password", "api_key"
+  kCounted,   // may name credentials or a number, as "tokens"; the value decides
+  kWord,    // names a credential in an assignment; in a sentence it may be a word: "key", "token",
+            // "auth"
+  kSecret,  // names a credential in an assignment and in a sentence: "password", "api_key"
 };
 
-// Classifies the name of a variable, option or key in any case, with '_', '-', '.' or ' ' between
-// its parts.
+// Classifies the name of a variable, option or key. Its letters can have any case, and its parts
+// can be separated by '_', '-', '.' or ' '.
 NameKind kind_of_name(std::string_view name);
 
 inline bool is_secret_name(std::string_view name) {

@@ -11,23 +11,24 @@
 namespace base {
 namespace {
 
-constexpr std::string_view kFlowEnds = ",}]\n";  // end a value in braces
+constexpr std::string_view kFlowEnds = ",}]\n";  // end a value within braces
 
-// Returns true for a header of HTTP or the words of a wallet: their values can contain blanks.
+// Returns true for a header of HTTP or the seed words of a wallet: their values contain blanks.
 bool is_header(const std::string& name) {
   return name == "AUTHORIZATION" || name == "PROXY_AUTHORIZATION" || name == "PRIVATE_TOKEN" ||
          name.ends_with("COOKIE") || name.starts_with("X_") || name.ends_with("SEED_PHRASE") ||
          name.ends_with("RECOVERY_PHRASE") || name.ends_with("MNEMONIC");
 }
 
-// Returns true if `Pwd=` belongs to a connection string. The working directory is a path.
+// Returns true if the value of `Pwd=` is a password of a connection string. PWD can also name the
+// working directory, whose value is a path.
 bool is_password(std::string_view text, std::size_t begin, Span value) {
   if (value.empty()) return false;
   return (begin > 0 && text[begin - 1] == ';') ||
          !std::string_view("/.~").contains(text[value.begin]);
 }
 
-// Returns the span of KEY in "Bearer KEY", but not in "the bearer token has expired".
+// Returns the span of KEY in "Bearer KEY", but no span for "the bearer token has expired".
 Span value_of_bearer(std::string_view text, std::size_t end, std::string_view word) {
   static constexpr auto kOrdinary =
       words("TOKEN", "TOKENS", "AUTH", "AUTHENTICATION", "AUTHORIZATION", "REALM", "SCHEME");
@@ -42,8 +43,8 @@ Span value_of_bearer(std::string_view text, std::size_t end, std::string_view wo
   return word[0] == 'b' && letters && next.size() <= kLongestWord ? Span{} : value;
 }
 
-// Returns the span of the value in ("key", "value") and ["--key", "value", ...], but not of names
-// in a longer list.
+// Returns the span of the value in ("key", "value") and ["--key", "value", ...]. A list of more
+// texts, whose key is not an option, contains no value.
 Span value_of_pair(std::string_view text, std::size_t key, std::size_t start) {
   const Span value = enclosed(text, start);
   if (value.empty() || !is_quote(text[value.begin - 1])) return {};
@@ -54,8 +55,8 @@ Span value_of_pair(std::string_view text, std::size_t key, std::size_t start) {
   return (opens && (closing == ')' || closing == ']')) || text[key] == '-' ? value : Span{};
 }
 
-// Returns where a name of several words begins: "one-time code", "seed phrase", "API key". `begin`
-// is the start of its last word.
+// Returns where a name of several words begins, such as "one-time code", "seed phrase", "API key".
+// `begin` is the start of its last word, and at most `most` words before it belong to the name.
 std::size_t first_word(std::string_view text, std::size_t begin, int most) {
   for (; most > 0 && begin > 1 && text[begin - 1] == ' ' && is_word(text[begin - 2]); --most) {
     --begin;
@@ -64,7 +65,7 @@ std::size_t first_word(std::string_view text, std::size_t begin, int most) {
   return begin;
 }
 
-// Returns true for numbers such as "tokens=4096,lr=0.1".
+// Returns true if the value begins with a number, as in "tokens=4096,lr=0.1".
 bool starts_with_count(std::string_view text, const Key& key) {
   const std::size_t start = after(text, key.value, " \t");
   const std::size_t end = text.find_first_of(" \t\n\r\"'\\&;|<>()[]{},`", start);
@@ -72,11 +73,13 @@ bool starts_with_count(std::string_view text, const Key& key) {
   return !first.empty() && is_digit(first[0]) && is_counted(first, false);
 }
 
-// Reads the value of an assignment. A call such as `SecretStr('VALUE')` extends to its bracket.
+// Returns the span of an assigned value. The span of a call, such as `SecretStr('VALUE')`, includes
+// the closing bracket.
 Span read_assigned(std::string_view text, std::size_t at) {
   Span value = read_value(text, at, kWordEnds);
   if (value.empty() && at_or_nul(text, at) == '<') {
-    // The value is in "password=<VALUE>", but not in "password=<password>".
+    // The text in angle brackets is a value only if it has letters and digits: "password=<VALUE1>"
+    // has a value, "password=<password>" does not.
     const std::size_t end = std::min(text.find_first_of(">\n", at), text.size());
     return is_mixed(text.substr(at, end - at)) ? Span{at + 1, end} : Span{};
   }
@@ -84,7 +87,7 @@ Span read_assigned(std::string_view text, std::size_t at) {
                     is_word(text[value.end - 1]);
   if (!call) return value;
   const std::size_t closed = enclosed(text, value.end).end;
-  // PHP's type before the value: `string(7) "VALUE"`
+  // Skips PHP's type before a value: `string(7) "VALUE"`
   const std::size_t typed = after(text, std::min(closed + 1, text.size()), " ");
   if (is_quote(at_or_nul(text, typed))) return enclosed(text, typed);
   value.end = std::min(closed < text.size() ? closed + 1 : text.find('\n', at), text.size());
@@ -103,14 +106,15 @@ void Notation::pass(char c) {
   if (c == '\n') braces_ = 0;
 }
 
-// Returns true in `{key: value, key: value}`, but not in "${NAME:-default}".
+// Returns true if the key at `begin` is a key of `{key: value, key: value}`. "${NAME:-default}" of
+// a shell is not such an object.
 bool Notation::is_entry(std::string_view text, std::size_t begin) const {
   if (braces_ == 0) return false;
   const std::string_view before = text.substr(0, text.find_last_not_of(" \t", begin - 1) + 1);
   return before.ends_with(',') || (before.ends_with('{') && !before.ends_with("${"));
 }
 
-// Returns the span of a value in a notation that no sentence has.
+// Returns the span of a value in a notation that cannot be a sentence, such as key=value.
 Span Notation::structured(std::string_view text, const Key& key) const {
   const std::size_t start = after(text, key.value, kBlank);
   switch (key.mark) {
@@ -127,14 +131,14 @@ Span Notation::structured(std::string_view text, const Key& key) const {
   }
 }
 
-// Returns the span of the value if the key can be a word of a sentence.
+// Returns the span of a value where the text may be a sentence and the key a word of it.
 Span Notation::in_sentence(std::string_view text, const Key& key) const {
   const bool option = key.mark == ' ' && text[key.begin] == '-' && text[key.sign] != '-';
   const bool spaced = key.mark == '=' && key.sign > key.end;
   if (key.closed) return key.mark == ':' || key.mark == '=' ? Span{} : value_nearby(text, key);
   if (option) {
     const Span value = read_value(text, key.sign, kWordEnds);
-    // A placeholder of a usage: "[--hf-token HF_TOKEN]"
+    // Skips a placeholder of a usage text: "[--hf-token HF_TOKEN]"
     std::string_view word = part_of(text, value);
     word = word.substr(0, word.find(']'));
     if (word == canonical(part_of(text, {key.begin, key.word_end}))) return {};
@@ -152,7 +156,7 @@ Span Notation::in_sentence(std::string_view text, const Key& key) const {
 }
 
 Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t end) const {
-  // A fast exit: many words are parts of paths, or end the text, and have no value.
+  // Most words are parts of paths or end the text. They have no value, so they are left at once.
   if (end == text.size() || std::string_view("/@$&#^").contains(text[end])) return {};
   static constexpr auto kLastWords = words("CODE", "CODES", "PHRASE", "STRING", "BY");
   const std::string_view word = text.substr(begin, end - begin);
@@ -184,15 +188,16 @@ Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t en
     }
     value = in_sentence(text, key);
   }
-  // The value is a name, and the value of that name follows: `key="NAME" value="..."`,
-  // `<key>NAME</key>`
+  // If the value is itself a name, the value that belongs to it follows: `key="NAME" value="..."`,
+  // `<key>NAME</key>`. It is found when NAME is read.
   if (kind == NameKind::kWord && is_secret_name(part_of(text, value)) &&
       (over_value_word(text, begin, value.end) != value.end ||
        !value_of_element(text, value.begin, value.end).empty())) {
     return {};
   }
   const bool open = !value.empty() && value.end == text.size() &&
-                    std::string_view("([{").contains(text[value.begin - 1]);  // maybe cut
+                    // the text may be cut off within the brackets
+                    std::string_view("([{").contains(text[value.begin - 1]);
   const bool counts =
       kind == NameKind::kCounted && !open && is_counted(part_of(text, value), false);
   return value.empty() || counts ? value_of_bearer(text, end, word) : value;

@@ -1,9 +1,9 @@
 #pragma once
-// Keys and their values, in all notations that name a value. Between the two are characters that
-// close the key (quotes, brackets, an index), blanks, and a sign. Examples: key=value, "key":
+// Finds the value that belongs to a key, in all notations. Between key and value are characters
+// that close the key (quotes, brackets, an index), blanks, and a sign. Examples: key=value, "key":
 // "value", ("key", "value"), key["key"] = "value", <key>value</key>, --key value, key("value"),
-// key[]=value, a column of a table. An object can also contain such a pair as its members "name"
-// and "value", in either order. A value can be quoted, a list or an object.
+// key[]=value, a column of a table. An object can also contain the pair as two members, "name" and
+// "value", in either order. A value can be quoted, a list or an object.
 
 #include <string_view>
 
@@ -13,22 +13,22 @@
 
 namespace base {
 
-// The kind of a text. In a command and in printed text, "--token VALUE" has a value. In printed
-// text, a line "secret_key: VALUE" has a value, too.
+// The kind of a text. In a command and in printed text, the word after "--token" is its value. In
+// printed text, a line "secret_key: VALUE" contains a value, too.
 enum class Text : unsigned char { kSentence, kCommand, kPrinted };
 
-// Returns true if a value with a name of this kind is a credential. A value of the kind kCounted
-// can also be a number.
+// Returns true if `value`, whose name has the kind `kind`, is a credential. With kCounted, a number
+// is not a credential.
 bool is_credential(NameKind kind, std::string_view value);
 
 class Notation {
  public:
   explicit Notation(Text kind) : kind_(kind) {}
 
-  // Records a character between two words.
+  // Tracks braces: to be called with each character between two words.
   void pass(char c);
-  // Returns the span of the credential that the word at [begin, end) names, or an empty span if the
-  // word names no credential.
+  // Returns the span of the credential whose name is the word at [begin, end). Returns an empty
+  // span if the word names no credential.
   [[nodiscard]] Span value_of(std::string_view text, std::size_t begin, std::size_t end) const;
 
  private:

@@ -9,14 +9,14 @@
 namespace base {
 namespace {
 
-// Returns true if a shell would read [begin, end) as a complete word.
+// Returns true if the word at [begin, end) is a whole word of a shell.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr std::string_view kBefore = " \t\n\r\"'\\`;&|(=";
   const bool before = begin == 0 || kBefore.contains(text[begin - 1]);
   return before && (end == text.size() || kWordEnds.contains(text[end]));
 }
 
-// The letters of curl's options without a value, which can precede another option in one word.
+// The letters of curl's options that take no value. They can precede another one, as in `-su`.
 constexpr std::string_view kCurlFlags = "sSfLkvigGNnqaBIjJlMpRZ#0123";
 
 }  // namespace
@@ -35,7 +35,7 @@ Operands::Tool Operands::tool_of(std::string_view word) {
   return found == kTools.end() ? Tool::kNone : found->second;
 }
 
-// Returns true if a word after a login looks like a key. A host, a path or a user does not.
+// Returns true if the word follows `login` and looks like a key. A host, a path or a user does not.
 bool Operands::is_login_operand(std::string_view text, std::size_t begin, std::size_t end) const {
   constexpr std::size_t kMin = 20;
   const std::string_view word = text.substr(begin, end - begin);
@@ -83,12 +83,13 @@ Span Operands::option_value(std::string_view text, std::size_t begin, std::size_
   return word.size() == 2 && (storage || redis) ? next_value(text, end, Wanted::kAny) : Span{};
 }
 
-// Returns true if a command takes a name and its value: `aws configure set`, `setenv`. With the
-// name of a variable, `export NAME VALUE` is such a command, too.
+// Returns true if the words before `word` belong to a command that takes a name and its value (`aws
+// configure set`, `setenv`), and `word` is the name of a secret. Some commands, such as `export`,
+// take only names without lower-case letters here.
 bool Operands::sets(std::string_view word) const {
   static constexpr auto kSetters = words("setenv", "setx", "putenv", "export", "set", "env", "ENV",
                                          "ARG", "config", "-x", "-gx", "-Ux");
-  constexpr std::size_t kAnyName = 3;  // the first setters, which take any name
+  constexpr std::size_t kAnyName = 3;  // the first three setters take a name in any case
   const bool configures = last_[0] == "configure" || last_[0] == "config";
   if (configures && last_[1] == "set") return is_secret_name(word);
   const bool variable = std::ranges::none_of(word, is_lower);
@@ -103,7 +104,7 @@ Span Operands::value_of(std::string_view text, std::size_t begin, std::size_t en
   Span value = option_value(text, begin, end);
   if (value.empty() && sets(word)) {
     value = next_value(text, end, Wanted::kAny);
-    // Words in lower case are no value: "export TOKEN before the start"
+    // A word in lower case is not a value: "export TOKEN before the start"
     const std::string_view set = text.substr(value.begin, value.end - value.begin);
     const bool maybe = sentence_ || last_[1] != "set";
     if (maybe && std::ranges::all_of(set, is_lower)) value = {};

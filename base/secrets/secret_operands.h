@@ -1,7 +1,7 @@
 #pragma once
 // Secrets that a command takes without a name: `wandb login KEY`, `curl -u`, `sshpass -p`, `mysql
-// -p…`, `obsutil -i= -k=`, `aws configure set NAME VALUE`, `setenv NAME VALUE`. The class reads a
-// command word by word.
+// -pKEY`, `obsutil -i= -k=`, `aws configure set NAME VALUE`, `setenv NAME VALUE`. The class
+// Operands reads a command word by word.
 
 #include <array>
 #include <string>
@@ -13,17 +13,17 @@ namespace base {
 
 class Operands {
  public:
-  // `sentence` says that the text may be a sentence ("login with a password"), where fewer words
-  // are read as a command.
+  // Creates a reader. With `sentence` the text may be a sentence ("login with a password"), so
+  // fewer words are read as parts of a command.
   explicit Operands(bool sentence) : sentence_(sentence) {}
 
-  // Returns the span of the value that the word at [begin, end) announces, or of the word if it is
-  // a value. Returns an empty span if the word has no value.
+  // Returns the span of the value that follows the word at [begin, end), or that of the word itself
+  // if it is a value. Returns an empty span otherwise. Call it for each word in order.
   Span value_of(std::string_view text, std::size_t begin, std::size_t end);
-  // Records a character between two words.
+  // Tracks the end of a command: to be called with each character between two words.
   void pass(std::string_view text, std::size_t at);
-  // Returns true if the next argument, which has not been read yet, is the value of the last
-  // argument's option.
+  // Returns true if `argument`, the whole next argument of a command, is the value of the option
+  // that was read last.
   bool takes(std::string_view argument);
 
  private:
@@ -40,8 +40,8 @@ class Operands {
   bool sentence_;
   bool login_ = false;
   Tool tool_ = Tool::kNone;
-  Wanted wanted_ = Wanted::kNothing;  // kinds of values that the next argument can be
-  std::array<std::string, 2> last_;   // the two words before
+  Wanted wanted_ = Wanted::kNothing;  // the kind of value that the next argument can be
+  std::array<std::string, 2> last_;   // the last two words that were read
 };
 
 }  // namespace base

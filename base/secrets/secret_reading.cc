@@ -13,19 +13,18 @@
 namespace base {
 namespace {
 
-// A piece of the source in decoded form, and its length in the source. The length is 0 if the piece
-// is not encoded.
+// Decoded characters, and how many bytes of the source encode them. Length 0: nothing is encoded.
 struct Piece {
   std::string text;
   std::size_t length = 0;
 };
 
-// Chinese words for credentials, each followed by its translation.
+// Chinese words for credentials, each followed by its English name.
 constexpr auto kNames =
     words("密码", "password", "密碼", "password", "口令", "password", "密钥", "api_key", "密鑰",
           "api_key", "私钥", "api_key", "令牌", "token", "凭证", "credential", "凭据", "credential",
           "验证码", "passcode", "授权码", "passcode");
-// Signs of a Chinese keyboard, each followed by its ASCII form.
+// Signs and words of Chinese texts, each followed by its ASCII form.
 constexpr auto kSigns =
     words("“", "\"", "”", "\"", "「", "\"", "」", "\"", "«", "\"", "»", "\"", "‘", "'", "’", "'",
           "是", " is ", "为", " is ", "為", " is ", "\xc2\xa0", " ", "\xe3\x80\x80", " ");
@@ -39,8 +38,8 @@ Piece translated(std::string_view text, const auto& table) {
 
 bool is_ascii(char c) { return (static_cast<unsigned char>(c) & 0x80U) == 0; }
 
-// Returns the UTF-8 of a character; a quote gets a '\\', as within quotes. A character that would
-// end a value becomes '~', so that rather too much is masked than half of a value.
+// Returns a decoded character as UTF-8. A quote gets a '\\', as within quotes. A character that
+// would end a value becomes '~', because masking too much is better than masking half of a value.
 std::string text_of(std::uint32_t code) {
   constexpr std::string_view kRead = "_-.=:,/[]{}()\t\n\r\033";
   const auto byte = [](std::uint32_t bits) { return static_cast<char>(bits); };
@@ -86,13 +85,13 @@ Piece decoded(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data() + begin, end, code, base);
   constexpr std::uint32_t kEnd = 0x10000;
   if (error != std::errc() || stop != end || code >= kEnd) return {};
-  // "%E5" is one byte of a character.
+  // A "%E5" is one byte of a UTF-8 character, so it is not encoded again.
   std::string said =
       text[0] == '%' && code >= 0x80 ? std::string(1, static_cast<char>(code)) : text_of(code);
   return {std::move(said), begin + digits + (text[0] == '&' ? 1 : 0)};
 }
 
-// Returns the meaning of the terminal character or escape sequence at the start of `text`.
+// Returns what a person sees of the character or escape sequence at the start of `text`.
 Piece shown(std::string_view text) {
   constexpr std::string_view kFullWidth =  // Unicode order from U+FF01
       "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz"
@@ -110,7 +109,7 @@ Piece shown(std::string_view text) {
   if (is_control(text)) return {"", length};
   Piece piece = translated(text, kNames);
   if (piece.length == 0) piece = translated(text, kSigns);
-  // Dashes, arrows and lines of tables separate the texts beside them.
+  // Dashes, arrows and lines of tables become '|', as they separate texts.
   constexpr std::uint32_t kFirstSign = 0x2010;
   constexpr std::uint32_t kBehindSigns = 0x2C00;
   const std::uint32_t code = utf8_code(text, length);

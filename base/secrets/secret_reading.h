@@ -1,7 +1,7 @@
 #pragma once
-// A text as its reader understands it. Escapes of JSON, URLs and XML are decoded. Full-width signs,
-// and Chinese names of credentials, become ASCII. Colours and characters without a width are
-// removed.
+// A text as a person would read it. Escapes of JSON, URLs and XML are decoded. Full-width signs,
+// and Chinese names of credentials, are replaced by ASCII. Colours, and characters without a width,
+// are removed.
 
 #include <cstdint>
 #include <string>
@@ -12,10 +12,11 @@ namespace base {
 
 struct Reading {
   std::string text;
-  std::vector<std::uint32_t> at;  // source offset of each character of `text`, and of its end
+  std::vector<std::uint32_t> at;  // offset in the source of each character of `text`, and of the
+                                  // end
 };
 
-// Returns an empty reading if it would be `source` itself.
+// Returns the reading of `source`. Returns an empty reading if it would equal `source`.
 Reading reading_of(std::string_view source);
 
 }  // namespace base

@@ -8,11 +8,12 @@
 namespace base {
 namespace {
 
-constexpr std::size_t kMinKey = 12;    // minimum length of a word that can only be a key
-constexpr std::size_t kMinSecret = 6;  // minimum length of a value after "password" or the like
-constexpr std::size_t kNear = 256;     // characters that are enough to recognize a value
+constexpr std::size_t kMinKey = 12;  // minimum length of a word that cannot be a word of a sentence
+constexpr std::size_t kMinSecret = 6;  // minimum length of a value after "password" and similar
+                                       // words
+constexpr std::size_t kNear = 256;     // characters that are read of a value to recognize it
 
-// Removes punctuation of a sentence or a list from the end of a word.
+// Returns `value` without the punctuation of a sentence or a list at its end.
 Span without_marks(std::string_view text, Span value) {
   while (value.end > value.begin && std::string_view(".,;:!?}]*").contains(text[value.end - 1])) {
     --value.end;
@@ -20,15 +21,15 @@ Span without_marks(std::string_view text, Span value) {
   return value;
 }
 
-// Reads at most `most` characters of a value. A few are enough to recognize a value, and without a
-// limit a key would read all text after it.
+// Returns the span of a value, but of at most `most` characters. Without this limit each key would
+// cause all the text after it to be read.
 Span read_near(std::string_view text, std::size_t start, std::size_t most = kNear) {
   text = text.substr(0, most < text.size() - start ? start + most : text.size());
   return without_marks(text, read_value(text, start, kWordEnds));
 }
 
-// Returns true for a part of a path: "registry/secret:latest", "secrets.py:12:". An option of
-// Windows begins with the slash and is not a path.
+// Returns true if the key is a part of a path: "registry/secret:latest", "secrets.py:12:". A slash
+// after a blank begins an option of Windows, not a path.
 bool is_path(std::string_view text, const Key& key) {
   std::string_view name = text.substr(key.begin, key.word_end - key.begin);
   name = name.substr(0, name.find_last_not_of('.') + 1);
@@ -37,15 +38,15 @@ bool is_path(std::string_view text, const Key& key) {
   return within || (name.contains('.') && !is_secret_name(name.substr(name.rfind('.') + 1)));
 }
 
-// The signs and words between a key and a value nearby.
+// The signs and words between a key and a value that is searched nearby.
 struct Gap {
   int words = 0;
-  bool states = false;  // "is", "was set to", or a colon after a word
-  bool marked = false;  // a sign, a tab or several blanks
-  bool listed = false;  // a comma
+  bool states = false;  // "is", "was set to", or a colon after a word was seen
+  bool marked = false;  // a sign, a tab or several blanks precede the value
+  bool listed = false;  // a comma was seen
 };
 
-// Returns true at an escape of a text within a text, whose characters have another meaning.
+// Returns true if an escape begins at `at`: a colour, "\n" or "%3D". Its characters are not text.
 bool is_escape(std::string_view text, std::size_t at) {
   const auto hex = [text, at](std::size_t i) {
     return std::string_view("0123456789abcdefABCDEF").contains(at_or_nul(text, at + i));
@@ -59,7 +60,7 @@ std::size_t over_signs(std::string_view text, std::size_t at) {
   constexpr std::string_view kSigns = " \t~,;|:=<>()[]{}*`\\!?%+";
   while (true) {
     const std::size_t signs = after(text, at, kSigns);
-    // A dash can begin an option or a "VALUE", so it is skipped only between signs.
+    // A dash is skipped only between two signs, because it can also begin an option or a value.
     const std::size_t dashes = after(text, signs, "-.");
     const bool between = dashes > signs && dashes < text.size() && kSigns.contains(text[dashes]);
     if (!between) return signs;
@@ -83,7 +84,7 @@ bool is_nearby(NameKind kind, const Gap& gap, bool quoted, std::string_view word
   return is_random(word, kMinSecret);
 }
 
-// Returns true for words that the name of a platform's object follows.
+// Returns true for words that may be followed by the name of an object, as in `secret my-app`.
 bool is_object(std::string_view name) {
   static constexpr auto kObjects = words("SECRET", "SECRETS", "CREDENTIAL", "CREDENTIALS");
   return is_one_of(name, kObjects);
@@ -95,7 +96,7 @@ bool states(std::string_view word) {
   return is_one_of(word, kStating);
 }
 
-// Returns where the value begins, after a type if one is present, as in "token: Optional[str] =
+// Returns where the value begins. A type before the value is skipped, as in "token: Optional[str] =
 // 'VALUE'".
 std::size_t over_type(std::string_view text, const Key& key) {
   constexpr std::size_t kLongestType = 48;
@@ -108,7 +109,7 @@ std::size_t over_type(std::string_view text, const Key& key) {
   return typed ? key.value + equals + 3 : key.value;
 }
 
-// Returns true if a word of `text` can only be a key.
+// Returns true if `text` contains a word of at least `least` characters that looks random.
 bool has_random(std::string_view text, std::size_t least) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const std::size_t begin = at;
@@ -118,7 +119,8 @@ bool has_random(std::string_view text, std::size_t least) {
   return false;
 }
 
-// Returns the span in the brackets at `start`, unless they contain only words or numbers.
+// Returns the span within the brackets at `start`, or an empty span if they contain only words or
+// numbers.
 Span list_at(std::string_view text, std::size_t start, NameKind kind) {
   const Span value = read_value(text, start, kWordEnds);
   if (kind == NameKind::kWord) return has_random(part_of(text, value), kMinKey) ? value : Span{};
@@ -127,8 +129,7 @@ Span list_at(std::string_view text, std::size_t start, NameKind kind) {
   return quotes || open || !is_counted(part_of(text, value), false) ? value : Span{};
 }
 
-// Returns true if the text at `start`, after the sign of `key`, is a value and not a word of a
-// sentence.
+// Returns true if the text at `start` is the value of `key`, and not a word of a sentence.
 bool is_stated(std::string_view text, const Key& key, bool option, std::size_t start) {
   const Span value = read_near(text, start);
   const std::string_view word = part_of(text, value);
@@ -157,13 +158,13 @@ Span value_in_sentence(std::string_view text, const Key& key, bool option) {
     start = std::min(text.find_first_of("> \n", start), text.size());
   }
   start = after(text, start, " \t*_`%~|<>");
-  if (text.substr(start).starts_with("!!")) {  // a tag of YAML
+  if (text.substr(start).starts_with("!!")) {  // skips a tag of YAML
     start = after(text, std::min(text.find_first_of(" \n", start), text.size()), " ");
   }
   if (std::string_view("([{").contains(at_or_nul(text, start))) {
     return list_at(text, start, key.kind);
   }
-  // The value in a call: `Some("VALUE")`, but not `getpass("Password: ")`
+  // A call can contain the value, as `Some("VALUE")`, unlike `getpass("Password: ")`.
   const std::size_t bracket = read_near(text, start).end;
   if (at_or_nul(text, bracket) == '(') {
     const Span inner = enclosed(text.substr(0, bracket + kNear), bracket);
@@ -183,7 +184,7 @@ Span value_nearby(std::string_view text, const Key& key) {
   while (gap.words <= kMaxWords) {
     const std::size_t start = over_signs(text, at);
     const std::string_view between = text.substr(at, start - at);
-    // The text is already masked here. Masking it again must not mask more.
+    // Stops at a mask: a text that is masked a second time must not change.
     if (between.contains(kMask) || start >= text.size() || start - key.end > kFarthest) return {};
     for (std::size_t i = gap.words == 0 ? key.word_end : at; i <= start; ++i) {
       if (is_escape(text, i)) return {};
@@ -218,8 +219,9 @@ namespace {
 // Returns the indentation of the line at `at`.
 std::size_t indent_of(std::string_view text, std::size_t at) { return after(text, at, " ") - at; }
 
-// Returns the span of the lines from `at` on that are indented by more than `indent`. A `plain`
-// block has one word in each line, which can be an item of a list. Any other block is a mapping.
+// Returns the span of the block that begins at `at`: all lines that are indented by more than
+// `indent`. With `plain`, each line must be a single word or a list item of one word, otherwise the
+// span is empty (the block is a mapping).
 Span block_below(std::string_view text, std::size_t at, std::size_t indent, bool plain) {
   Span block = {after(text, at, kBlank), at};
   while (at < text.size()) {
@@ -252,7 +254,7 @@ Span value_of_yaml(std::string_view text, const Key& key, bool printed) {
   if (!first && text[before] != ']') return {};
   std::size_t start = after(text, key.value, " \t");
   const std::size_t line_end = std::min(text.find_first_of("\r\n", start), text.size());
-  // Skips tags and anchors: "!!str", "&anchor"
+  // Skips tags and anchors of YAML: "!!str", "&anchor"
   const std::size_t untagged = start;
   while (start < line_end && std::string_view("!&").contains(text[start])) {
     start = after(text, std::min(text.find_first_of(" \t", start), line_end), " \t");
@@ -269,7 +271,7 @@ Span value_of_yaml(std::string_view text, const Key& key, bool printed) {
   if (!printed) return {};
   const std::size_t word_end = std::min(text.find_first_of(" \t", start), line_end);
   if (kQuotes.contains(text[start])) return read_value(text, start, kWordEnds);
-  // An ordinary word is not masked: "key: value", "auth: none"
+  // An ordinary word after an ordinary key is not masked: "key: value", "auth: none"
   const std::string_view name = text.substr(key.begin, key.word_end - key.begin);
   const bool plain = key.kind == NameKind::kWord && std::ranges::all_of(name, is_letter) &&
                      is_ordinary(text.substr(start, word_end - start));

@@ -1,6 +1,6 @@
 #pragma once
-// Values in texts that may be sentences. The clearer the signs after a key are, the more of the
-// text after them is read as its value.
+// Finds values in texts that may be sentences. If the signs after a key are clear, as '=', almost
+// any text after them is a value. Otherwise only text that looks like a credential is one.
 
 #include <string_view>
 
@@ -13,16 +13,19 @@ namespace base {
 // blank is a sign, too: "--password VALUE".
 Span value_in_sentence(std::string_view text, const Key& key, bool option);
 
-// Returns the span of the value near `key` without a sign of its own. Examples: "password ~ VALUE",
-// "[password] VALUE", "the password of bob was set to VALUE", a cell of a table, a call.
+// Returns the span of the value after a key that has neither '=' nor ':'. Examples: "password ~
+// VALUE", "[password] VALUE", "the password of bob was set to VALUE", a cell of a table, a call. At
+// most four words may be between, and the value begins at most 128 characters after the key.
+// Returns an empty span if no value is found.
 Span value_nearby(std::string_view text, const Key& key);
 
-// Returns true if `value`, the argument after the argument `name`, is its value: "api-key VALUE".
+// Returns true if the argument `value` is a credential because of the argument `name` before it, as
+// in "api-key VALUE".
 bool is_value_behind(std::string_view name, std::string_view value);
 
-// Returns the span of the value in a line of YAML that begins with the key. A tag or an anchor can
-// precede the value. The value can also be a block below the line. With `printed`, a single word
-// after the key is a value, because no sentence has that form.
+// Returns the span of the value in a line of YAML whose first word is the key. A tag or an anchor
+// may precede the value. The value can also be the indented block below the line. With `printed`, a
+// single word after the key is a value, because no sentence has that form.
 Span value_of_yaml(std::string_view text, const Key& key, bool printed);
 
 }  // namespace base

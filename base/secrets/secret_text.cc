@@ -7,7 +7,7 @@
 namespace base {
 namespace {
 
-// Returns true for a word that names the kind of the credential after it.
+// Returns true for an authentication scheme: the credential is the word after it.
 bool is_scheme(std::string_view word) {
   static constexpr auto kSchemes = words("BEARER", "BASIC", "TOKEN", "DIGEST");
   return std::ranges::find(kSchemes, canonical(word)) != kSchemes.end();
@@ -22,7 +22,7 @@ bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; }
 std::string canonical(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   std::string result;
-  // A class name is not split: "SkLearn" has no part "SK".
+  // Only camelCase names are split, not names of classes: "SkLearn" must not get a part "SK".
   const bool camel = !name.empty() && is_lower(name[0]);
   char before = '\0';
   for (const char c : name) {
@@ -39,7 +39,7 @@ std::size_t after(std::string_view text, std::size_t at, std::string_view set) {
 }
 
 std::size_t closing_quote(std::string_view text, std::size_t quote) {
-  // A quote within quotes has a '\\' before it.
+  // A quote within quotes has a '\\' before it, and so has the one that closes it.
   const bool within = quote > 0 && text[quote - 1] == '\\';
   for (std::size_t at = quote + 1; at < text.size(); ++at) {
     if (text[at] == '\n') return at;
@@ -54,7 +54,7 @@ std::size_t closing_quote(std::string_view text, std::size_t quote) {
 
 namespace {
 
-// Returns the end of the word at `at` for a shell, which reads "ab\\ cd" as one word.
+// Returns the end of the shell word at `at`. A '\\' before a blank continues the word: "ab\\ cd".
 std::size_t word_end(std::string_view text, std::size_t at) {
   while (true) {
     at = std::min(text.find_first_of(kWordEnds, at), text.size());

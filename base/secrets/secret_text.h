@@ -1,5 +1,5 @@
 #pragma once
-// The scanner of words and values that the other secret_*.h files share.
+// The scanner of words and values that the other secret_*.h files use.
 
 #include <cstddef>
 #include <string>
@@ -9,7 +9,8 @@ namespace base {
 
 inline constexpr std::string_view kMask = "***";
 inline constexpr std::string_view kBlank = " \t\n\r\f\v";
-inline constexpr std::string_view kQuotes = "\"'\\";  // '\' precedes a quote within quotes
+inline constexpr std::string_view kQuotes = "\"'\\";  // '\\' is included because it precedes a
+                                                      // quote within quotes
 inline constexpr std::string_view kWordEnds = " \t\n\r\"'\\&;|<>()`";
 
 struct Span {
@@ -40,13 +41,13 @@ std::string canonical(std::string_view name);
 // Returns the first index >= `at` whose character is not in `set`, or text.size().
 std::size_t after(std::string_view text, std::size_t at, std::string_view set);
 // Returns the span of the value that starts at `at`. A quoted value ends at its quote, any other
-// value where a word of a shell or of an address ends. After "Bearer" or another scheme the value
-// includes the next word.
+// value where a word of a shell or of an address ends. After "Bearer" or another authentication
+// scheme, the span also includes the next word.
 Span value_at(std::string_view text, std::size_t at);
-// Returns the index where the quote at `quote` closes, or the line's end.
+// Returns the index of the quote that closes the one at `quote`, or of the line's end.
 std::size_t closing_quote(std::string_view text, std::size_t quote);
-// Returns true for a placeholder instead of a secret: "$NAME", "$(command)", None, null, true,
-// false, the word VALUE, "***".
+// Returns true if the value is only a placeholder for a secret: "$NAME", "$(command)", None, null,
+// true, false, the word VALUE, "***".
 bool is_stand_in(std::string_view text, Span value);
 
 }  // namespace base

@@ -7,10 +7,11 @@ namespace {
 
 constexpr std::string_view kOpening = "([{";
 
-// Returns the bracket that closes the one at `open`, or the text's end.
+// Returns the index of the bracket that closes the one at `open`. Returns the text's end if none
+// closes it within kMax bytes.
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
-  // A limit, because nested brackets would be read again and again.
+  // Without a limit, the same text would be read again for each of many nested brackets.
   constexpr std::size_t kMax = 4096;
   const std::size_t last = std::min(text.size(), open + kMax);
   for (std::size_t at = open; at < last; ++at) {
@@ -25,8 +26,8 @@ std::size_t closing_bracket(std::string_view text, std::size_t open) {
   return text.size();
 }
 
-// Returns the index of the quote after a prefix, such as in Python's b'...' or a shell's $'...'.
-// Otherwise returns `at`.
+// Returns the index of the quote after a prefix, as in Python's b'...' or a shell's $'...'. Returns
+// `at` if no prefix and quote begin there.
 std::size_t over_prefix(std::string_view text, std::size_t at) {
   const std::size_t quote = after(text, at, "bBrRuUfF$@");
   return quote - at <= 2 && is_quote(at_or_nul(text, quote)) ? quote : at;
@@ -47,7 +48,7 @@ Span enclosed(std::string_view text, std::size_t at) {
 Span read_value(std::string_view text, std::size_t at, std::string_view ends) {
   Span value = enclosed(text, at);
   if (value.begin > 0) {
-    // A shell joins 'ab'cd to one word.
+    // A shell reads 'ab'cd as one word.
     const char next = at_or_nul(text, value.end + 1);
     const bool joined = is_word(next) || std::string_view("$@#%^*+=~!").contains(next);
     if (joined && at_or_nul(text, value.end) != '\n') {

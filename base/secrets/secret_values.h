@@ -1,5 +1,5 @@
 #pragma once
-// Values in all notations, and their appearance. The functions decide whether a value in a possible
+// Reads values in all notations, and decides by their appearance whether a value in a possible
 // sentence is a credential or a word.
 
 #include <algorithm>
@@ -21,17 +21,19 @@ Span enclosed(std::string_view text, std::size_t at);
 // to one of `ends`.
 Span read_value(std::string_view text, std::size_t at, std::string_view ends);
 
-// Returns true for "Incorrect", "found", "FILE" in a usage text, and for a text without ASCII
-// letters and digits.
+// Returns true for words of a sentence or a usage text ("Incorrect", "found", "FILE"), and for a
+// text without ASCII letters and digits.
 bool is_ordinary(std::string_view word);
-// Returns true for numbers with their units, and for words unless `only_numbers`.
+// Returns true for numbers with their units, separated by any signs. Words may be between them
+// unless `only_numbers`.
 bool is_counted(std::string_view value, bool only_numbers);
-// Returns true for a word with letters and digits. Most keys have both, words of a sentence do not.
+// Returns true for a word with letters and digits: most keys have both, most words do not.
 bool is_mixed(std::string_view word);
-// Returns true for words that end in a number: "node12", "rank-0", "v2".
+// Returns true for lower-case words, each with an optional number at its end, joined by '_' or '-':
+// "node12", "rank-0", "v2".
 bool is_numbered(std::string_view word);
-// Returns true for at least `least` letters and digits with '_' and '-', unless they are a name,
-// time or address.
+// Returns true if a word looks random: at least `least` letters and digits, '_' and '-', but no
+// is_numbered() name, and no address ("0x..."). Letters and digits must both occur.
 bool is_random(std::string_view word, std::size_t least);
 
 // Returns true if `table` contains the word, in any case.

@@ -13,7 +13,7 @@
 namespace base {
 namespace {
 
-// Masks the credentials in `source` that are found in its `reading`.
+// Masks in `source` the credentials that its `reading` contains.
 std::string mask_words(std::string_view source, const Reading& reading, Text kind,
                        Operands& operands) {
   const std::string_view text = reading.at.empty() ? source : std::string_view(reading.text);
@@ -53,9 +53,8 @@ std::string mask(std::string_view text, Text kind, Operands& operands) {
   if (text.contains("PRIVATE KEY-----") || text.contains("PRIVATE KEY BLOCK-----")) {
     return std::string(kMask);
   }
-  // The text itself is masked before its readings: in the text, an escape within a value does not
-  // end the value. A reading is made in parts, because one of a long text would not fit into the
-  // CPU caches.
+  // The text itself is masked before its readings, because in the text an escape within a value
+  // does not end the value. Readings are made of parts, so that they fit into the CPU caches.
   constexpr std::size_t kPart = 16384;
   Operands of_reading = operands;
   const std::string masked = mask_words(mask_addresses(text), {}, kind, operands);
@@ -117,16 +116,17 @@ const std::string& EntryMask::of(const std::string& entry) {
 std::vector<std::string> masked_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> masked;
   masked.reserve(arguments.size());
-  NameKind option_before = NameKind::kOrdinary;  // the next argument is its value
-  std::string_view word_before;                  // without dashes: "api-key"
-  bool script_follows = false;                   // after `sh -c`
+  NameKind option_before = NameKind::kOrdinary;  // kind of the last option's name; this argument
+                                                 // can be its value
+  std::string_view word_before;  // the last argument if it was not an option: "api-key"
+  bool script_follows = false;   // the last argument was `-c` of a shell
   Operands operands(false);
   for (const std::string& argument : arguments) {
     const bool option = argument.starts_with('-');
     const std::size_t equals = argument.find('=');
     const std::string_view name = std::string_view(argument).substr(0, equals);
-    // "HF_TOKEN=x", "--token=x" or Hydra's "+hub.token=x", but not a script that contains one of
-    // them.
+    // The name is the text before '=': "HF_TOKEN=x", "--token=x", Hydra's "+hub.token=x". With a
+    // blank in it, the argument is a script that contains an assignment.
     const bool is_name = name.find_first_of(kBlank) == std::string_view::npos;
     const NameKind kind =
         is_name && (option || !script_follows)

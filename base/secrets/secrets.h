@@ -1,7 +1,7 @@
 #pragma once
-// The mask for credentials. Logs, plans, snapshots, saved environments and state files contain no
-// credentials. The mask finds them by names, addresses and known forms of tokens. In doubt it masks
-// too much.
+// Masks credentials. Logs, plans, snapshots, saved environments and state files contain no
+// credentials. The mask recognizes credentials by their names, by addresses and by known forms of
+// tokens. In doubt it masks too much.
 
 #include <string>
 #include <string_view>
@@ -17,17 +17,18 @@ namespace base {
 // "Authorization: ...", tokens with a known beginning (hf_, ghp_, AKIA, ...), and private keys.
 std::string mask_secrets(std::string_view text);
 
-// Masks text that a process printed. Besides mask_secrets() it masks the values in a command
-// ("--token VALUE") and in a line of YAML ("secret_key: VALUE").
+// Masks text that a process has printed. Like mask_secrets(), and also masks the values in a
+// command ("--token VALUE") and in a line of YAML ("secret_key: VALUE").
 std::string mask_printed(std::string_view text);
 
-// Returns the value of a variable as it may be shown. The value of a secret is "***". Any other
-// value is masked as by mask_secrets(), and "--token VALUE" as in a command.
+// Returns the value of the variable `name` in the form that may be shown. If the name is that of a
+// credential, this is "***". Other values are masked as by mask_secrets(), and also "--token
+// VALUE".
 std::string masked_value(std::string_view name, std::string_view value);
 std::string masked_entry(std::string_view entry);
 
-// masked_entry() with a cache, for many environments that are nearly equal, as those of the ranks
-// of a node. Each different entry is masked once.
+// A cache for masked_entry(). The environments of a node's ranks are nearly equal, so each entry is
+// masked only once.
 class EntryMask {
  public:
   const std::string& of(const std::string& entry);

@@ -12,7 +12,7 @@ namespace {
 
 struct Toolkit {
   const char* script;
-  const char* variable;  // set by the script
+  const char* variable;  // variable that the script sets
 };
 
 constexpr auto kToolkits = std::to_array({

@@ -81,7 +81,8 @@ bool runs_python(const std::vector<std::string>& command, std::size_t at) {
 }
 
 // Returns true if a simple command starts an interpreter by its path, or a program of a virtual
-// environment. Returns false for an interpreter without a path, and nullopt for other commands.
+// environment. Returns false for an interpreter without a path. Returns nullopt for other commands,
+// which do not show which Python is used.
 std::optional<bool> chooses_python(Inputs& inputs, const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (runs_python(command, i)) return command[i].contains('/');
@@ -95,10 +96,10 @@ std::optional<bool> chooses_python(Inputs& inputs, const std::vector<std::string
   return true;
 }
 
-// Returns true if the job uses its own Python, so that an environment name inherited by the image
-// does not matter.
+// Returns true if the job uses its own Python. An environment whose name the image has set is then
+// not activated.
 bool has_own_python(Inputs& inputs, const std::vector<std::string>& command) {
-  // The variable may be a remnant of the machine that built the image.
+  // VIRTUAL_ENV may be left from the machine that built the image, so the directory must exist.
   const std::string venv(inputs.variable("VIRTUAL_ENV"));
   const PathState* python = venv.empty() ? nullptr : inputs.kind(venv + "/bin/python");
   if (python != nullptr && python->kind == PathState::Kind::kFile) return true;
@@ -107,7 +108,7 @@ bool has_own_python(Inputs& inputs, const std::vector<std::string>& command) {
   bool chosen = false;
   for (const auto& one : simple_commands(operand_of_shell(std::span(shell, command.end())).text)) {
     const auto by_path = chooses_python(inputs, one);
-    if (by_path == false) return false;  // this command needs the environment
+    if (by_path == false) return false;  // this command would use the Python of the environment
     chosen = chosen || by_path == true;
   }
   return chosen;

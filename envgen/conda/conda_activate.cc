@@ -13,12 +13,12 @@
 namespace envgen::conda {
 namespace {
 
-// Variables that the activation itself sets. An environment's own value would break the next
-// activation.
+// Variables that the activation itself sets. If an environment defines one of them, it is ignored,
+// because its value would break the next activation.
 constexpr auto kReserved = base::words("PATH", "CONDA_PREFIX", "CONDA_SHLVL", "CONDA_DEFAULT_ENV",
                                        "CONDA_PROMPT_MODIFIER");
 
-// The environment that is already active.
+// The conda environment that is already active when trainit starts.
 struct Active {
   int level = 0;
   std::string prefix;
@@ -35,8 +35,8 @@ Active active_in(const base::Environ& env) {
   return active;
 }
 
-// Returns the elements of PATH. The default is conda's own (conda/activate.py), so that the result
-// is that of `conda activate`.
+// Returns the elements of PATH. If PATH is unset, uses conda's own default (conda/activate.py), so
+// that the result is that of `conda activate`.
 std::vector<std::string> path_elements(const base::Environ& env) {
   std::vector<std::string> elements;
   for (const std::string_view element : base::split(env.get("PATH").value_or("/usr/bin"), ':')) {
@@ -91,7 +91,8 @@ void set(Plan& plan, std::string name, std::string value) {
   plan.env.push_back({base::EnvEdit::Kind::kSet, std::move(name), std::move(value)});
 }
 
-// Sets variables. An overwritten value is kept for a deactivation, under the previous level.
+// Sets variables. As conda does, keeps an overwritten value for a later deactivation, in a variable
+// named after the previous level.
 void set_variables(const Variables& variables, const base::Environ& env, int level, Plan& plan) {
   std::string overwritten;
   for (const auto& [name, value] : variables) {
@@ -120,8 +121,8 @@ void set_conda_itself(const CondaEnvironment& environment, Plan& plan) {
   set(plan, "CONDA_PYTHON_EXE", environment.root + "/bin/python");
 }
 
-// Returns <prefix>/etc/conda/<directory>/*.sh in the order of their names; nullopt until it was
-// read.
+// Returns <prefix>/etc/conda/<directory>/*.sh in the order of their names; nullopt while the
+// snapshot lacks the directory.
 std::optional<std::vector<std::string>> scripts_in(Inputs& inputs, const std::string& prefix,
                                                    const char* directory) {
   const std::string path = prefix + "/etc/conda/" + directory;

@@ -12,7 +12,8 @@ namespace envgen::conda {
 namespace {
 
 constexpr std::string_view kWhat = "finding the conda environment";
-// Limit of names: each costs a system call, and a home directory can hold anything.
+// Maximum number of names that are looked at in a directory: each costs a system call, and a home
+// directory can contain anything.
 constexpr std::size_t kMaxNames = 200;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -107,15 +108,16 @@ bool is_environment(Inputs& inputs, const std::string& prefix) {
   return is_directory(inputs, prefix + "/conda-meta");
 }
 
-// Returns true if `root` has environments or is one. The directory is requested with its entries at
-// once: a path requested only for its kind would never get them.
+// Returns true if `root` contains environments or is one. Requests the directory with its entries
+// at once, because a path that was requested without them is not requested again.
 bool is_root(Inputs& inputs, const std::string& root) {
   const bool meta = is_environment(inputs, root);
   const PathState* envs = inputs.content(root + "/envs");
   return meta || (envs != nullptr && envs->kind == PathState::Kind::kDirectory);
 }
 
-// Checks all candidates before it returns, so that one round of requests suffices.
+// Returns the first candidate that is a root. Checks all candidates first, so that all their paths
+// are requested in one round.
 std::string first_root(Inputs& inputs, const std::vector<std::string>& candidates) {
   std::string first;
   for (const std::string& candidate : candidates) {
@@ -146,11 +148,11 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
   if (!mamba.empty()) candidates.push_back(absolute(inputs, mamba));
   if (wish.environment.starts_with('/')) {
     if (owned) candidates.emplace_back(parent_path(envs));
-    // The environment may be a root itself.
+    // The requested environment may itself be a root.
     if (is_directory(inputs, wish.environment + "/condabin"))
       candidates.push_back(wish.environment);
   }
-  // No search for a program: the directories of PATH show where conda is installed.
+  // No program is searched: the directories in PATH show where conda is installed.
   for (const std::string_view element : base::split(inputs.variable("PATH"), ':')) {
     const bool bin = element.starts_with('/') && element.ends_with("/bin");
     if (!bin && !element.ends_with("/condabin")) continue;
@@ -158,7 +160,7 @@ std::string root_of(Inputs& inputs, const Wish& wish) {
     if (is_directory(inputs, root + "/condabin")) candidates.push_back(std::move(root));
   }
   std::string found = first_root(inputs, candidates);
-  // Use ANACONDA_DIR although nothing is there, so that the error names it.
+  // If nothing was found, returns ANACONDA_DIR nevertheless, so that the error names it.
   return found.empty() && !given.empty() ? absolute(inputs, given) : found;
 }
 

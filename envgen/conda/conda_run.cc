@@ -16,14 +16,15 @@ struct Option {
   Takes takes;
 };
 
-// Options that only control how conda shows output are dropped: the command has its own stdout.
+// Options of `conda run`. Those that only control how conda shows the output are dropped, because
+// the command gets trainit's own stdout.
 constexpr auto kOptions = std::to_array({
     Option{"-n", Takes::kName},
     Option{"--name", Takes::kName},
     Option{"-p", Takes::kPrefix},
     Option{"--prefix", Takes::kPrefix},
     Option{"--cwd", Takes::kDirectory},
-    Option{"-a", Takes::kIgnored},  // micromamba: which streams to attach
+    Option{"-a", Takes::kIgnored},  // micromamba's option for the streams to attach
     Option{"--attach", Takes::kIgnored},
     Option{"-s", Takes::kNothing},
     Option{"--no-capture-output", Takes::kNothing},
@@ -64,7 +65,7 @@ void take(const Match& matched, std::string value, RunCommand& run) {
       run.option = "-n";
       break;
     case Takes::kPrefix:
-      // The value of -p is a path, even "env". A '/' marks it as one.
+      // The value of -p is a path, even if it is just "env". A '/' is added to mark it as a path.
       run.environment =
           value.empty() || value.find('/') != std::string::npos ? std::move(value) : "./" + value;
       run.option = "-p";

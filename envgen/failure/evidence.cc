@@ -13,50 +13,53 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMaxMatchedBytes = 4096;  // limit for one line
+constexpr std::size_t kMaxMatchedBytes = 4096;  // maximum length of a line that is compared with
+                                                // the catalogue
 constexpr std::size_t kMaxStreams = 256;
-constexpr std::size_t kMaxForeignLines = 8;  // lines of another process within a traceback
+constexpr std::size_t kMaxForeignLines = 8;  // maximum number of another process's lines within a
+                                             // traceback
 constexpr std::size_t kMaxMessageLines = 3;
 constexpr int kBareWeight = 1;
 constexpr int kCutWeight = 2;
-constexpr int kAloneWeight = 3;  // an exception's name and message without its traceback
+constexpr int kAloneWeight = 3;  // weight of an exception's name and message without its traceback
 constexpr std::string_view kWhat = " what():  ";
 constexpr std::string_view kHeader = "Traceback (most recent call last)";
 
 struct Traceback {
-  std::size_t first = 0;  // line number
+  std::size_t first = 0;  // index of the line of its header
   std::size_t indent = 0;
-  std::size_t code = 0;      // number of its last line of code
-  std::size_t foreign = 0;   // lines within it that do not belong to it
-  bool interrupted = false;  // a foreign line interrupted it; the next frame resumes it
-  // Text that a logger wrote before the header; the traceback's other lines may start with it too.
+  std::size_t code = 0;      // index of the last line of code in it
+  std::size_t foreign = 0;   // number of lines within it that do not belong to it
+  bool interrupted = false;  // a foreign line has interrupted it; it may continue with a frame
+  // Text that a logger has written before the header. The other lines of the traceback may have it
+  // too.
   std::string prefix;
   bool launcher = false;
   bool ignored = false;
-  Form form = Form::kEnding;            // kEnding, unless a logger printed it
-  bool inner = false;                   // raised in a code string that the job runs
-  bool doubtful = false;                // as in Evidence
-  bool original = false;                // the "Original" traceback of an exception raised again
-  bool chained = false;                 // the previous traceback led to this one
+  Form form = Form::kEnding;  // kEnding; kError if a logger printed it
+  bool inner = false;         // raised in a code string that the job runs (`<string>`)
+  bool doubtful = false;      // as in Evidence
+  bool original = false;      // the "Original Traceback" that an exception raised again quotes
+  bool chained = false;       // the traceback before it belongs to the same chain of exceptions
   std::size_t ordinary = 0, fresh = 0;  // as in Evidence
 };
 
 struct Stream {
   std::optional<Traceback> open;
-  std::optional<std::size_t> last;  // index of the evidence of the last finished traceback
-  bool chained = false;             // the line that announces a chained traceback was read
-  bool ignored = false;             // the next traceback ends no process
-  bool introduced = false;          // the previous line is a logger's, or announces a traceback
-  bool indented = false;  // the previous line may be code of a traceback without its header
-  bool boxed = false;     // the previous line ends a traceback drawn by rich
+  std::optional<std::size_t> last;  // index in the evidence of the last traceback that is complete
+  bool chained = false;             // the last line announced another traceback of a chain
+  bool ignored = false;             // the next traceback does not end the process
+  bool introduced = false;          // the last line is a logger's, or announces a traceback
+  bool indented = false;  // the last line may be code of a traceback whose header is missing
+  bool boxed = false;     // the last line ends a traceback drawn by rich
 };
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Returns true if `text` begins with `prefix`, where any digit (of a time or a number) matches any
-// other digit.
+// Returns true if `text` begins with `prefix`. Any digit matches any other digit, because times and
+// numbers differ.
 bool begins_like(std::string_view text, std::string_view prefix) {
   auto same = [](char one, char other) {
     auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -66,8 +69,9 @@ bool begins_like(std::string_view text, std::string_view prefix) {
          std::ranges::equal(text.substr(0, prefix.size()), prefix, same);
 }
 
-// Returns true for an exception that a second library raises again: "json.decoder.JSONDecodeError",
-// then "requests.exceptions.JSONDecodeError".
+// Returns true if two exceptions have the same name in different modules: a library has raised an
+// exception of another one again, as "json.decoder.JSONDecodeError" and
+// "requests.exceptions.JSONDecodeError".
 bool same_name(std::string_view one, std::string_view other) {
   const std::string_view name = exception_name(one);
   const std::string_view again = exception_name(other);
@@ -80,7 +84,8 @@ bool is_frame(std::string_view text) {
   const std::size_t line = text.find("\", line ");
   if (start == 0 || line == text.npos || !text.substr(start).starts_with("File \"")) return false;
   const std::size_t end = text.find_first_not_of("0123456789", line + 8);
-  return end == text.npos || text.substr(end).starts_with(", in ");  // none in a SyntaxError
+  // at the end of the line for a SyntaxError, otherwise before ", in "
+  return end == text.npos || text.substr(end).starts_with(", in ");
 }
 
 // Returns true for a line of a traceback drawn by rich.
@@ -88,8 +93,8 @@ bool is_boxed(std::string_view text) {
   return text.starts_with("│") || text.starts_with("╭") || text.starts_with("╰");
 }
 
-// Returns true for a message whose reason follows in the next line: "RuntimeError: ",
-// "  what():  watchdog thread terminated:".
+// Returns true for a message whose reason is in the next line: "RuntimeError: ", "  what():
+// watchdog thread terminated:".
 bool is_heading(std::string_view text) {
   const std::size_t last = text.find_last_not_of(' ');
   return last != text.npos && text[last] == ':';
@@ -100,9 +105,9 @@ bool is_raise(std::string_view text) {
   return start > 0 && text.substr(start).starts_with("raise ");
 }
 
-// Finds the exception of a traceback that is printed as one line. Such a traceback has its line
-// ends written as `\\n`: a log in JSON, or an exception that quotes another. Returns where the
-// exception begins; returns `header` for any other line.
+// Returns where the exception begins in a traceback that is printed as one line, with `\\n` for its
+// line ends, as in a JSON log or within another exception's message. Returns `header` for any other
+// line.
 std::size_t last_quoted_line(std::string_view text, std::size_t header) {
   constexpr std::string_view kLineEnd = "\\n";
   std::size_t last = header;
@@ -121,7 +126,7 @@ bool is_launchers(std::string_view frame) {
   return std::ranges::any_of(kPlaces, [&](auto place) { return has(frame, place); });
 }
 
-// Returns true for a progress bar. Only a living process draws one.
+// Returns true for a progress bar, which only a living process draws.
 bool is_bar(std::string_view text) { return has(text, "%|") || has(text, "it/s]"); }
 
 // Returns true for a letter of any language: every non-ASCII byte is a letter.
@@ -130,9 +135,9 @@ bool is_letter(char c) {
          (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-// Returns true for a line that introduces a caught exception: "Exception in thread Thread-3
-// (read):", "cannot load the cache:". Returns false for "Process worker-1:", by which
-// multiprocessing names a process that ended.
+// Returns true for a line that announces an exception which is caught: "Exception in thread
+// Thread-3 (read):", "cannot load the cache:". Returns false for "Process worker-1:", by which
+// multiprocessing names a process that has ended.
 bool announces(std::string_view text) {
   return (text.ends_with(':') && !text.starts_with("Process ")) || has(text, "xception");
 }
@@ -152,7 +157,8 @@ class Reader {
     if (line.text.empty()) return;
     out_.lines.push_back(std::move(line));
     const std::size_t index = out_.lines.size() - 1;
-    // Ignore further names beyond kMaxStreams: "300: loss" does not name a process.
+    // After kMaxStreams names, further ones are ignored: a text such as "300: loss" names no
+    // process.
     std::string& name = out_.lines[index].stream;
     if (streams_.size() >= kMaxStreams && !streams_.contains(name)) name.clear();
     Stream& stream = streams_[name];
@@ -187,7 +193,7 @@ class Reader {
                            : begin(index, header, level, stream);
     }
     if (stream.open && take_frame(index, stream)) return;
-    if (!stream.open && is_frame(text)) {  // the header of this traceback is missing
+    if (!stream.open && is_frame(text)) {  // a frame whose traceback has no header here
       stream.open =
           Traceback{.first = index, .code = index, .ordinary = out_.ordinary, .fresh = out_.fresh};
       if (take_frame(index, stream)) return;
@@ -197,7 +203,7 @@ class Reader {
     if ((boxed || indented) && is_exception(text)) {
       return end(index, {.first = index}, known(text, true), stream);
     }
-    if (is_raise(text)) return;  // a line of code: the raised exception follows
+    if (is_raise(text)) return;  // the line raises the exception that follows
     if (const auto match = known(text, false); match.row != nullptr) {
       if (match.row->role != FailureRole::kNoise) add_known(index, level, match);
       return;
@@ -206,18 +212,20 @@ class Reader {
                      has(text, "The above exception was the direct cause");
     stream.ignored = text.starts_with("Exception ignored") ||
                      text.starts_with("--- Logging error ---") ||
-                     text.starts_with("Error processing line ");  // printed for a .pth file
+                     // Python's report about a .pth file, which ends no process
+                     text.starts_with("Error processing line ");
     if (!stream.chained && !stream.ignored) {
       add_unknown(index, level);
     }
   }
 
-  // Adds a line that a row of the catalogue matches and that is not the end of a traceback.
+  // Adds a line that matches a row of the catalogue and does not end a traceback.
   void add_known(std::size_t index, LogLevel level, const FailureCatalog::Match& match) {
     Evidence one{.line = index, .first = index, .at = match.at, .row = match.row};
     one.weight = match.row->weight;
     one.bare = match.row->weight <= kBareWeight;
-    // vLLM warns about each request that "is preempted".
+    // A process may survive a line at these levels, such as vLLM's warning that a request "is
+    // preempted".
     const bool survivable = level == LogLevel::kInfo || level == LogLevel::kWarning;
     const bool ends = (match.row->ends && !survivable) || is_uncaught(index) ||
                       has(out_.lines[index].bare(), kWhat);
@@ -233,11 +241,12 @@ class Reader {
       one.form = Form::kEnding;
       one.bare = is_heading(text);
       one.weight = one.bare ? kBareWeight : FailureCatalog::kExceptionWeight;
-    } else if (has(text, "terminate called ")) {  // the what() line follows
+    } else if (has(text, "terminate called ")) {  // the next line has what()
       one.form = Form::kEnding;
       one.bare = true;
       one.weight = kBareWeight;
-    } else if (is_exception(text)) {  // the end of a traceback that is not in this output
+    } else if (is_exception(text)) {  // the end of a traceback whose beginning is not in this
+                                      // output
       const auto match = known(text, true);
       if (match.row != nullptr && match.row->role == FailureRole::kNoise) return;
       one.at = match.at;
@@ -253,8 +262,8 @@ class Reader {
     add(one);
   }
 
-  // Returns true if PyTorch's exception hook put the rank before the exception: nothing has caught
-  // it.
+  // Returns true if PyTorch's exception hook has put the rank before the exception. The exception
+  // was then not caught.
   [[nodiscard]] bool is_uncaught(std::size_t index) const {
     const PrintedLine& line = out_.lines[index];
     return has(line.stream, "[rank") && is_exception(line.bare());
@@ -262,13 +271,14 @@ class Reader {
 
   void add_ordinary(const PrintedLine& line, LogLevel level) {
     const std::string_view text = line.bare();
-    // A separator line, or a number in a launcher's table, is not output of the job.
+    // A separator, or a number in a launcher's table, does not count as output of the job.
     const bool digits = text.find_first_of("0123456789") != text.npos;
     if (std::ranges::none_of(text, is_letter) && (!digits || text.ends_with(':'))) return;
-    // An indented line belongs to the previous line: a frame of a stack, a launcher's table.
+    // An indented line belongs to the line before it: a frame of a stack, a row of a launcher's
+    // table.
     const bool indented = text.starts_with("  ") || text.starts_with('\t');
     if (indented && !is_bar(text)) return;
-    // A line with an address is a frame of native code.
+    // A line that contains an address is a frame of native code.
     if (has(text, "0x")) return;
     ++out_.ordinary;
     if (level == LogLevel::kWarning) return;
@@ -296,10 +306,10 @@ class Reader {
     next.doubtful = stream.introduced && !next.chained;
     stream.chained = false;
     stream.ignored = false;
-    stream.open = next;  // replaces an unfinished one: another process printed in between
+    stream.open = next;  // ends an unfinished one, in which another process has printed
   }
 
-  // Returns false if the line does not belong to the open traceback.
+  // Adds a line to the open traceback. Returns false if the line does not belong to it.
   bool take_frame(std::size_t index, Stream& stream) {
     const std::string_view text = out_.lines[index].bare();
     Traceback& open = *stream.open;
@@ -327,7 +337,7 @@ class Reader {
     return true;
   }
 
-  // Adds the exception that ends a traceback. Of a chain of exceptions, only one remains.
+  // Adds the exception that ends a traceback. If exceptions are chained, only one of them is kept.
   void end(std::size_t index, const Traceback& ended, const FailureCatalog::Match& match,
            Stream& stream) {
     const std::string_view said = out_.lines[index].bare();
@@ -337,7 +347,8 @@ class Reader {
     one.whole = one.form == Form::kEnding && !ended.doubtful && ended.code > ended.first;
     one.doubtful = ended.doubtful;
     one.bare = one.weight <= kBareWeight || (match.row == nullptr && is_heading(said));
-    // The lines after an exception group or TensorFlow's "root error(s) found." are more precise.
+    // Skips an exception group, and TensorFlow's "root error(s) found.", because lines after it say
+    // more.
     if (exception_name(said).ends_with("ExceptionGroup") ||
         said.ends_with("root error(s) found.")) {
       one.weight = kAloneWeight;
@@ -360,7 +371,7 @@ class Reader {
     stream.last = out_.evidence.size() - 1;
   }
 
-  // Adds a traceback without its exception: the evidence is its last line of code.
+  // Adds a traceback whose exception is missing. Its last line of code is the evidence.
   void end_unfinished(Stream& stream) {
     const Traceback open = *std::exchange(stream.open, std::nullopt);
     if (open.ignored || open.code == open.first) return;
@@ -379,7 +390,8 @@ class Reader {
     out_.evidence.push_back(one);
   }
 
-  // Returns the known line that ended the traceback without an exception's name, or nullptr.
+  // Returns the known line that ended a traceback instead of an exception's name; nullptr if none
+  // did.
   Evidence* message_behind(std::size_t code, const Stream& stream) {
     for (Evidence& behind : std::views::reverse(out_.evidence)) {
       if (behind.line <= code) break;

@@ -28,7 +28,7 @@ std::string_view exception_name(std::string_view line) {
   if (end == 0 || (end < line.size() && line[end] != ':')) return {};
   const std::string_view name = line.substr(0, end);
   const std::string_view last = last_part(name);
-  if (name == "Node") return {};  // TensorFlow's location of an error
+  if (name == "Node") return {};  // "Node: ..." is where a TensorFlow error occurred
   const bool named = !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
   const bool dotted = name.find('.') != std::string_view::npos;
   return named || dotted || last.find("error") != last.npos ? name : std::string_view();
@@ -37,7 +37,7 @@ std::string_view exception_name(std::string_view line) {
 bool is_exception(std::string_view line) {
   const std::string_view name = exception_name(line);
   if (!ends_like_one(name)) return false;
-  // "Timeout: 30" is a setting.
+  // A line such as "Timeout: 30" is a setting, unless its message is more than a number.
   static constexpr auto kSettings = base::words("Timeout", "Group", "Full", "Empty");
   if (std::ranges::find(kSettings, last_part(name)) == kSettings.end()) return true;
   const std::string_view message = line.substr(std::min(name.size() + 1, line.size()));
@@ -45,8 +45,8 @@ bool is_exception(std::string_view line) {
 }
 
 bool is_foreign_exception(std::string_view name) {
-  // Python's exceptions for errors in a script. Frameworks and rich print other exceptions without
-  // their module.
+  // Python's exceptions for errors in a script. The name alone does not show a foreign exception's
+  // module, because frameworks and rich print exceptions without it.
   static constexpr auto kOfScripts = base::words(
       "AssertionError", "AttributeError", "ImportError", "IndentationError", "IndexError",
       "KeyError", "ModuleNotFoundError", "NameError", "NotImplementedError", "SyntaxError",

@@ -13,12 +13,13 @@ std::string_view exception_name(std::string_view line);
 // "queue.Empty", "requests.exceptions.ReadTimeout: ...".
 bool is_exception(std::string_view line);
 
-// Returns true for the name of an exception that a library or the operating system raises. Only a
-// script's own errors (KeyError, TypeError) are certain to occur again.
+// Returns true for the name of an exception that the outside world can cause (a library, the
+// operating system), so a new start may succeed. Errors of the script itself, such as KeyError and
+// TypeError, will occur again.
 bool is_foreign_exception(std::string_view name);
 
-// Returns true for the name of an exception that code often raises in order to catch it. The
-// exception that is raised instead is more precise.
+// Returns true for the name of an exception that code often raises only to catch it and raise
+// another one. The second exception is more precise.
 bool is_stepping_stone(std::string_view name);
 
 }  // namespace envgen

@@ -38,7 +38,7 @@ std::size_t find_piece(std::string_view text, std::string_view piece, std::size_
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-// A row as written in a file.
+// A row of the catalogue as it is written in a file.
 struct RowText {
   std::string id, failure_class, advice;
   FailureRole role = FailureRole::kRoot;
@@ -86,7 +86,8 @@ FailureCatalog FailureCatalog::shipped() {
     }
   }
   FailureCatalog catalog;
-  catalog.add_rows(text, "failures.json", false);  // a test checks that it has no errors
+  catalog.add_rows(text, "failures.json", false);  // errors are ignored, because a test checks that
+                                                   // there are none
   return catalog;
 }
 
@@ -166,7 +167,7 @@ base::Status FailureCatalog::add_pattern(std::string_view text, std::size_t row,
 }
 
 FailureCatalog::Match FailureCatalog::match(std::string_view text, bool exception) const {
-  // Skip each pattern whose letter pairs do not all occur in the line.
+  // The letter pairs of the line, so that patterns with other pairs are skipped.
   std::bitset<kGrams> grams;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) grams.set(gram(text, i));
   Match best;

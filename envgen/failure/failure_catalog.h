@@ -14,12 +14,12 @@
 
 namespace envgen {
 
-// The role of a line:
-// - kRoot: it shows the cause.
-// - kVictim: it shows only that another rank, or the launcher's child, failed.
-// - kNoise: it says nothing, whatever it looks like.
+// What a line means:
+// - kRoot: the cause of the failure.
+// - kVictim: only that another rank, or the launcher's child, failed.
+// - kNoise: nothing, although it looks like an error.
 enum class FailureRole : std::uint8_t { kRoot, kVictim, kNoise };
-// Whether a restart of the same command can succeed. kNo is set only if it cannot.
+// Whether a new start of the same command can succeed. kNo only if it certainly cannot.
 enum class RestartHelps : std::uint8_t { kUnknown, kYes, kNo };
 
 std::string_view role_name(FailureRole role);         // "root", "victim", "noise"
@@ -31,18 +31,20 @@ struct FailureRow {
   FailureRole role = FailureRole::kRoot;
   RestartHelps restart = RestartHelps::kUnknown;
   std::string advice;  // a sentence without its full stop
-  // The heaviest line is the cause:
+  // How well the line explains a failure. The cause is the line with the highest weight:
   // - 5: the line alone shows the cause.
-  // - 4: the line is like an unknown exception.
-  // - 3: a victim's line, or an operation that is often retried.
-  // - below 3: a launcher's line.
+  // - 4: the line is as vague as an unknown exception.
+  // - 3: the line of a victim, or of an operation that is often retried.
+  // - below 3: the line of a launcher.
   int weight = 5;
   bool only_exceptions = false;  // matches only the last line of a traceback
   bool added = false;            // added by the image: takes precedence over the program's own rows
-  // The process that prints this line is ending or was asked to end: no job continues after it.
+  // True if a job never continues after this line: the process that prints it ends, or was asked to
+  // end.
   bool ends = false;
-  int exit_code = -1;  // exit code of a process that ends with this line; -1: any
-  // Prefixes of row ids. A line of such a row, close to a line of this row, is its reason.
+  int exit_code = -1;  // exit code that the process must have for this row to apply; -1: any
+  // Beginnings of ids of other rows. A line of such a row, close to a line of this row, is the
+  // reason for it.
   std::vector<std::string> by;
 };
 
@@ -69,9 +71,10 @@ class FailureCatalog {
  private:
   struct Pattern {
     std::size_t row;
-    std::vector<std::string> pieces;  // no piece is empty
+    std::vector<std::string> pieces;  // the literal texts between the wildcards; none is empty
     bool at_start, at_end;
-    // Hashes of two letter pairs of the pattern: bits in the set of a line's pairs.
+    // Hashes of two letter pairs of the pattern. A line without these pairs cannot match, which is
+    // faster to check than the pattern.
     std::array<std::uint16_t, 2> grams;
   };
   std::vector<base::Error> add_rows(std::string_view json, std::string_view where, bool added);

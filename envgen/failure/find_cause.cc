@@ -13,11 +13,12 @@ namespace {
 
 constexpr std::size_t kMaxLineBytes = 400;
 constexpr std::size_t kMaxTracebackLines = 24;
-constexpr int kRaised = 1;      // Python's exit code after an uncaught exception
-constexpr int kNotFound = 127;  // a shell's exit code, if "command not found" is what ends it
-constexpr std::size_t kMaxSpared = 1024;  // limit of lines checked for later progress
+constexpr int kRaised = 1;                // Python's exit code after an uncaught exception
+constexpr int kNotFound = 127;            // a shell's exit code for "command not found"
+constexpr std::size_t kMaxSpared = 1024;  // maximum number of lines for which later progress is
+                                          // searched
 
-// Limits of the output after a line that the job has not survived: lines of ordinary output, and
+// How much output may follow a line that the job has not survived: lines of ordinary output, and
 // those of them that show progress. A message has further lines, and other ranks continue for a
 // while.
 struct LineLimits {
@@ -28,13 +29,14 @@ constexpr LineLimits kBehindEnding = {.ordinary = 64, .fresh = 24};
 constexpr LineLimits kBehindMessage = {.ordinary = 24, .fresh = 0};
 constexpr LineLimits kBehindUnknown = {.ordinary = 3, .fresh = 0};
 constexpr LineLimits kBehindKilled = {.ordinary = 0, .fresh = 0};
-// Limits between two lines of one failure. kToConsequence: the later line adds little. kToAnother:
-// the later line may say more.
+// How much output may be between two lines of one failure. kToConsequence applies if the later line
+// adds little to the earlier one, kToAnother if it may say more.
 constexpr LineLimits kToConsequence = {.ordinary = 24, .fresh = 8};
 constexpr LineLimits kToAnother = {.ordinary = 5, .fresh = 0};
-// Limit between two exceptions of one process, if the process had caught the first one.
+// The same between two exceptions of one process, which has then caught the first one.
 constexpr LineLimits kToNext = {.ordinary = 0, .fresh = 0};
-constexpr std::size_t kMaxToLauncher = 24;  // lines of a message and of its stack
+constexpr std::size_t kMaxToLauncher = 24;  // maximum number of lines of a message and its stack
+                                            // before a launcher's line
 
 class Choice {
  public:
@@ -68,7 +70,7 @@ class Choice {
     return printed_.lines[of.line].stream;
   }
 
-  // Returns true if the exit of the process fits `one`.
+  // Returns true if the exit of the process can be the effect of `one`.
   [[nodiscard]] bool fits(const Evidence& one) const {
     if (!how_.killed || (one.row != nullptr && one.row->ends)) return true;
     return one.form == Form::kEnding && !exceeds(one, kBehindKilled);
@@ -79,7 +81,7 @@ class Choice {
            printed_.fresh - one.fresh > most.fresh;
   }
 
-  // Returns true if the job continued after the line.
+  // Returns true if the job continued after the line, so that the line did not end it.
   [[nodiscard]] bool survived(const Evidence& one) const {
     const std::size_t end = printed_.lines.size();
     if (one.form == Form::kEnding || (one.bare && one.row != nullptr)) {
@@ -96,7 +98,8 @@ class Choice {
            printed_.work.went_on(one.line, end);
   }
 
-  // Returns true if the job continued between the two lines.
+  // Returns true if the job continued between the two lines, so that the earlier one is not the
+  // reason.
   [[nodiscard]] bool apart(const Evidence& earlier, const Evidence& later) const {
     const bool same = later.row != nullptr && later.row == earlier.row;
     const bool consequence = later.bare || later.is_victim() || same;
@@ -132,7 +135,8 @@ class Choice {
     const bool killed = later.row != nullptr && later.row->ends;
     if (later.bare &&
         (earlier.form == Form::kEnding || (earlier.form == Form::kError && raised && !killed))) {
-      return !killed;  // after an exception, or a peer's exit, a process exits or aborts
+      return !killed;  // a process exits or aborts after an exception or a peer's exit, but is not
+                       // killed
     }
     if (earlier.form == Form::kEnding) {
       if (later.is_victim()) return !earlier.is_victim() || says_more(earlier, later);
@@ -141,8 +145,8 @@ class Choice {
       return later.form < Form::kEnding || earlier.weight >= least;
     }
     const bool launcher = later.bare && later.row != nullptr && later.row->weight == 0;
-    // A launcher's line directly follows the output of the process. A launcher's traceback has no
-    // such limit.
+    // A launcher's line must follow the output of the failed process directly. For a launcher's
+    // traceback there is no such limit.
     if (launcher && later.first == later.line) {
       return earlier.row != nullptr && !earlier.alone && earlier.form >= Form::kPlain &&
              later.line - earlier.line <= kMaxToLauncher;
@@ -153,13 +157,14 @@ class Choice {
       return stream(earlier) == stream(later) ||
              (earlier.form == Form::kError && !stream(earlier).empty());
     }
-    if (later.form == Form::kEnding) return earlier.form == Form::kError;  // native code ended it
+    // an error line explains the end of native code
+    if (later.form == Form::kEnding) return earlier.form == Form::kError;
     return same_speaker(earlier, later);
   }
 
-  // Returns true if both lines, which match the same row, report one event.
+  // Returns true if both lines, which match the same row of the catalogue, report the same event.
   [[nodiscard]] bool is_first_mention(const Evidence& earlier, const Evidence& later) const {
-    if (later.bare) return true;  // a launcher reports it in several places
+    if (later.bare) return true;  // a launcher reports an exit in several places
     if (later.form == Form::kEnding) {
       const bool raised = later.first < later.line;
       return earlier.form == Form::kEnding || (earlier.form == Form::kError && !raised);
@@ -169,8 +174,8 @@ class Choice {
     return printed_.lines[later.line].bare().starts_with(' ') || same_speaker(earlier, later);
   }
 
-  // Returns true if both lines begin alike except for numbers, as lines of one logger or one host
-  // do.
+  // Returns true if both lines begin alike except for numbers, so that they may be of one logger or
+  // host.
   [[nodiscard]] bool same_speaker(const Evidence& one, const Evidence& other) const {
     return head_of(printed_.lines[one.line]) == head_of(printed_.lines[other.line]);
   }
@@ -194,7 +199,8 @@ class Choice {
   HowEnded how_;
 };
 
-// Returns the masked text of the line. A long line is cut so that the matched text is in view.
+// Returns the line for the result, with credentials masked. If it is too long, the part around `at`
+// stays.
 std::string shown(const PrintedLine& line, std::size_t at) {
   const std::string masked = base::mask_printed(line.text);
   std::string_view text = masked;
@@ -213,7 +219,8 @@ std::vector<std::string> traceback_of(const Evidence& best, const Printed& print
     if (printed.lines[i].stream != stream) continue;
     traceback.push_back(shown(printed.lines[i], 0));
     if (traceback.size() > kMaxTracebackLines) {
-      traceback.erase(traceback.begin() + 1);  // the header stays
+      traceback.erase(traceback.begin() + 1);  // keeps the header and removes the oldest lines
+                                               // after it
     }
   }
   return traceback;
@@ -232,7 +239,7 @@ FoundCause told(const Evidence& best, const Printed& printed) {
     cause.failure_class = "segfault";
     cause.advice = "native code ended the process: see the lines around it";
   } else if (is_foreign_exception(name)) {
-    cause.restart = RestartHelps::kYes;  // an unknown error: assume that it is temporary
+    cause.restart = RestartHelps::kYes;  // an error that is not known may be temporary
   }
   cause.certain = cause.role == FailureRole::kRoot && !best.bare &&
                   best.weight >= FailureCatalog::kExceptionWeight && best.form >= Form::kError;

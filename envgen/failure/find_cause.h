@@ -1,16 +1,16 @@
 #pragma once
 // Finds the line that says why a process failed, in the last part of its output.
 //
-// The evidence decides. The cause is what the process ended with. That is an exception that nothing
-// caught, or a fatal message with only the end of the process printed after it. From there the
-// search goes backwards. An earlier line replaces the found one in three cases:
+// The search starts at the end: at an exception that nothing caught, or at a fatal message after
+// which only the end of the process was printed. From there it goes backwards. An earlier line
+// replaces the found line in three cases:
 // - It ended a process too.
 // - It is the first mention of the same event.
-// - The catalogue calls it a reason of the found line (FailureRow::by).
+// - The catalogue says that it is the reason of the found line (FailureRow::by).
 //
-// The job must not have continued between the two lines. The catalogue explains the
-// found line; it never selects one. If no line indicates a failure that the job did not survive, no
-// cause is found.
+// The job must not have made progress between the two lines. The catalogue only explains the found
+// line, it does not select it. If no line indicates a failure that ended the job, no cause is
+// found.
 
 #include <cstddef>
 #include <optional>
@@ -22,12 +22,13 @@
 
 namespace envgen {
 
-// The exit of the process that printed the text, as far as it is known. The exit of a launcher
-// above it is not meant.
+// The exit of the process that printed the text, as far as it is known. It is not the exit of a
+// launcher above that process.
 struct HowEnded {
   int exit_code = -1;   // -1: not known
-  bool killed = false;  // killed by SIGKILL, so the process printed nothing about it
-  // The process is still running: no verdict, and an error that it survived is not certain.
+  bool killed = false;  // killed by SIGKILL, so the process could not print anything about it
+  // True if the process still runs. Whether a restart can help is then not judged, and an error
+  // that it may have survived is not `certain`.
   bool lives = false;
 };
 
@@ -36,7 +37,7 @@ struct FoundCause {
   std::vector<std::string> traceback;  // the lines up to `line`; empty without a traceback
   std::string failure_class;           // "cuda-oom"; "script-error" for an unknown exception
   FailureRole role = FailureRole::kRoot;
-  // kNo only for the line that ended the process, and only if no other line explains the end.
+  // kNo only if the line ended the process and no other line explains the end.
   RestartHelps restart = RestartHelps::kUnknown;
   std::string advice;    // "": no advice
   bool certain = false;  // a root cause that ended the process, or that a logger marks as an error
@@ -52,7 +53,8 @@ inline constexpr std::size_t kMaxSearchedBytes = 256U << 10;
 std::optional<FoundCause> find_cause(std::string_view printed, const FailureCatalog& catalog,
                                      const HowEnded& how = {});
 
-// Returns the words of a line without its numbers, addresses and times: equal for the same failure.
+// Returns the words of a line without numbers, addresses and times. Two lines of the same failure
+// have the same key.
 std::string cause_key(std::string_view line);
 
 }  // namespace envgen

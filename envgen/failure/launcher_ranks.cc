@@ -18,7 +18,7 @@ constexpr std::size_t kMaxFailures = 4096;
 constexpr std::size_t kMaxMessageBytes = 300;
 constexpr int kSignalBase = 128;
 
-// Limits of a parsed number: the job can print anything.
+// Limits of a number that is read, because the job can print anything.
 struct Range {
   int least;
   int most;
@@ -48,7 +48,8 @@ std::string_view word_behind(std::string_view text, std::string_view label) {
   return base::take_word(rest);
 }
 
-// Takes a code as shells and Python write it. A negative code is a signal; 137 may be an exit code.
+// Sets the exit code or the signal from a code as shells and Python write it: a negative code is a
+// signal. 137 may be an exit code, so it stays one.
 void set_code(RankFailure& failure, int code) {
   if (code < 0) {
     failure.signal = -code;
@@ -61,20 +62,20 @@ std::string shortened(std::string_view text) {
   return std::string(base::trimmed(text).substr(0, kMaxMessageBytes));
 }
 
-// Returns true if the rank's message only says that a second rank, or its node, has failed.
+// Returns true if the rank's message says only that another rank, or its node, has failed.
 bool is_victim(const RankFailure& failure, const FailureCatalog& catalog) {
   const FailureRow* row = catalog.match(failure.message, true).row;
   return row != nullptr && row->role == FailureRole::kVictim;
 }
 
-// Returns true for signals that no process or launcher sends by accident. A launcher sends SIGKILL
-// only to ranks that it does not report.
+// Returns true for signals by which the kernel ends a process; no process or launcher sends them by
+// accident. SIGKILL is one of them: a launcher sends it only to ranks that it does not report.
 bool killed_by_kernel(int signal) {
   constexpr auto kSignals = std::to_array({SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE});
   return std::ranges::find(kSignals, signal) != kSignals.end();
 }
 
-// Reads the output line by line. Keeps what a format needs from earlier lines.
+// Reads the output line by line, and keeps what the formats need of earlier lines.
 class Reader {
  public:
   void line(std::string_view text) {
@@ -92,7 +93,7 @@ class Reader {
  private:
   enum class Table : unsigned char { kNone, kOthers, kRoot };
 
-  // Indexes of failures that later lines complete, one for each format.
+  // For each format: the index of the failure that later lines will complete.
   struct Open {
     std::optional<std::size_t> entry, root, wrapped, named, hydra, aborted;
   };
@@ -156,7 +157,7 @@ class Reader {
     }
   }
 
-  // Moves the failure that torchrun calls the root cause to the front.
+  // Ends torchrun's table: moves the failure that it calls the root cause to the front.
   void end_table() {
     table_ = Table::kNone;
     if (failure_at(open_.root) != nullptr) {
@@ -176,7 +177,9 @@ class Reader {
       failure.host = word_behind(text, " on node ");
       failure.signal = number_behind(text, "exited on signal ", kSignalRange).value_or(0);
       open_.wrapped.reset();
-      if (failure.signal == 0) open_.wrapped = newest();  // PRRTE wraps lines
+      if (failure.signal == 0)
+        open_.wrapped = newest();  // PRRTE breaks the line: the signal may
+                                   // be in the next one
       return true;
     }
     if (RankFailure* failure = failure_at(open_.wrapped);
@@ -189,7 +192,7 @@ class Reader {
     if (constexpr std::string_view kName = "Process name: "; line.starts_with(kName)) {
       const std::size_t comma = line.rfind(',');
       const std::size_t at = comma == std::string_view::npos ? kName.size() : comma + 1;
-      RankFailure& failure = add("mpirun");  // also horovodrun, which writes only the rank
+      RankFailure& failure = add("mpirun");  // horovodrun's line is the same, but has only the rank
       failure.rank = number_behind(line.substr(at), "", kRanks).value_or(-1);
       open_.named = newest();
       return true;
@@ -218,7 +221,7 @@ class Reader {
     return true;
   }
 
-  // Reads Hydra's exit string. If it names a signal, the exit code above it was a wait status.
+  // Reads Hydra's exit string. If it names a signal, the code in the line before was a wait status.
   bool hydra_end(std::string_view text) {
     constexpr std::string_view kEnd = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:";
     RankFailure* open = failure_at(open_.hydra);
@@ -284,7 +287,7 @@ class Reader {
     return true;
   }
 
-  // Reads an exception from a line whose prefix names its rank. Only the first one of a rank is
+  // Reads an exception from a line whose prefix names a rank. Only the first one of each rank is
   // kept.
   void own_line(std::string_view text) {
     const int rank = rank_before(text);
@@ -355,7 +358,7 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
   if (!candidates.empty()) return *candidates[0];
   const bool unordered =
       !failures.empty() && (failures[0].launcher == "torchrun" || failures[0].launcher == "msrun");
-  // The other launchers name only the first failure, or list failures in the order of exit.
+  // Launchers without a table name only the first failure, or list failures in the order of exits.
   if (!unordered || failures.size() == 1) {
     return failures.empty() ? std::nullopt : std::optional(failures[0]);
   }
@@ -367,7 +370,8 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
   const bool all_speak = std::ranges::none_of(
       failures, [](const RankFailure& failure) { return failure.message.empty(); });
   if (candidates.size() == 1) return *candidates[0];
-  // Times are in seconds. If several ranks have the same second, the launcher's first is chosen.
+  // The times have a resolution of a second. Of ranks that failed in the same second, the one that
+  // the launcher lists first is chosen.
   if (all_speak && candidates.empty()) {
     for (const RankFailure& failure : failures) candidates.push_back(&failure);
   }
@@ -423,7 +427,7 @@ int rank_before(std::string_view line) {
     if (!inside.starts_with(word)) continue;
     return behind.starts_with(':') ? rank_of(inside.substr(word.size())) : -1;
   }
-  // The prefix of Open MPI has job and rank; MPICH's has only the rank.
+  // A prefix of Open MPI contains job and rank, one of MPICH only the rank.
   const std::size_t comma = inside.find(',');
   if (comma != std::string_view::npos) {
     const bool tagged = behind.starts_with("<stderr>:") || behind.starts_with("<stdout>:");
@@ -446,7 +450,7 @@ int rank_of_worker_log(std::string_view file_name) {
   constexpr std::string_view kEnd = ".log";
   if (!file_name.starts_with(kStart) || !file_name.ends_with(kEnd)) return -1;
   file_name.remove_suffix(kEnd.size());
-  // The name is "worker_<name>_3.log" with --worker_log_name.
+  // With --worker_log_name, the name is "worker_<name>_3.log".
   return rank_of(file_name.substr(file_name.rfind('_') + 1));
 }
 

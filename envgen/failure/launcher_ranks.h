@@ -27,32 +27,33 @@
 namespace envgen {
 
 struct RankFailure {
-  std::string launcher;  // "torchrun"
+  std::string launcher;  // the launcher that was recognised: "torchrun", "msrun", ...
   int rank = -1;         // job-wide; -1: not reported
   int local_rank = -1;   // rank on its node; -1: not reported
   std::string host;      // name in the launcher's output; "": not reported
-  int exit_code = -1;    // -1: not reported, or a signal
+  int exit_code = -1;    // -1: not reported, or the rank died of `signal`
   int signal = 0;
-  std::int64_t at_s = 0;    // since the epoch, from the error file; 0: no time known
-  std::string error_file;   // named by the launcher, or a possible path; "": none
+  std::int64_t at_s = 0;  // time of the failure in seconds since the epoch, from the error file; 0:
+                          // not known
+  std::string error_file;   // path that the launcher names, or where the file may be; "": no path
   std::string message;      // the rank's last exception, "ValueError: no such shard"; "": none
   bool by_launcher = true;  // false: known only from the rank's own lines
 
   bool operator==(const RankFailure&) const = default;
 };
 
-// Returns the failures that a launcher reported last; the one that it calls the first comes first.
-// Returns an empty list if no failure was reported. `printed`: the end of the launcher's output;
-// the first line may be incomplete.
+// Returns the failures in the last report of a launcher. The failure that the launcher calls the
+// first comes first. Returns an empty list if no failure was reported. `printed` is the end of the
+// launcher's output; its first line may be incomplete.
 std::vector<RankFailure> told_failures(std::string_view printed);
 
-// Sets message and time from the error file that @record writes. Returns false if `json` is not
-// such a file.
+// Sets the message and the time of `failure` from `json`, the error file that @record writes.
+// Returns false if `json` is not such a file.
 bool read_error_file(std::string_view json, RankFailure& failure);
 
-// Returns the rank that failed first. A rank that the kernel killed takes precedence. Next is the
-// only rank whose message is not a victim's by the catalogue, then the earliest of these ranks.
-// Returns nullopt if the order is unknown: launchers also name victims.
+// Returns the rank that failed first: a rank that the kernel killed, otherwise the only rank whose
+// message is not a victim's (by the catalogue), otherwise the earliest of these ranks. Returns
+// nullopt if the order is not known, because launchers also name victims.
 std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
                                     const FailureCatalog& catalog);
 
@@ -61,7 +62,7 @@ std::optional<RankFailure> first_of(const std::vector<RankFailure>& failures,
 // not known". Returns "" for an empty list.
 std::string told_text(const std::vector<RankFailure>& failures, const FailureCatalog& catalog);
 
-// Returns the rank that `digits` is, without any other character; -1: not a rank.
+// Returns `digits` as a rank; -1 if it contains any other character or is too large.
 int rank_of(std::string_view digits);
 
 // Returns the rank that a launcher or PyTorch wrote before the line: "[rank3]: ", "[default3]:",

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxWordBytes = 64;
 
 struct Member {
   int rank = -1;  // rank in its communicator; -1: not reported
-  int size = 0;   // ranks of the communicator; 0: not reported
+  int size = 0;   // number of ranks of its communicator; 0: not reported
   int pid = -1;
   std::string node = {};
   bool dead = false;
@@ -70,14 +70,14 @@ class Reader {
 
  private:
   enum class Section : unsigned char { kNone, kProcesses, kRanks, kDead, kError, kMismatch };
-  // The ranks that have launched the fewest operations of one kind.
+  // The ranks that have launched fewer operations of one kind than the others.
   struct Behind {
-    std::string operation;  // "AllReduce"; "": no kind has been named
+    std::string operation;  // "AllReduce"; "": the answer has not named a kind yet
     std::optional<std::int64_t> least;
     std::int64_t most = 0;
     int count = 0;
     std::string names = {};  // "": the answer does not list them
-    std::int64_t last = 0;   // operation count to which the next lines refer
+    std::int64_t last = 0;   // the number of operations that the next lines are about
   };
 
   void take(std::string_view line);
@@ -96,8 +96,8 @@ class Reader {
   int world_size_;
   const SeenJob& job_;
   Section section_ = Section::kNone;
-  bool totals_ = false;  // the next line has the job's totals
-  bool table_ = false;   // within the table of groups of communicators
+  bool totals_ = false;  // the next line has the totals of the job
+  bool table_ = false;   // the lines are those of the table of communicator groups
   int processes_ = 0;
   int size_ = 0;            // size of the current communicator
   std::vector<int> sizes_;  // sizes of communicators, by their group
@@ -110,12 +110,13 @@ std::string Reader::read(std::string_view answer) {
   while (!answer.empty()) take(base::take_line(answer));
   say_behind();
   if (world_size_ > 0 && processes_ > world_size_) return "";
-  // Missing and dead ranks come first.
+  // Puts missing and dead ranks before the other findings.
   const std::string others = std::exchange(said_, "");
   say_missing(true);
   say_missing(false);
   say(others);
-  return said_.substr(0, kMaxRasBytes);  // the text is ASCII, so the cut is safe
+  return said_.substr(0, kMaxRasBytes);  // a cut cannot divide a character, because the text is
+                                         // ASCII
 }
 
 void Reader::say(const std::string& text) {
@@ -134,7 +135,7 @@ void Reader::take(std::string_view line) {
   if (section_ != Section::kNone) take_missing(said);
 }
 
-// Recognises "INCOMPLETE", "DEAD", "#0-0 (cf264af53edbe986) MISMATCH".
+// Reads a heading: "INCOMPLETE", "DEAD", "#0-0 (cf264af53edbe986) MISMATCH".
 bool Reader::take_heading(std::string_view line) {
   const bool communicator = line.starts_with('#');
   const std::string_view kind = communicator ? line.substr(line.rfind(' ') + 1) : line;
@@ -203,7 +204,7 @@ void Reader::take_missing(std::string_view line) {
   while (!line.empty()) {
     const auto rank = base::parse_count<int>(base::trimmed(base::take_part(line, ',')));
     if (!rank) continue;
-    // If one process does not answer and one rank is missing, the rank is that process.
+    // If one process does not answer and one rank is missing, they belong together.
     if (one && missing_.size() == 1 && missing_[0].pid >= 0) {
       if (missing_[0].rank < 0) missing_[0].rank = *rank, missing_[0].size = size_;
       return;

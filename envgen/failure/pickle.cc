@@ -62,7 +62,8 @@ struct RefusedOpcode {
   const char* name;
 };
 
-// Opcodes that import something, call something, or ask the program that reads the pickle.
+// Opcodes that are refused: they import or call something, or ask the reading program for an
+// object.
 constexpr auto kRefused = std::to_array<RefusedOpcode>({
     {'c', "GLOBAL"},
     {0x93, "STACK_GLOBAL"},
@@ -97,7 +98,7 @@ class Unpickler {
  private:
   using Kind = DataValue::Kind;
 
-  // All functions that return bool return false after an error, and set error_.
+  // Functions that return bool return false after an error, and set error_.
   bool step(unsigned char code);
   bool step_value(unsigned char code);
   bool step_text(unsigned char code);
@@ -235,8 +236,8 @@ bool Unpickler::store(std::uint64_t key) {
     return failed("memo entry " + std::to_string(key) + ", at most " +
                   std::to_string(DataTree::kMaxValues) + " can be kept");
   }
-  // Writers number memo entries from 0. A large gap would allocate memory out of proportion to the
-  // input.
+  // Refuses a memo entry far above all others, which would allocate more memory than the input
+  // justifies. Writers number memo entries from 0.
   if (key > at_) return failed("memo entry " + std::to_string(key) + " before all lower ones");
   if (key >= memo_.size()) memo_.resize(key + 1);
   memo_[key] = stack_.back();

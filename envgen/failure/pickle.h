@@ -1,9 +1,9 @@
 #pragma once
-// A reader for the data part of Python's pickle format, protocols 2 to 5: None, booleans, integers,
+// A reader for the data in Python's pickle format, protocols 2 to 5: None, booleans, integers,
 // floats, text, bytes, lists, tuples and dictionaries. A pickle is a program for a stack machine.
 // This reader runs only the opcodes that build data, and refuses those that import or call
-// something. The same tree can hold a JSON document, so that callers need only one interface. A
-// value that a pickle uses twice is one node: references cannot multiply memory. Format:
+// something. A value that a pickle uses twice is one node, so references cannot multiply memory.
+// The tree can also hold a JSON document, so that callers need only one interface. Format:
 // https://github.com/python/cpython/blob/main/Lib/pickletools.py. Pure.
 
 #include <cstddef>
@@ -41,7 +41,8 @@ class DataValue {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] DataValue item(std::size_t i) const;  // requires i < size(); a dictionary's value
   [[nodiscard]] DataValue key(std::size_t i) const;   // requires i < size() of a dictionary
-  [[nodiscard]] std::optional<DataValue> find(std::string_view key) const;  // the last duplicate
+  // find(): with duplicate keys, the value of the last one
+  [[nodiscard]] std::optional<DataValue> find(std::string_view key) const;
 
  private:
   friend class DataTree;
@@ -52,10 +53,10 @@ class DataValue {
 
 class DataTree {
  public:
-  // Limits of a pickle. The memory used is at most about 100 bytes for each byte of input.
+  // Limits for a pickle. At most about 100 bytes of memory are used for each byte of it.
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
   static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // also limits memo entries
-  static constexpr std::size_t kMaxMarks = 64;                     // nested containers
+  static constexpr std::size_t kMaxMarks = 64;                     // limit for nested containers
   static constexpr std::size_t kMaxTextBytes = std::size_t{64} << 10;
 
   // Reads a pickle. Text and bytes of the tree are views of `bytes`, which must outlive it. `where`
@@ -72,18 +73,20 @@ class DataTree {
   using Kind = DataValue::Kind;
   struct Node {
     Kind kind = Kind::kNone;
-    std::int64_t number = 0;  // a container: its index in children_
+    std::int64_t number = 0;  // the number, or for a container its index in children_
     std::string_view text;
   };
   std::uint32_t add(Kind kind, std::int64_t number = 0, std::string_view text = {});
   std::uint32_t add_container(Kind kind, std::vector<std::uint32_t> children = {});
-  std::uint32_t add_json(const base::json::Value& value);  // depth: json::Document::kMaxDepth
+  std::uint32_t add_json(const base::json::Value& value);  // recursion is limited by
+                                                           // json::Document::kMaxDepth
   [[nodiscard]] bool is_container(std::uint32_t node) const;
   std::vector<std::uint32_t>& children(std::uint32_t node);
   [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const;
 
   std::vector<Node> nodes_;
-  std::vector<std::vector<std::uint32_t>> children_;  // a dictionary: key, value, key, value
+  std::vector<std::vector<std::uint32_t>> children_;  // items of each container; for a dictionary
+                                                      // key, value, key, value
   std::uint32_t root_ = 0;
 };
 

@@ -13,8 +13,10 @@ constexpr std::size_t kMaxPrefixes = 6;
 constexpr std::size_t kMaxPrefixBytes = 64;
 constexpr std::size_t kMaxStreamBytes = 80;
 constexpr std::size_t kMaxLevelBytes = 120;
-constexpr std::size_t kMaxRecordBytes = 1024;  // the level may be the last field of a record
-constexpr std::size_t kMaxPlaceBytes = 120;    // "ProcessGroupNCCL.cpp"
+constexpr std::size_t kMaxRecordBytes = 1024;  // the part of a record that is searched, because the
+                                               // level may be its last field
+constexpr std::size_t kMaxPlaceBytes = 120;    // maximum length of a source position such as
+                                               // "ProcessGroupNCCL.cpp"
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -187,7 +189,7 @@ LogLevel word_level(std::string_view head) {
     const std::size_t letters = count_letters(head.substr(at));
     if (letters == 0) continue;
     const std::string_view word = head.substr(at, letters);
-    // NCCL logs its fatal errors at WARN.
+    // NCCL logs fatal errors with the level WARN, so that counts as an error.
     if (word == "WARN" && head.substr(0, at).ends_with("NCCL ")) return LogLevel::kError;
     if (const LogLevel level = named_level(word); level != LogLevel::kNone) return level;
     at += letters;
@@ -222,7 +224,8 @@ PrintedLine printed_line(std::string_view raw) {
   PrintedLine line{.text = base::plain_text(raw)};
   const std::string_view text = line.text;
   for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
-    // Skip leading blanks only if a prefix follows; otherwise they are the indentation of the text.
+    // Skips leading blanks only if a prefix follows. Otherwise they are the indentation of the
+    // text.
     const std::size_t start = std::min(text.find_first_not_of(' ', line.body), text.size());
     const std::string_view rest = text.substr(start);
     std::size_t taken = bracket_prefix(rest);
@@ -244,7 +247,7 @@ PrintedLine printed_line(std::string_view raw) {
 
 std::string_view without_rank(std::string_view line) {
   for (std::size_t count = 0; count < kMaxPrefixes; ++count) {
-    // A prefix such as "[Error]:" or "[pod/x] " names no rank.
+    // A prefix such as "[Error]:" or "[pod/x] " does not name a rank, so it stays.
     const std::size_t end = std::min(line.find(']'), line.size());
     const bool numbered = end > 0 && is_digit(line[end - 1]);
     std::size_t taken = numbered ? bracket_prefix(line) : 0;

@@ -11,9 +11,9 @@
 namespace envgen {
 
 struct PrintedLine {
-  std::string text;      // cleaned by plain_text
-  std::size_t body = 0;  // index of the first byte after the prefixes
-  std::string stream;    // prefixes that identify a process; "" without such a prefix
+  std::string text;      // the line, cleaned by plain_text()
+  std::size_t body = 0;  // index in `text` of the first byte after the prefixes
+  std::string stream;    // the prefixes that identify a process; "": the line has no such prefix
 
   [[nodiscard]] std::string_view bare() const { return std::string_view(text).substr(body); }
 };

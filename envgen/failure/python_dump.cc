@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMaxThreads = 256;
 constexpr std::size_t kMaxFrames = 256;  // faulthandler itself stops at 100
 
-// Replaces all other characters: faulthandler writes only printable ASCII, but a process of the job
-// can write anything.
+// Replaces characters that are not printable ASCII. faulthandler writes only that, but the job can
+// write anything into its file.
 std::string printable_ascii(std::string_view text) {
   constexpr std::size_t kMaxBytes = 1024;
   std::string clean(text.substr(0, kMaxBytes));
@@ -41,7 +41,8 @@ std::optional<Frame> parse_frame(std::string_view line) {
                printable_ascii(base::trimmed(rest))};
 }
 
-// Returns "0x00007f6aad2642c0" for the first line of a thread; "" for any other line.
+// Returns the thread's id in the first line of its stack, "0x00007f6aad2642c0"; "" for any other
+// line.
 std::string_view thread_of(std::string_view line) {
   const bool header = line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
   if (!header || !line.contains("(most recent call first):")) return "";
@@ -50,11 +51,11 @@ std::string_view thread_of(std::string_view line) {
 }
 
 struct CollectiveFile {
-  std::string_view part;           // substring of the path
-  std::string_view function = "";  // "": any function
+  std::string_view part;           // text that the file's path contains
+  std::string_view function = "";  // name of the function; "": any
 };
 
-// Functions that wait for other ranks, or for a device on which collectives run.
+// Files and functions that wait for other ranks, or for a device on which collectives run.
 constexpr CollectiveFile kRows[] = {
     {"/torch/distributed/distributed_c10d.py"},
     {"/torch/distributed/c10d_logger.py"},
@@ -101,7 +102,8 @@ std::vector<PythonThread> parse_python_dump(std::string_view text) {
       inside = true;
       continue;
     }
-    // After the threads, faulthandler may write a stack of C frames, which are not Python's.
+    // A line without indentation ends the threads. faulthandler may write a stack of C frames after
+    // them.
     if (!line.starts_with("  ")) inside = false;
     if (!inside || threads.back().frames.size() == kMaxFrames) continue;
     if (auto frame = parse_frame(line)) threads.back().frames.push_back(std::move(*frame));
@@ -132,10 +134,11 @@ std::string place_of(const Frame& frame) {
 std::optional<std::string> collective_of(const PythonThread& thread) {
   std::optional<std::string> name;
   for (const Frame& frame : thread.frames) {
-    // Skip a wait on one of Python's locks.
+    // Skips a frame that waits for one of Python's locks.
     if (!name && is_library(frame.file) && frame.file.ends_with("/threading.py")) continue;
     if (!is_collective(frame)) break;
-    // The innermost frames of a collective may be helpers; an outer "wrapper" only logs the call.
+    // Skips helpers of a collective, whose names begin with '_', and "wrapper", which only logs the
+    // call.
     if (!name || (!frame.function.starts_with('_') && frame.function != "wrapper")) {
       name = frame.function;
     }

@@ -1,6 +1,6 @@
 #pragma once
-// A parser for the stacks that Python's faulthandler writes (dump_traceback with all_threads). This
-// unit also decides which frames belong to a collective. Pure. Format:
+// A parser for the stacks that Python's faulthandler writes (dump_traceback with all_threads), and
+// functions that find the collective in which a thread is. Pure. Format:
 // https://docs.python.org/3/library/faulthandler.html, Python/traceback.c.
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// A Python thread, with the innermost frame first. A thread that is exiting has no frames.
+// A Python thread. Its innermost frame comes first. A thread that is exiting has no frames.
 struct PythonThread {
   std::vector<Frame> frames;
 
@@ -36,14 +36,15 @@ bool is_library(std::string_view file);
 // Returns the innermost frame in the user's code, or the innermost frame if no frame is the user's.
 // Returns nullptr for a thread without frames.
 const Frame* user_frame(const PythonThread& thread);
-// Returns "train.py:31 in load".
+// Returns the file, line and function of a frame: "train.py:31 in load".
 std::string place_of(const Frame& frame);
 
-// Returns the collective that the innermost frames are in, by the name of the function that the
-// user called: "all_reduce", "barrier". Returns nullopt outside of a collective.
+// Returns the collective in which the thread is, judged by its innermost frames: the name of the
+// function that the user called, as "all_reduce" or "barrier". Returns nullopt outside of a
+// collective.
 std::optional<std::string> collective_of(const PythonThread& thread);
-// Returns true for a transfer between two ranks. At the same time other ranks may rightly be in
-// other operations.
+// Returns true for a transfer between two ranks, such as "send". Ranks that are in other operations
+// at the same time may then be right.
 bool is_between_two(std::string_view collective);
 
 bool has_frame(const PythonThread& thread, std::string_view file_end,

@@ -5,9 +5,10 @@
 namespace envgen {
 namespace {
 
-// Works with Python 3.6 and later; older versions ignore features that they do not have. The last
-// import loads the user's own sitecustomize: an exception in it reaches Python's site as if this
-// file did not exist. The descriptor is high, so that no program closes or expects it.
+// The sitecustomize.py for Python 3.6 and later; features that an older version lacks are skipped.
+// Its last import loads the user's own sitecustomize. An exception in that reaches Python's site as
+// if this file did not exist. The descriptor has a high number, so that no program closes or
+// expects it.
 constexpr std::string_view kHook =
     R"(# Made by trainit: this process writes its stacks when it is asked (trainit stacks).
 import sys

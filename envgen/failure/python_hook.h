@@ -1,20 +1,22 @@
 #pragma once
-// Makes the Python processes of a job write their stacks on request. A sitecustomize.py at the
-// front of PYTHONPATH registers faulthandler for kStackSignal. Each process opens its own file in
-// `dumps`. Then the user's own sitecustomize is imported. Pure.
+// Makes the Python processes of a job write their stacks on request. The directory of a
+// sitecustomize.py is put at the front of PYTHONPATH. That file registers faulthandler for
+// kStackSignal, with a file for each process in `dumps`, and then imports the user's own
+// sitecustomize. Pure.
 
 #include <string>
 #include <string_view>
 
 namespace envgen {
 
-// A real-time signal that is not used by any libc (32 to 34), JVM, profiler or launcher.
+// A real-time signal that no libc (32 to 34), JVM, profiler or launcher uses.
 inline constexpr int kStackSignal = 51;
 
-// Names below the directory Observation::stacks.
+// Names of the directories below Observation::stacks.
 inline constexpr std::string_view kHookDirectory = "python";  // the hook's entry in PYTHONPATH
 inline constexpr std::string_view kHookFile = "sitecustomize.py";
-inline constexpr std::string_view kDumpDirectory = "dumps";  // one file per process: its pid
+// one file for each process, named by its pid
+inline constexpr std::string_view kDumpDirectory = "dumps";
 
 std::string python_hook();
 

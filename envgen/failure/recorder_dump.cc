@@ -22,12 +22,12 @@ constexpr std::size_t kMaxMembers = 65'536;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 60;
 
 std::string short_text(std::string_view text) {
-  // Cut before cleaning: the rest of a text of 64 KiB is not needed.
+  // Cuts first, because cleaning a text of 64 KiB would be wasted.
   const std::string plain = base::plain_text(base::cut_text(text, RecorderDump::kMaxNameBytes));
   return std::string(base::cut_text(plain, RecorderDump::kMaxNameBytes));
 }
 
-// Returns the integer at `key`. In JSON the counters of "pg_status" are strings.
+// Returns the integer at `key`. The counters of "pg_status" are strings in JSON.
 std::optional<std::int64_t> integer_in(const DataValue& dict, std::string_view key) {
   const auto value = dict.find(key);
   if (!value) return std::nullopt;
@@ -40,7 +40,8 @@ std::string_view text_in(const DataValue& dict, std::string_view key) {
   return value ? value->text() : std::string_view();
 }
 
-// Parses "[0, 1, 2]", or a list of numbers. An empty result: not known.
+// Returns the ranks in "[0, 1, 2]", or in a list of numbers. Returns an empty list if they are not
+// known.
 std::vector<int> ranks_of(const DataValue& value) {
   std::vector<int> ranks;
   if (value.kind() == Kind::kList || value.kind() == Kind::kTuple) {
@@ -77,7 +78,8 @@ std::vector<RankRun> runs_of(std::vector<int> ranks) {
   return runs;
 }
 
-// Returns "nccl:send 0->3" without the library, the peers and the marks of an internal name.
+// Returns the name in "nccl:send 0->3", without the library, the peers and the marks of internal
+// names.
 std::string operation_name(std::string_view profile) {
   if (const std::size_t colon = profile.find(':'); colon != std::string_view::npos) {
     profile.remove_prefix(colon + 1);
@@ -88,7 +90,7 @@ std::string operation_name(std::string_view profile) {
   return short_text(name);
 }
 
-// Returns the 3 in "nccl:send 0->3" and "nccl:recv 0<-3": the peer's rank in the group.
+// Returns the peer in "nccl:send 0->3" or "nccl:recv 0<-3": 3, a rank within the group.
 std::optional<int> peer_in_group(std::string_view profile) {
   for (const std::string_view arrow : {"->", "<-"}) {
     const std::size_t at = profile.find(arrow);
@@ -130,10 +132,10 @@ class DumpReader {
     std::optional<std::int64_t> number;  // "pg_id"
     std::string_view profile;
     bool transfer = false;
-    bool mixed = false;  // the rank has made transfers in the group
+    bool mixed = false;  // the rank has also made transfers in the group
     bool pending = false;
     std::int64_t collective = -1;  // "collective_seq_id"
-    std::int64_t sequence = -1;    // the sequence number that counts this kind of operation
+    std::int64_t sequence = -1;    // the number that counts operations of this kind
     PendingOperation operation = {};
   };
 
@@ -157,9 +159,9 @@ class DumpReader {
   const DataValue& root_;
   std::string_view where_;
   RecorderDump dump_;
-  std::vector<std::vector<int>> members_;  // ranks of each group, in the group's own order
+  std::vector<std::vector<int>> members_;  // for each group its ranks, in the group's own order
   std::map<std::string_view, std::size_t> by_name_;
-  std::map<std::int64_t, std::size_t> by_number_;  // "pg_id" of an entry to its group
+  std::map<std::int64_t, std::size_t> by_number_;  // "pg_id" of an entry -> index of its group
   std::vector<Entry> entries_;
 };
 
@@ -184,7 +186,7 @@ void DumpReader::read_groups() {
     const auto ranks = info.find("ranks");
     const std::string_view name = config->key(i).text();
     std::vector<int> members = ranks ? ranks_of(*ranks) : std::vector<int>();
-    // A group whose members are not known says nothing about others.
+    // Ignores a group whose members are not known, because it shows nothing about other ranks.
     if (members.empty() || !by_name_.emplace(name, dump_.groups.size()).second) continue;
     dump_.groups.push_back({.name = short_text(name),
                             .description = short_text(text_in(info, "desc")),
@@ -337,7 +339,7 @@ void DumpReader::read_status() {
 void DumpReader::keep_pending() {
   for (Entry& entry : entries_) {
     if (!entry.pending) continue;
-    // A transfer without its peer does not show for which rank it waits.
+    // Ignores a transfer without its peer, because it does not show for which rank it waits.
     const bool placed = !entry.transfer || entry.operation.peer >= 0;
     if (placed && dump_.pending.size() < RecorderDump::kMaxPending) {
       dump_.pending.push_back(std::move(entry.operation));

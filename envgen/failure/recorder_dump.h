@@ -25,7 +25,7 @@
 
 namespace envgen {
 
-// An arithmetic sequence of `count` ranks: first, first + step, ...
+// A run of `count` ranks at equal distances: first, first + step, ...
 struct RankRun {
   int first = 0;
   int count = 1;
@@ -34,32 +34,33 @@ struct RankRun {
   bool operator==(const RankRun&) const = default;
 };
 
-// A process group of which this rank is a member. A counter of -1 is unknown.
+// A process group of which this rank is a member. Its counters are -1 if they are not known.
 struct RecordedGroup {
   std::string name;         // the same on all ranks: "43"
   std::string description;  // "PIPELINE_MODEL_PARALLEL_GROUP"; "": none
   std::vector<RankRun> ranks;
-  // The counters of "pg_status". If the group has point-to-point transfers, the counters may
-  // include them.
+  // The counters of "pg_status": numbers of the last operation in each state. They may include
+  // point-to-point transfers of the group.
   std::int64_t enqueued = -1;
   std::int64_t started = -1;
   std::int64_t completed = -1;
   std::int64_t seen = -1;       // the highest number of a collective in "entries"
-  bool point_to_point = false;  // "entries" has such transfers in this group
+  bool point_to_point = false;  // "entries" contains point-to-point transfers of this group
 
   bool operator==(const RecordedGroup&) const = default;
 };
 
-// An enqueued operation whose completion the rank has not seen.
+// An operation that the rank has enqueued, but whose completion it has not seen.
 struct PendingOperation {
   std::uint32_t group = 0;  // index in RecorderDump::groups
   std::string name;         // "all_reduce"; for a transfer "send" or "recv"
-  // Number of the operation among the group's collectives, or among this rank's transfers in the
-  // group.
+  // The operation's number: among the group's collectives, or among the transfers of this rank in
+  // the group.
   std::int64_t sequence = 0;
-  int peer = -1;                // the other rank of a transfer, job-wide; -1: a collective
-  bool started = false;         // started on the device; not known without TORCH_NCCL_ENABLE_TIMING
-  std::int64_t created_ms = 0;  // wall clock of the rank's machine; 0: not known
+  int peer = -1;                  // job-wide rank at the other end of a transfer; -1: a collective
+  bool started = false;           // has started on the device; false if not known (without
+                                  // TORCH_NCCL_ENABLE_TIMING)
+  std::int64_t created_ms = 0;    // wall clock of the rank's machine; 0: not known
   std::int64_t elements_in = -1;  // sum over all tensors; -1: not known
   std::int64_t elements_out = -1;
 
@@ -67,18 +68,18 @@ struct PendingOperation {
   bool operator==(const PendingOperation&) const = default;
 };
 
-// The pending operations and the groups of one rank, small enough for the link between nodes. The
-// wire form takes 2 to 4 KiB for the parallel groups of a large model; the limits below keep it
-// under 96 KiB.
+// The pending operations and the groups of one rank. They are small enough for the link between
+// nodes: 2 to 4 KiB for the parallel groups of a large model, and below 96 KiB by the limits here.
 struct RecorderDump {
   static constexpr std::size_t kMaxGroups = 256;
-  static constexpr std::size_t kMaxRuns = 2048;    // total of all groups
-  static constexpr std::size_t kMaxPending = 256;  // the oldest ones
+  static constexpr std::size_t kMaxRuns = 2048;    // limit for the RankRuns of all groups together
+  static constexpr std::size_t kMaxPending = 256;  // limit for pending operations; the oldest are
+                                                   // kept
   static constexpr std::size_t kMaxNameBytes = 64;
 
   int rank = -1;
   std::string version;          // version of the format: "2.9"
-  std::int64_t written_ms = 0;  // wall clock; 0: not known
+  std::int64_t written_ms = 0;  // time of the dump file, wall clock; 0: not known
   // True if `groups` has all groups that the rank has ever used.
   bool all_groups = false;
   std::vector<RecordedGroup> groups;
@@ -88,9 +89,9 @@ struct RecorderDump {
   bool operator==(const RecorderDump&) const = default;
 };
 
-// Reads the dump of `rank`, a pickle or JSON. `where` names the dump in errors; `written_ms` is the
-// time of the file, or 0. Fails if the text is damaged or incomplete, or lacks data that the
-// verdict needs.
+// Reads a dump of the flight recorder, a pickle or JSON, written by `rank`. `where` names the dump
+// in errors; `written_ms` is the time of the file, or 0. Fails if the text is damaged or
+// incomplete, or lacks data that recorder_verdict.h needs.
 base::Result<RecorderDump> read_recorder_dump(std::string_view bytes, int rank,
                                               std::string_view where, std::int64_t written_ms = 0);
 

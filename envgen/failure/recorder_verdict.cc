@@ -16,12 +16,15 @@
 namespace envgen {
 namespace {
 
-// Minimum age of a hanging operation when a dump is written. Clocks must differ by less.
+// Time for which an operation must be pending when a dump is written, to count as hanging. The
+// clocks of the nodes must differ by less.
 constexpr std::int64_t kSettledMs = 1000;
 constexpr std::size_t kMaxTextBytes = 400;
 constexpr std::size_t kMaxNamed = 8;
-constexpr std::size_t kMaxAwaited = 64;   // limit for a rank in a group; more count as unknown
-constexpr std::size_t kMaxCompared = 16;  // ranks compared with a rank of a ring
+constexpr std::size_t kMaxAwaited = 64;   // maximum number of ranks that a rank awaits in a group;
+                                          // if there are more, they count as unknown
+constexpr std::size_t kMaxCompared = 16;  // maximum number of ranks with which a rank of a ring is
+                                          // compared
 constexpr std::int64_t kUnknown = -1;
 
 // Returns true if a member can finish the operation only after all members have taken part.
@@ -29,7 +32,7 @@ bool needs_all(std::string_view name) {
   return name.starts_with("all") || name.starts_with("reduce_scatter") || name == "barrier";
 }
 
-// Returns true if all members give or take the same number of elements.
+// Returns true if all members of the group give or get the same number of elements.
 bool has_equal_sizes(std::string_view name) {
   constexpr auto kEqual = std::to_array<std::string_view>(
       {"all_reduce", "allreduce", "broadcast", "reduce", "all_gather", "reduce_scatter"});
@@ -73,50 +76,51 @@ bool same_before(const RecorderDump& other, std::size_t until, const RecorderDum
   });
 }
 
-// A member of a group, as its dump shows it.
+// A member of a group, with what its dump shows.
 struct Member {
   std::size_t dump = 0;  // index in the list of dumps
   int rank = -1;
-  std::int64_t entered = kUnknown;   // highest number of a collective that the member has enqueued
-  std::int64_t finished = kUnknown;  // highest number of a collective whose end it has seen
+  std::int64_t entered = kUnknown;   // highest number of a collective that this member has enqueued
+  std::int64_t finished = kUnknown;  // highest number of a collective that this member has seen
+                                     // finish
   // Indexes of the pending collectives of this group in the dump.
   std::optional<std::size_t> first = std::nullopt, last = std::nullopt;
-  bool tells_starts = false;  // the dump shows which operations have started on the device
+  bool tells_starts = false;  // the dump shows which operations have started
 };
 
 struct Group {
   const RecordedGroup* info = nullptr;
   std::vector<int> ranks;
   std::vector<Member> members;  // ranks with a dump
-  std::vector<int> missing;     // ranks without a dump
+  std::vector<int> missing;     // ranks of the group without a dump
   bool transfers = false;       // the counters may include transfers
-  bool consistent = true;       // the dumps agree about its members
+  bool consistent = true;       // false: the dumps contradict each other about its members
 };
 
-// The operation in which other ranks wait for a rank.
+// An operation in which others wait for a rank.
 struct Accusation {
   const RecordedGroup* group = nullptr;
   std::string operation = {};
   std::int64_t created_ms = 0;
   std::size_t waiting = 0;  // number of waiting ranks
-  std::size_t absent = 0;   // number of ranks that have not entered it
+  std::size_t absent = 0;   // number of ranks that have not entered the operation
   bool transfer = false;
   bool not_started = false;  // the rank has entered it, but its device has not started it
-  int waiter = -1;           // waiting rank of a transfer
+  int waiter = -1;           // the rank that waits, for a transfer
 };
 
-// A rank that has written a dump.
+// What the waits say about a rank that has written a dump.
 struct Place {
-  std::vector<std::size_t> awaits;  // dumps of the ranks for which it waits
-  // Also waits for a rank without a dump, or in a group that cannot be judged.
+  std::vector<std::size_t> awaits;  // indexes of the dumps of the ranks for which it waits
+  // It also waits for a rank without a dump, or in a group that cannot be judged.
   bool awaits_missing = false;
-  bool stuck = false;   // stopped in an operation that all have entered
+  bool stuck = false;   // it is stopped in an operation that all members have entered
   bool lags = false;    // another rank has finished an operation that is pending here
-  bool frozen = false;  // the completion of its operations can no longer be seen
-  std::optional<std::size_t> stands_at;  // frozen: index of its operation
-  bool not_started = false;              // the device has not started its first operation
+  bool frozen = false;  // the end of its operations cannot be seen any more
+  std::optional<std::size_t> stands_at;  // if frozen: index of the operation at which it stands
+  bool not_started = false;  // its device has not started its first operation, though others have
   bool awaited = false;
-  std::optional<Accusation> accusation;  // the accusation with the most waiting ranks
+  std::optional<Accusation> accusation;  // that with the most waiting ranks; nullopt: none
 };
 
 class Judge {
@@ -125,7 +129,8 @@ class Judge {
   RecorderVerdict judge();
 
  private:
-  using Key = std::tuple<std::string_view, int, int>;  // name of a group, from, to
+  using Key = std::tuple<std::string_view, int, int>;  // name of the group, sending rank, receiving
+                                                       // rank
 
   void collect_groups();
   void add_member(Group& group, std::size_t dump, std::size_t place);
@@ -161,8 +166,8 @@ class Judge {
     return dump.written_ms == 0 || operation.created_ms == 0 ||
            operation.created_ms + kSettledMs <= dump.written_ms;
   }
-  // Returns true if `dump` was written much later than `than`: its events may not have happened yet
-  // when `than` was written.
+  // Returns true if `dump` was written much later than `than`, so that it can contain events that
+  // had not happened when `than` was written.
   [[nodiscard]] static bool is_later(const RecorderDump& dump, const RecorderDump& than) {
     return than.written_ms != 0 && dump.written_ms > than.written_ms + kSettledMs;
   }
@@ -170,7 +175,8 @@ class Judge {
     return dumps_[dump]->pending[place];
   }
 
-  std::vector<const RecorderDump*> dumps_;  // latest dump of each rank, ascending
+  std::vector<const RecorderDump*> dumps_;  // the latest dump of each rank, in ascending order of
+                                            // ranks
   std::map<int, std::size_t> by_rank_;
   std::map<std::string_view, Group> groups_;
   std::vector<Place> places_;
@@ -182,7 +188,7 @@ class Judge {
 Judge::Judge(std::span<const RecorderDump> dumps, int world_size) : world_size_(world_size) {
   std::map<int, const RecorderDump*> latest;
   for (const RecorderDump& dump : dumps) {
-    // A dump from another node is not trusted: check its indexes.
+    // Checks the indexes, because a dump from another node is not trusted.
     const bool sound = std::ranges::all_of(dump.pending, [&dump](const PendingOperation& one) {
       return one.group < dump.groups.size();
     });
@@ -244,7 +250,7 @@ void Judge::complete_members(Group& group) {
       if (world_size_ == 0 || rank < world_size_) group.missing.push_back(rank);
       continue;
     }
-    // The rank has a dump that does not know the group.
+    // A rank whose dump has all its groups, but not this one, has never used the group.
     const bool never = dumps_[found->second]->all_groups;
     group.members.push_back({.dump = found->second,
                              .rank = rank,
@@ -268,8 +274,8 @@ void Judge::find_frozen(const Group& group) {
   if (!group.consistent) return;
   for (const Member& member : group.members) {
     if (!member.first) continue;
-    // The highest number that another member has finished. Numbers that this member has not entered
-    // are ignored, because another member cannot finish these.
+    // Finds the highest number that another member has finished. Higher numbers than this member
+    // has entered are ignored, because no other member can have finished those.
     std::int64_t finished = kUnknown;
     const RecorderDump& dump = *dumps_[member.dump];
     for (const Member& other : group.members) {
@@ -341,8 +347,7 @@ void Judge::accuse_of(Place& place, Accusation accusation) {
   if (better) place.accusation = std::move(accusation);
 }
 
-// Waits for the other members whose device has not reached the operation at which `member` is
-// stopped.
+// Adds waits of `member` for the other members whose device has not reached its operation.
 void Judge::wait_for_late_members(const Group& group, const Member& member) {
   const std::int64_t number = operation(member.dump, *member.first).sequence;
   Place& place = places_[member.dump];
@@ -383,7 +388,8 @@ void Judge::wait_in(const Group& group, const Member& member) {
   }
   if (!group.missing.empty()) {
     place.awaits_missing = true;
-    // All members with a dump have entered it, so only members without a dump can block it.
+    // If all members with a dump have entered the operation, only a member without a dump can block
+    // it.
     const bool counts = absent == 0 && has_settled(last, *dumps_[member.dump]);
     if (counts) missing_.insert(group.missing.begin(), group.missing.end());
   } else if (absent == 0 && !place.frozen && !place.not_started && !is_alone_in(group, member)) {
@@ -431,7 +437,7 @@ void Judge::accuse(const Group& group) {
       accusation.operation = text_of_operation(*wait);
       accusation.created_ms = wait->created_ms;
     }
-    // If more ranks are absent than wait, the waiting ranks may be the wrong ones.
+    // If more ranks are absent than wait, the waiting ranks may be the ones in the wrong place.
     const bool counts = accusation.waiting > 0 && accusation.absent <= accusation.waiting;
     if (counts) accuse_of(places_[member.dump], std::move(accusation));
   }
@@ -509,7 +515,7 @@ void Judge::wait_in_transfer(std::size_t dump, std::size_t place, bool first) {
   }
 }
 
-// Examines transfers up to the first collective of a rank: later transfers may wait for that
+// Judges the transfers of each rank before its first collective. Later transfers may wait for that
 // collective.
 void Judge::transfers() {
   for (std::size_t dump = 0; dump < dumps_.size(); ++dump) {
@@ -525,8 +531,8 @@ void Judge::transfers() {
   }
 }
 
-// Returns the ranks whose waits have no end. An end is a rank that waits for no rank, a rank
-// without a dump, or an operation that all have entered.
+// Returns for each rank whether it is in a ring, so that its waits have no end. An end is a rank
+// that waits for no rank, a rank without a dump, or an operation that all have entered.
 std::vector<bool> Judge::rings() const {
   std::vector<std::vector<std::size_t>> awaited_by(places_.size());
   std::vector<std::size_t> next;
@@ -551,8 +557,8 @@ std::vector<bool> Judge::rings() const {
   return ends;
 }
 
-// Returns true if the waits of the rank do not explain why it has not entered a collective. In that
-// case a second rank has the same operations pending, but has entered this collective.
+// Returns true if the waits of a rank do not explain why it has not entered a collective: another
+// rank has the same operations pending, and has entered it.
 bool Judge::waits_did_not_stop(std::size_t dump) const {
   const RecorderDump& own = *dumps_[dump];
   if (places_[dump].lags) return false;
@@ -640,7 +646,7 @@ void Judge::name(RecorderVerdict& verdict) const {
     if (place.frozen || place.not_started || is_end || free)
       verdict.culprits.push_back(dumps_[i]->rank);
   }
-  // If there are more culprits than waiting ranks, the waiting ranks may be the wrong ones.
+  // If more ranks are culprits than wait, the waiting ranks may be the ones in the wrong place.
   if (verdict.culprits.size() > verdict.waiting) verdict.culprits.clear();
 }
 
@@ -653,7 +659,8 @@ void Judge::say(RecorderVerdict& verdict) const {
     parts.push_back("and " + std::to_string(verdict.culprits.size() - kMaxNamed) + " more ranks");
   }
   if (!mismatch_.empty()) parts.push_back(mismatch_);
-  // If all dumps are missing, they may be on the disks of other nodes.
+  // If all other dumps are missing, they are probably on the disks of other nodes, so no rank is
+  // named.
   if (!verdict.missing.empty() && verdict.missing.size() < dumps_.size()) {
     parts.push_back("no dump of " + text_of_ranks(verdict.missing) + ", for which others wait");
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The text of failures.json, which the build puts into the program: without blanks, and with one
-// byte for each text in kShortened.
+// The text of failures.json as a constant of the program. The build removes its blanks, and
+// replaces each text in kShortened by one byte.
 
 #include <array>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace envgen {
 
 extern const std::string_view kShippedFailures;
 
-// CMakeLists.txt replaces the texts by these bytes.
+// Texts that occur often, with the bytes that CMakeLists.txt writes instead.
 inline constexpr auto kShortened = std::to_array<std::pair<char, std::string_view>>({
     {'\1', R"(","class":")"},
     {'\2', R"(,"match":[")"},

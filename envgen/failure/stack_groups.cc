@@ -11,12 +11,13 @@
 namespace envgen {
 namespace {
 
-constexpr int kRuns = 20;  // per cent of a CPU; a watchdog thread uses less
+constexpr int kRuns = 20;  // per cent of a CPU from which on a thread counts as running; a watchdog
+                           // thread uses less
 
 struct KernelWait {
-  std::string_view part;  // substring of the kernel function's name
+  std::string_view part;  // text that the kernel function's name contains
   const char* does;
-  bool peers = false;  // the event may come from another rank
+  bool peers = false;  // another rank may cause the event that is waited for
 };
 
 // Kernel functions in which no collective waits.
@@ -44,7 +45,9 @@ constexpr auto kKernelWaits = std::to_array({
 
 const KernelWait* kernel_wait(const SeenThread& thread) {
   static constexpr KernelWait kProcess{"do_wait", "waits for a process"};
-  if (thread.wait == kProcess.part) return &kProcess;  // not: futex_do_wait
+  if (thread.wait == kProcess.part)
+    return &kProcess;  // equality, because futex_do_wait contains
+                       // it too
   if (thread.wait.contains("futex")) return nullptr;
   const auto found = std::ranges::find_if(
       kKernelWaits, [&](const KernelWait& one) { return thread.wait.contains(one.part); });
@@ -112,11 +115,11 @@ RankPlace at_data_loader(const SeenRank& rank, const PythonThread& main) {
 struct LibraryWait {
   std::string_view file;
   const char* does;
-  bool peers;  // the event may come from another rank
+  bool peers;  // another rank may cause the event that is waited for
 };
 
-// Returns the wait that a file of Python's library implies, outside of a known collective; or
-// nullptr.
+// Returns what a frame in Python's library waits for, if it is not in a known collective; nullptr
+// if that is not known.
 const LibraryWait* library_wait(const Frame& frame) {
   static constexpr auto kFiles = std::to_array<LibraryWait>({
       {"/subprocess.py", "waits for a process", false},
@@ -155,14 +158,15 @@ RankPlace place_in_python(const SeenRank& rank, const SeenProcess& process) {
   if (ends) return is(Whereabouts::kElsewhere, "is at its exit");
   if (process.moves) return is(Whereabouts::kElsewhere, "runs");
   if (has_frame(main, kLoader)) return at_data_loader(rank, main);
-  // The main thread may wait for its own second thread, and thus for the collective of that thread.
+  // If the main thread waits for another thread of its process, it waits for that thread's
+  // collective.
   const std::span others = std::span(process.python).subspan(1);
   const bool by_thread = std::ranges::any_of(
       others, [](const PythonThread& one) { return collective_of(one).has_value(); });
   if (by_thread) return is(Whereabouts::kUnclear, "has another thread in a collective");
   if (const KernelWait* waits = kernel_wait(thread)) {
     is(Whereabouts::kElsewhere, waits->does);
-    // A library may sleep between two polls for work.
+    // A library that sleeps may be polling for another rank.
     at.peers = waits->peers || is_library(main.frames.front().file);
     return at;
   }

@@ -1,5 +1,5 @@
-// The judgement of stack_groups.h: groups ranks by their places, and names the rank for which the
-// others wait.
+// Judges the stacks (stack_groups.h): groups ranks by their places, and names the rank for which
+// the others wait.
 
 #include <algorithm>
 #include <map>
@@ -21,7 +21,8 @@ using Ranks = std::span<const PlacedRank>;
 constexpr std::size_t kMaxNames = 8;
 constexpr std::size_t kMaxVerdictBytes = 1000;
 constexpr std::size_t kMaxGroupsTold = 4;
-constexpr std::size_t kMaxPlaceBytes = 160;  // limit of a text sent to another node
+constexpr std::size_t kMaxPlaceBytes = 160;  // maximum length of a text that is sent to another
+                                             // node
 constexpr std::size_t kMaxNameBytes = 32;
 
 std::vector<StackGroup> grouped(Ranks ranks) {
@@ -60,7 +61,7 @@ std::size_t count_of(const Groups& groups) {
   return count;
 }
 
-// Describes the first groups.
+// Returns the text about the first kMaxGroupsTold groups.
 std::string told(Ranks ranks, const Groups& groups) {
   std::string text;
   for (std::size_t i = 0; i < groups.size() && i < kMaxGroupsTold; ++i) {
@@ -72,8 +73,8 @@ std::string told(Ranks ranks, const Groups& groups) {
   return text;
 }
 
-// Returns the rank that alone is in a different collective from all other ranks of the job, or
-// nullptr.
+// Returns the only rank that is in another collective than all other ranks of the job; nullptr if
+// there is no such rank.
 const StackGroup* out_of_order(Ranks ranks, const Groups& waiting) {
   if (waiting.size() != 2 || count_of(waiting) != ranks.size()) return nullptr;
   const bool between_two = std::ranges::any_of(
@@ -82,17 +83,17 @@ const StackGroup* out_of_order(Ranks ranks, const Groups& waiting) {
   return alone && !between_two ? waiting[1] : nullptr;
 }
 
-// Returns the only rank outside of the collective in which all others wait, if it is idle. Only
-// that rank itself can keep it from the collective. Returns nullptr otherwise.
+// Returns the only rank outside of the collective in which all others wait, if it is idle: only
+// that rank itself can then be the reason. Returns nullptr otherwise.
 const StackGroup* alone_elsewhere(Ranks ranks, const Groups& waiting, const Groups& unclear) {
   const bool alone = unclear.size() == 1 && unclear[0]->ranks.size() == 1 && waiting.size() == 1 &&
                      waiting[0]->ranks.size() + 1 == ranks.size();
   return alone && unclear[0]->at.idle ? unclear[0] : nullptr;
 }
 
-// Returns the ranks to suspect if no known collective was seen. Most ranks may wait for another
-// rank, as far as their places show, and the ranks of one place certainly do not. Returns nullptr
-// if the places are not that clear.
+// Returns the ranks to suspect if no rank is in a known collective. Their place must be the only
+// one where ranks certainly do not wait for others, and most ranks must be elsewhere. Returns
+// nullptr otherwise.
 const StackGroup* without_peers(Ranks ranks, const std::vector<StackGroup>& groups) {
   const Groups certain = groups_where(groups, [](const RankPlace& at) { return !at.peers; });
   const bool all_seen = std::ranges::all_of(ranks, [](const auto& rank) { return rank.at.seen; });
@@ -102,8 +103,8 @@ const StackGroup* without_peers(Ranks ranks, const std::vector<StackGroup>& grou
   return launcher ? nullptr : certain[0];
 }
 
-// Returns true if every stalled rank outside of `group` may wait for another rank. A rank that
-// works is no suspect merely because its work differs from that of other ranks.
+// Returns true if every stalled rank outside of `group` may wait for another rank. Otherwise the
+// group is not the reason for that stall, and only does other work.
 bool explains_stalls(Ranks ranks, const StackGroup& group, const std::vector<StackGroup>& groups) {
   return std::ranges::all_of(groups, [&](const StackGroup& other) {
     return other.at.peers || &other == &group ||
@@ -112,15 +113,15 @@ bool explains_stalls(Ranks ranks, const StackGroup& group, const std::vector<Sta
   });
 }
 
-// Returns the group to suspect by the places alone, without regard to which ranks have stalled; or
-// nullptr.
+// Returns the group to suspect by the places alone, whichever ranks have stalled; nullptr if the
+// places do not show it.
 const StackGroup* outside(Ranks ranks, bool whole, const std::vector<StackGroup>& groups) {
   const Groups waiting = groups_at(groups, Whereabouts::kCollective);
   const Groups stopped = groups_at(groups, Whereabouts::kStopped);
   const Groups ended = groups_at(groups, Whereabouts::kEnded);
   const Groups elsewhere = groups_at(groups, Whereabouts::kElsewhere);
   const Groups unclear = groups_at(groups, Whereabouts::kUnclear);
-  // If all ranks are stopped, the whole job was frozen from outside.
+  // If all ranks are stopped, something outside has stopped the whole job, so no rank is suspected.
   if (stopped.size() == 1 && count_of(stopped) < ranks.size()) return stopped[0];
   if (!stopped.empty()) return nullptr;
   if (waiting.empty()) return whole && ended.empty() ? without_peers(ranks, groups) : nullptr;

@@ -1,4 +1,4 @@
-// The text form and the JSON form of stacks.
+// Writes the stacks as text and as JSON.
 
 #include "base/json.h"
 #include "envgen/failure/stack_groups.h"
@@ -6,7 +6,7 @@
 namespace envgen {
 namespace {
 
-constexpr std::size_t kMaxFramesTold = 12;  // limit for one thread, in the text
+constexpr std::size_t kMaxFramesTold = 12;  // maximum number of frames of a thread in the text
 
 std::string frame_text(const Frame& frame) {
   return frame.file + ":" + std::to_string(frame.line) + " in " + frame.function;

@@ -9,19 +9,19 @@ namespace {
 constexpr std::size_t kMaxShapes = 1024;
 constexpr std::size_t kMaxShapeBytes = 160;
 constexpr std::size_t kMaxNumbers = 8;
-// Number of lines that prove progress. kAdvances counts lines in which a counter increases.
-// kChanges counts lines whose numbers merely differ. Ranks that print the same step at once have
-// such lines too.
+// Number of lines that prove progress: kAdvances lines in which a number increases, or kChanges
+// lines in which numbers only differ. The latter are more, because ranks that print the same step
+// also cause such lines.
 constexpr std::size_t kAdvances = 3;
 constexpr std::size_t kChanges = 8;
-// Advances that a new shape needs. A shape with one number may be a list that a process prints at
-// its exit.
+// Number of advances that a new shape needs. If the shape has only one number, it may be a list
+// that a process prints at its exit, so more are needed.
 constexpr std::size_t kFirstAdvances = 5;
 constexpr std::size_t kListAdvances = 10;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns the number at `at` ("1893", "13.66"), and moves `at` behind it.
+// Returns the number at `at` ("1893", "13.66"), and moves `at` after it.
 double take_number(std::string_view text, std::size_t& at) {
   double value = 0;
   double scale = 0;
@@ -39,8 +39,8 @@ double take_number(std::string_view text, std::size_t& at) {
   return value;
 }
 
-// Returns the text with `#` for each number and one character for each run of equal ones: progress
-// bars grow, columns are padded with blanks. A run of non-ASCII bytes is one `~`.
+// Returns the text with `#` for each number, and one character for each run of equal characters:
+// progress bars grow, and columns are padded with blanks. A run of non-ASCII bytes becomes one `~`.
 std::string shape_of(std::string_view text, std::vector<double>& numbers) {
   std::string shape;
   for (std::size_t at = 0; at < text.size() && shape.size() < kMaxShapeBytes;) {

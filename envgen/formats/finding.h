@@ -1,6 +1,6 @@
 #pragma once
-// A finding of a check of one input file: a hostfile or a rank table. It is one of four types that
-// say what is wrong, which are not the same thing:
+// A finding is a problem that the check of an input file (a hostfile or a rank table) found. Four
+// types of the project describe what is wrong:
 //
 //   Finding      a place of an input file; a file can have many, and is read to its end
 //   Error        why an operation has no result (base/result.h); there is one, and the caller stops
@@ -13,9 +13,9 @@ namespace envgen {
 
 struct Finding {
   enum class Severity : unsigned char {
-    kRefused,   // the program that reads the file refuses or misreads it
-    kRepaired,  // that program refuses it, and trainit's conversion repairs it
-    kWarning,   // that program accepts it, but the user should know
+    kRefused,   // the file's reader refuses or misreads it
+    kRepaired,  // the file's reader refuses it, but trainit's conversion repairs it
+    kWarning,   // the file's reader accepts it, but the user should know
   };
   Severity severity = Severity::kRefused;
   std::string rule = {};   // stable identifier, "rank-id-gap"; "": the file has no named rules
@@ -28,7 +28,7 @@ struct Finding {
 inline bool is_refused(const Finding& finding) {
   return finding.severity == Finding::Severity::kRefused;
 }
-// Returns "refused [rank-id-gap]: <place>: <found>; <fix>", without the empty parts.
+// Returns a line such as "refused [rank-id-gap]: <place>: <found>; <fix>", without the empty parts.
 std::string to_line(const Finding& finding);
 
 }  // namespace envgen

@@ -14,8 +14,8 @@ namespace envgen {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\v\f\r";
-// Hydra reads lines of this length; it treats the rest of a longer line as the next line
-// (HYD_TMP_STRLEN).
+// Maximum length of a line for Hydra (HYD_TMP_STRLEN), which reads the rest of a longer line as the
+// next line.
 constexpr std::size_t kHydraLineBytes = 1024;
 constexpr std::size_t kMaxShownBytes = 60;
 
@@ -80,7 +80,7 @@ class Reader {
   void warn(int line, std::string found, std::string fix) {
     add_finding(Finding::Severity::kWarning, line, std::move(found), std::move(fix));
   }
-  // `line` 0: the whole file.
+  // Adds a finding. `line` 0 means the whole file.
   void add_finding(Finding::Severity severity, int line, std::string found, std::string fix) {
     hostfile_.findings.push_back({.severity = severity,
                                   .place = line > 0 ? "line " + std::to_string(line) : "",
@@ -195,7 +195,7 @@ bool is_openmpi_keyword(std::string_view word) {
          is_one_of(kOtherNames, word) || word == "slot" || word == "rank";
 }
 
-// Splits a line into words. OpenMPI's lexer ignores blanks around '=', so '=' is a separate word.
+// Splits a line into words. OpenMPI's lexer ignores blanks around '=', so '=' becomes a word.
 std::vector<std::string_view> openmpi_words(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::string_view word : base::words_of(text)) {
@@ -532,7 +532,7 @@ HostfileDialect guess_dialect(std::string_view text) {
     if (count < fewest) best = dialect;
     fewest = std::min(fewest, count);
   }
-  // No dialect accepts the text. With a '=' it is meant for OpenMPI.
+  // If no dialect accepts the text, a '=' shows that it is meant for OpenMPI.
   if (fewest > 0 && text.find('=') != std::string_view::npos) return HostfileDialect::kOpenMpi;
   return best;
 }

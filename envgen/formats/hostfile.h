@@ -16,11 +16,11 @@ namespace envgen {
 
 enum class HostfileDialect : unsigned char {
   kOpenMpi,    // "host slots=4"
-  kMpich,      // "host:4" (Hydra)
+  kMpich,      // "host:4", read by Hydra
   kIntelMpi,   // "host:4"
-  kDeepSpeed,  // "host slots=4", nothing else on the line
+  kDeepSpeed,  // "host slots=4" and nothing else on the line
   kHorovod,    // "host slots=4", no blank lines, no comments
-  kPlain,      // "host": a machine file, Volcano's <task>.host
+  kPlain,      // "host" alone: a machine file, Volcano's <task>.host
 };
 inline constexpr std::array<std::string_view, 6> kHostfileDialects = {
     "openmpi", "mpich", "intel", "deepspeed", "horovod", "plain"};
@@ -39,11 +39,12 @@ struct Hostfile {
   std::vector<Finding> findings;  // their places are lines, "line 3"
 };
 
-// Parses the text as the dialect's program does. Never fails; problems are in `findings`.
+// Parses the text as the program of the dialect would. Always returns a hostfile; the problems are
+// in its `findings`.
 Hostfile parse_hostfile(std::string_view text, HostfileDialect dialect);
 
-// Guesses the dialect in which the text has the fewest refusals, among kPlain, kOpenMpi,
-// kMpich and kDeepSpeed. If no dialect fits and the text has a '=', the guess is kOpenMpi.
+// Guesses the dialect: the one of kPlain, kOpenMpi, kMpich and kDeepSpeed that refuses the fewest
+// lines. If each dialect refuses some line and the text has a '=', the guess is kOpenMpi.
 HostfileDialect guess_dialect(std::string_view text);
 
 // Writes one line per entry, each with its newline. Fails on entries that the dialect cannot
@@ -51,7 +52,7 @@ HostfileDialect guess_dialect(std::string_view text);
 base::Result<std::string> render_hostfile(const std::vector<HostfileEntry>& entries,
                                           HostfileDialect dialect);
 
-// Returns the nodes that run ranks. Fails if one has no host name.
+// Returns an entry for each node that runs ranks. Fails if such a node has no host name.
 base::Result<std::vector<HostfileEntry>> hostfile_of(const Cluster& cluster);
 
 }  // namespace envgen

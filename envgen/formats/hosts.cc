@@ -15,16 +15,17 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Returns true for characters that a name can have. The grammar of host names is not enforced:
-// platforms cut and pad names, and the resolver decides. An impossible character shows that the
-// text is not a host.
+// Returns true if `text` consists of characters that a host name can have. The grammar of names is
+// not checked, because platforms cut and pad names, and the resolver decides. Other characters show
+// that the text is no host.
 bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::ranges::any_of(text, is_alphanumeric) &&
          std::ranges::all_of(
              text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// Checks only the form: the resolver or the kernel decides. "a:1:2" is not an address.
+// Returns true if `text` has the form of an IPv6 address; the resolver or the kernel decides.
+// "a:1:2" does not have it.
 bool is_ipv6(std::string_view text) {
   std::string_view address = text.substr(0, text.find('%'));
   const auto colons = std::ranges::count(address, ':');
@@ -66,7 +67,8 @@ std::string_view without_outer_brackets(std::string_view text) {
   return text;
 }
 
-// Removes quotes, also an unpaired one: the second may belong to the whole variable.
+// Removes quotes around an item. A quote on one side only is removed too, because the other one may
+// be at the end of the whole variable.
 std::string_view without_quotes(std::string_view item) {
   constexpr std::string_view kQuotes = "\"'";
   const std::size_t first = item.find_first_not_of(kQuotes);
@@ -74,8 +76,8 @@ std::string_view without_quotes(std::string_view item) {
   return base::trimmed(item.substr(first, item.find_last_not_of(kQuotes) - first + 1));
 }
 
-// Splits a list at commas and blanks. A comma without an item on both sides yields an empty item: a
-// list with a hole would number the following nodes wrongly.
+// Splits a list at commas and blanks. Two commas without an item between them give an empty item,
+// which is an error later: a list with a hole would number the following nodes wrongly.
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> items;
   while (true) {
@@ -89,7 +91,8 @@ std::vector<std::string_view> split_list(std::string_view text) {
   }
 }
 
-// Returns "job-worker-" for "job-worker-3.job"; "" if the label does not end with a number.
+// Returns the label without its number: "job-worker-" for "job-worker-3.job". Returns "" if the
+// label does not end with a number.
 std::string_view stem_of(std::string_view host) {
   if (is_address(host)) return {};
   const std::string_view label = label_of(host);

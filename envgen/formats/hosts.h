@@ -27,26 +27,27 @@ std::optional<HostPort> parse_host_port(std::string_view text);
 // is an error unless the ports differ.
 base::Result<std::vector<HostPort>> parse_host_list(std::string_view text, std::string_view where);
 
-// Fails if the host at `index` belongs to another node. `own` has the names and addresses of this
-// node. Two cases prove the conflict. One of `own` is at another index, or it is missing from a
-// list of names that are numbered in the same way ("job-worker-3"). A list with other kinds of
-// names proves nothing and is accepted. Requires that `index` is within the list.
+// Fails if the host at `index` of a list is certainly not this node. `own` has this node's names
+// and addresses. There are two proofs. The first: one of `own` is at another index. The second:
+// `own` has a name that differs from the host at `index` only in its number ("job-worker-3"), and
+// the list contains none of `own`. Other kinds of names prove nothing and are accepted. Requires
+// that `index` is within the list.
 base::Status check_own_place(const std::vector<HostPort>& hosts, std::size_t index,
                              const std::vector<std::string>& own, std::string_view where);
 
-// Returns true if `host` has the form of an IPv4 or IPv6 address, not of a name; true for "".
+// Returns true if `host` has the form of an IPv4 or IPv6 address and not of a name. Also true for
+// "".
 bool is_address(std::string_view host);
 
 // Returns the first label of a name: "job-worker-3" for "job-worker-3.job". Returns an address
 // unchanged.
 std::string_view label_of(std::string_view host);
 
-// Returns true for a name or address that means the machine that uses it: localhost, 127.*, ::1.
-// The unspecified addresses 0.0.0.0 and :: are included, because connections to them are local.
-// `host` has no port.
+// Returns true for a name or address of the machine itself: localhost, 127.*, ::1. The unspecified
+// addresses 0.0.0.0 and :: are included, because connections to them are local. `host` has no port.
 bool is_loopback(std::string_view host);
 
-// Returns "host:port", with brackets around an IPv6 address; "host" without a port.
+// Returns "host:port", with brackets around an IPv6 address. Without a port, returns "host".
 std::string to_text(const HostPort& host);
 
 }  // namespace envgen

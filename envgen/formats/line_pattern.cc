@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kReading = "reading the pattern of a line";
 constexpr std::string_view kBreaks = "\r\n";
 constexpr std::size_t kDecimals = 6;
-constexpr std::size_t kMaxDigits = 9;        // limit of a decimal
-constexpr std::size_t kMaxCountDigits = 18;  // limit of a count, which must fit into 64 bits
+constexpr std::size_t kMaxDigits = 9;  // maximum number of digits of a decimal before the point
+constexpr std::size_t kMaxCountDigits = 18;  // maximum number of digits of a count, which must fit
+                                             // into 64 bits
 constexpr std::size_t kGroup = 3;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -42,7 +43,7 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   }
   std::size_t end = digits;
   std::size_t decimals = 0;
-  // The point in "12." ends a sentence.
+  // A point without a digit after it ends a sentence: "12."
   if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1])) {
     for (++end; end < text.size() && is_digit(text[end]); ++end) {
       if (decimals == kDecimals) continue;
@@ -58,8 +59,8 @@ std::optional<std::int64_t> take_decimal(std::string_view& text) {
   return value * kScale[decimals];
 }
 
-// Removes a count from the front of `text`: with its groups of three, or only up to the first
-// separator.
+// Removes a count from the front of `text`. If `grouped`, groups of three digits after a separator
+// belong to it; otherwise it ends at the first separator.
 std::optional<std::int64_t> take_count(std::string_view& text, bool grouped) {
   std::size_t end = digits_at(text, 0);
   if (end == 0) return std::nullopt;
@@ -91,7 +92,7 @@ bool ends_number(std::string_view rest) {
 // Removes `literal` from the front of `text`. A blank in it matches a run of blanks.
 bool take_literal(std::string_view literal, std::string_view& text) {
   std::size_t at = 0;
-  // Fast path for most lines: an exact match. Only a blank at its end may be a run.
+  // A fast exit for most lines, which match exactly. Only a blank at the end can stand for a run.
   if (text.starts_with(literal)) {
     at = literal.size();
     while (literal.ends_with(' ') && at < text.size() && is_blank(text[at])) ++at;
@@ -119,8 +120,8 @@ std::string with_single_blanks(std::string_view text) {
   return out;
 }
 
-// Returns the longest word of `head`, or its longest part without blanks if it has no word. Colours
-// may change between any two characters that are not part of a word.
+// Returns the longest word of `head`; if it has none, its longest part without blanks. Only a word
+// cannot be divided by an escape: between other characters, colours may change.
 std::string anchor_of(std::string_view head) {
   std::string_view longest;
   for (std::size_t at = 0; at < head.size();) {
@@ -137,7 +138,7 @@ std::string anchor_of(std::string_view head) {
   return std::string(longest);
 }
 
-// Removes a count and the pattern's text after it.
+// Removes a count, and the pattern's text after it, from the front of the line.
 std::optional<std::int64_t> take_count_and(std::string_view behind, bool last,
                                            std::string_view& text) {
   const auto take = [&](bool grouped) -> std::optional<std::int64_t> {
@@ -149,7 +150,7 @@ std::optional<std::int64_t> take_count_and(std::string_view behind, bool last,
   };
   const bool goes_on = behind.starts_with(',') || behind.starts_with('_');
   if (!goes_on) return take(true);
-  // The number in "12,500, loss" is not 12 followed by a column of 500.
+  // In "12,500, loss" the number is 12,500, and not a 12 before a column with 500.
   const std::string_view before = text;
   const auto whole = last && behind == "," ? take(true) : std::nullopt;
   if (whole && !text.empty() && is_blank(text[0])) return whole;
@@ -171,8 +172,8 @@ std::optional<LineNumbers> match_at(const LinePattern& pattern, std::string_view
   return numbers;
 }
 
-// Returns where the head begins, going back from the anchor; a blank in the head matches a run.
-// Returns npos if the head does not match.
+// Returns where the pattern's head begins, going back from its anchor; npos if the head does not
+// match. A blank in the head matches a run.
 std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::size_t anchor) {
   const std::string_view before = std::string_view(pattern.head).substr(0, pattern.anchor_at);
   if (line.substr(0, anchor).ends_with(before)) return anchor - before.size();
@@ -188,8 +189,7 @@ std::size_t head_begin(const LinePattern& pattern, std::string_view line, std::s
   return begin;
 }
 
-// Does the work of match_line() for a line without escapes, whose first anchor is not before
-// `from`.
+// Does the work of match_line() for a line without escapes. The first anchor is at `from` or later.
 std::optional<LineNumbers> match_plain(const LinePattern& pattern, std::string_view line,
                                        std::size_t from) {
   for (std::size_t at = base::find_word(line, pattern.anchor, from); at != std::string_view::npos;
@@ -311,7 +311,7 @@ void LineScanner::forget() {
   passing_ = false;
 }
 
-// Searches each pattern's next anchor once. The next line to match is the line of the first anchor.
+// Searches the next anchor of each pattern. The line with the first anchor is matched next.
 void LineScanner::search(std::string_view lines, const Found& found) const {
   std::vector<std::size_t> next(patterns_.size(), 0);
   for (std::size_t i = 0; i < patterns_.size(); ++i) {

@@ -26,8 +26,8 @@ struct TopologyNode {
 base::Result<std::vector<TopologyNode>> parse_nccl_topology(std::string_view document,
                                                             std::string_view where);
 
-// Converts the forms of nvidia-smi ("00000000:0A:00.0") and NCCL to that of sysfs, "0000:0a:00.0".
-// Returns nullopt if the text is not a PCI address.
+// Converts a bus id of nvidia-smi ("00000000:0A:00.0") or of NCCL to the form in sysfs,
+// "0000:0a:00.0". Returns nullopt if the text is not a PCI address.
 std::optional<std::string> normal_bus_id(std::string_view text);
 
 }  // namespace envgen

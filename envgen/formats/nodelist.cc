@@ -9,17 +9,18 @@ namespace envgen {
 namespace {
 
 constexpr const char* kReading = "reading a Slurm host list";
-// Node names in a Slurm configuration have fewer digits. More would overflow the arithmetic below.
+// Maximum number of digits, so that the arithmetic below cannot overflow. Node names in a Slurm
+// configuration have fewer.
 constexpr std::size_t kMaxDigits = 18;
 
 struct Range {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  std::size_t width = 0;  // digits of the low end; numbers are padded to it with zeros
+  std::size_t width = 0;  // number of digits of the low end; numbers are padded to it with zeros
 };
 
-// A product of lists of words. Each list has the text before a bracket with each number in the
-// bracket.
+// A host pattern: lists of words, whose combinations are the hosts. Each list has the text before a
+// bracket with each number in the bracket.
 struct Pattern {
   std::vector<std::vector<std::string>> groups;
   std::string suffix;
@@ -99,7 +100,8 @@ base::Result<Pattern> parse_pattern(std::string_view text, std::size_t& at,
       return malformed(where, base::quoted(text.substr(at, 1)) + " in a host name");
     }
   }
-  // Refuse a leading "-": a program that gets the name as an argument would read it as an option.
+  // Refuses a "-" at the beginning, because a program that gets the host as an argument would read
+  // it as an option.
   const bool option = pattern.groups.empty() ? pattern.suffix.starts_with('-')
                                              : pattern.groups[0][0].starts_with('-');
   if (option) return malformed(where, "a host name that begins with \"-\"");

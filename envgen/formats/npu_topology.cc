@@ -15,7 +15,7 @@ constexpr std::string_view kSpace = " \t\r";
 constexpr std::size_t kMaxNpus = 1024;
 constexpr std::size_t kMaxFoundBytes = 80;
 
-// Returns 7 for "NPU7   HCCS ...".
+// Returns the number in the first column: 7 for "NPU7   HCCS ...".
 std::optional<int> npu_of(std::string_view line) {
   const std::string_view name = base::take_word(line);
   if (!name.starts_with(kName) || line.empty()) return {};

@@ -6,7 +6,7 @@
 //   NPU0   X          HCCS       144-167
 //   NPU1   HCCS       X          0-23
 //
-// A legend follows the matrix. With some drivers, super pods do not have this column.
+// A legend follows the matrix. On super pods, some drivers print no CPU column.
 
 #include <string_view>
 #include <vector>

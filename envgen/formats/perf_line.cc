@@ -20,7 +20,7 @@ std::int64_t PerfTimes::ratio_ppm() const {
   std::int64_t ratio = hardware / e2e;
   if (ratio >= kMillion) return kMillion * kMillion;
   std::int64_t rest = hardware % e2e;
-  // Two steps avoid an overflow: a decimal has 15 digits.
+  // Multiplies in two steps, because a decimal has 15 digits and would overflow.
   for (int i = 0; i < 2; ++i) {
     rest *= kThousand;
     ratio = ratio * kThousand + rest / e2e;

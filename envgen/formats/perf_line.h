@@ -17,7 +17,7 @@ namespace envgen {
 inline constexpr std::string_view kUsualPerfPattern =
     "this iteration hardware time is {hardware} and e2e time is {e2e} ms.";
 
-// The times of an iteration, in millionths of the line's unit.
+// The two times of an iteration, in millionths of the unit that the line uses.
 struct PerfTimes {
   std::int64_t hardware = 0;
   std::int64_t e2e = 1;
@@ -32,7 +32,8 @@ std::string millionths_text(std::int64_t value);
 
 // Parses the value of --perf-pattern; "" means kUsualPerfPattern.
 base::Result<LinePattern> parse_perf_pattern(std::string_view text);
-// Returns the times that such a pattern has matched; nullopt if e2e is 0.
+// Returns the times in the numbers that a pattern of parse_perf_pattern() has matched. Returns
+// nullopt if e2e is 0.
 std::optional<PerfTimes> perf_times(const LineNumbers& numbers);
 
 }  // namespace envgen

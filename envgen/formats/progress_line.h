@@ -1,6 +1,6 @@
 #pragma once
-// The lines in which a training job reports its progress. A LinePattern has {step}, the current
-// step, or {saved}, the step of a saved checkpoint. The two numbers are counts.
+// The lines in which a training job reports its progress. A pattern (LinePattern) contains {step},
+// the current step, or {saved}, the step of a saved checkpoint. Both numbers are counts.
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@ struct ProgressPattern {
 };
 base::Result<ProgressPattern> parse_progress_pattern(std::string_view text);
 
-// Returns the step that such a pattern has matched.
+// Returns the step in the numbers that `pattern` has matched.
 std::int64_t step_of(const ProgressPattern& pattern, const LineNumbers& numbers);
 
 }  // namespace envgen

@@ -22,7 +22,8 @@ bool has_port(std::string_view address) {
   return port && *port <= kMaxPort;
 }
 
-// Returns true for the str() of a Python dictionary, written instead of json.dumps().
+// Returns true for a Python dictionary as str() writes it, which users write instead of
+// json.dumps().
 bool is_python_repr(std::string_view text) {
   const std::size_t brace = text.find('{');
   if (brace == std::string_view::npos) return false;
@@ -106,7 +107,7 @@ base::Status read_task(const base::json::Value& root, std::string_view where, Tf
   }
   config.type = type->text();
   auto index = task->find("index");
-  // TensorFlow reads int(index): a string of digits is valid, and 1.5 would silently become 1.
+  // TensorFlow calls int(index), so a string of digits is valid, but 1.5 would silently become 1.
   const bool usable =
       index && (index->is(base::json::Type::kInteger) || index->is(base::json::Type::kString));
   auto number = usable ? base::parse_count<int>(index->text()) : std::nullopt;
@@ -279,14 +280,14 @@ base::Result<std::optional<TfConfig>> tf_config_of(const Cluster& cluster, int s
   TfConfig config{.cluster = {},
                   .type = role_of(own),
                   .index_text = index_text,
-                  // Old Estimators start no server without it; Kubeflow sets it too.
+                  // Without "environment", old Estimators start no server; Kubeflow sets it too.
                   .environment = "cloud"};
   std::map<std::string, int> next_index;
   int evaluators = 0;
   for (std::size_t rank = 0; rank < cluster.nodes.size(); ++rank) {
     const Node& node = cluster.nodes[rank];
     const std::string role = role_of(node);
-    // A platform without roles numbers its workers by node rank.
+    // Workers of a platform without roles are numbered by their node ranks.
     const int index = node.role.empty() ? next_index[role]++ : node.role_index;
     const bool is_self = static_cast<int>(rank) == self;
     if (is_self) config.index = index;

@@ -12,45 +12,47 @@
 
 namespace envgen {
 
-// Why a job gets a launcher that the user has not named.
+// Why a job gets a framework's launcher although the user has not named it.
 enum class ChosenBy : unsigned char {
-  kNobody,    // no information about its ranks
-  kTfConfig,  // the platform set TF_CONFIG for it
+  kNobody,    // no reason: nothing is known about the job's ranks
+  kTfConfig,  // the platform has set TF_CONFIG
   kDevices,   // the nodes have devices of a rank table
-  kOwnRank,   // the platform starts each rank itself
+  kOwnRank,   // the platform itself starts each rank
   kTorchLauncher,
-  kAscendLauncher,  // several nodes and --ascend-launcher
+  kAscendLauncher,  // the job has several nodes and --ascend-launcher
 };
 
 struct FrameworkLauncher {
   std::string_view name;
-  // Adds directories, files and processes to `plan`. Reads PlatformFacts::command and fills
-  // Process::cwd from PlatformFacts::cwd. Also overwrites or unsets RANK, WORLD_SIZE and LOCAL_RANK
-  // if they would mislead the processes. A single command keeps these variables, unless the
-  // platform started it as a rank.
+  // Adds directories, files and processes to `plan`. Takes the command and the working directory
+  // from PlatformFacts. Overwrites or unsets RANK, WORLD_SIZE and LOCAL_RANK where inherited values
+  // would mislead the processes. The process of a single command keeps them, unless the platform
+  // started it as a rank.
   base::Status (*launch)(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) = nullptr;
-  // Returns the number of ranks of a node by its role, if its devices do not matter. nullptr: the
-  // slots.
+  // Returns the number of ranks of a node with this role, for a framework in which devices do not
+  // matter. nullptr: a node has as many ranks as slots.
   int (*ranks_of_role)(std::string_view role) = nullptr;
   bool one_per_node = false;  // one process drives all devices, unless --slots is larger
 
   std::span<const ChosenBy> chosen_by = {};
-  bool only_starts = false;           // runs the user's command unchanged
+  bool only_starts = false;           // only starts the user's command, unchanged
   bool on_every_node = false;         // each node starts, and can restart, its own ranks
-  bool needs_ssh_peers = false;       // one node starts all ranks through the other nodes' sshd
-  bool passes_signals = true;         // passes signals to its ranks on other nodes
+  bool needs_ssh_peers = false;       // one node starts the ranks of all nodes, through their sshd
+  bool passes_signals = true;         // the launcher passes signals to its ranks on other nodes
   bool needs_cann = false;            // runs on Ascend devices
-  std::string_view bind_option = {};  // option by which its launcher binds ranks
+  std::string_view bind_option = {};  // the launcher's own option that binds ranks to CPUs; "":
+                                      // none
 };
 
 std::span<const FrameworkLauncher* const> framework_launchers();
-// Returns the launcher of this name, or an empty one that no job can have.
+// Returns the launcher of the framework `name`, or one without functions if there is no such
+// framework.
 const FrameworkLauncher& launcher_of(std::string_view name);
 const FrameworkLauncher& launcher_chosen_by(ChosenBy reason);
 
-// Warns if the plan starts torchrun, and the chosen grace period is shorter than torchrun's own
-// time between TERM and KILL. Every default grace period is shorter, so only a chosen one is
-// checked.
+// Warns if the plan starts torchrun and the user has chosen a grace period that is shorter than
+// torchrun's own time between TERM and KILL. Default grace periods are not checked, because all of
+// them are shorter.
 void warn_of_torch_agent(const Request& request, Plan& plan);
 
 }  // namespace envgen

@@ -66,7 +66,7 @@ base::Result<std::string> table_path(const Inputs& inputs) {
                       "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
   std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
-  // HCCL takes the first ".json" in the path as its end.
+  // HCCL takes the first ".json" in the path for its end, so the path must not contain another one.
   if (path.find(".json") + 5 != path.size()) {
     return base::fail("placing the rank table", path,
                       "\".json\" inside the path, which HCCL refuses",
@@ -79,8 +79,8 @@ base::Result<std::string> table_path(const Inputs& inputs) {
 // RUN_DIR.
 std::string work_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   if (const std::string& asked = inputs.request().work_dir; !asked.empty()) {
-    // The path /proc/self/cwd means trainit's own working directory. Resolve it here, because it
-    // differs in each process, and the job's user may not be allowed to follow it.
+    // /proc/self/cwd is resolved here, because it means another directory in each process, and the
+    // job's user may not be allowed to follow it.
     constexpr std::string_view kOurs = "/proc/self/cwd";
     if (asked == kOurs || asked.starts_with(std::string(kOurs) + "/")) {
       return inputs.facts().cwd + asked.substr(kOurs.size());
@@ -114,7 +114,7 @@ std::vector<base::EnvEdit> rank_environment(const Device& device, int index,
       {Kind::kSet, "ASCEND_DEVICE_ID", id},
       {Kind::kSet, "DEVICE_ID", id},
       {Kind::kSetDefault, "JOB_ID", platform.job_id.empty() ? "trainit" : platform.job_id},
-      // CANN's own 120 s is too short for the different start times of machines.
+      // Starts of machines can differ by more than CANN's own limit of 120 s.
       {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
       {Kind::kSetDefault, "ASCEND_PROCESS_LOG_PATH",
        join_path(platform.log_dir, "ascend/process_log/rank_" + rank)},
@@ -189,7 +189,7 @@ base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan
     process.cwd =
         join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
     process.env = rank_environment(device, index, table, resolved, request);
-    // MindSpore prefers its cluster variables to the table.
+    // Unsets MindSpore's cluster variables, because MindSpore would use them instead of the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
         process.env.push_back(std::move(edit));

@@ -41,7 +41,7 @@ base::Result<std::string> add_hostfile(Inputs& inputs, const std::vector<Hostfil
   return file.path;
 }
 
-// Returns the host of rank 0: the first host of the hostfile, whichever node launches.
+// Returns the host of rank 0: the first host of the hostfile, whichever node runs the launcher.
 std::string master_of(const Request& request, const ResolvedCluster& resolved,
                       const std::vector<HostfileEntry>& hosts) {
   if (!request.master_addr.empty()) return request.master_addr;
@@ -143,8 +143,8 @@ base::Status launch_alone(Inputs& inputs, const ResolvedCluster& resolved, Plan&
   const Request& request = inputs.request();
   const int port = request.master_port.value_or(resolved.cluster.master_port);
   const Master master{"127.0.0.1", std::to_string(port > 0 ? port : kDefaultPort)};
-  // deepspeed.launcher.launch numbers its processes itself. A script that does not call
-  // deepspeed.init_distributed() would use other numbers in the environment.
+  // Unsets rank variables: deepspeed.launcher.launch numbers its processes itself, and a script
+  // that does not call deepspeed.init_distributed() would use other numbers in the environment.
   unset_stale_launch(inputs, plan);
   set_master(master, plan);
   std::vector<std::string> argv =
@@ -177,7 +177,7 @@ base::Status launch_deepspeed(Inputs& inputs, const ResolvedCluster& resolved, P
   const Master master{master_of(request, resolved, hosts),
                       std::to_string(port > 0 ? port : kDefaultPort)};
   unset_stale_launch(inputs, plan);
-  // DeepSpeed can be configured to start its processes with an mpirun.
+  // DeepSpeed may be configured to start its processes with mpirun, which must not use Slurm.
   keep_launchers_from_slurm(inputs, plan);
   set_master(master, plan);
   if (!launches) {

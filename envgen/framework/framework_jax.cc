@@ -47,7 +47,7 @@ base::Status launch_jax(Inputs& inputs, const ResolvedCluster& resolved, Plan& p
   TRY_ASSIGN(auto told, node_job_of(inputs, resolved, kPlanning, kCoordinatorPort));
   if (!told) return {};
   NodeJob& job = *told;
-  // The number of processes is not known on a lone node: it is one.
+  // If the number of processes is not known on a node that is the whole job, it is 1.
   if (resolved.cluster.nodes.empty() && !inputs.request().slots) job.slots = job.world_size = 1;
   TRY(needs_master(job, kPlanning));
   const PlatformFacts& platform = resolved.platform;

@@ -15,7 +15,8 @@ using Kind = base::EnvEdit::Kind;
 
 constexpr const char* kPlanning = "planning a MindSpore job";
 constexpr int kDefaultPort = 8118;        // msrun's default
-constexpr const char* kTimeoutS = "600";  // time for all processes to register; msrun's default
+constexpr const char* kTimeoutS = "600";  // time limit for all processes to register, msrun's
+                                          // default
 
 // The part of the job that this container runs.
 struct Job {
@@ -51,7 +52,7 @@ base::Result<std::string> scheduler_of(const Request& request, const Cluster& cl
                     "name it with --master-addr");
 }
 
-// Returns nullopt until the node's devices have been counted.
+// Returns this container's part of the job; nullopt while the node's devices are not counted yet.
 base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const Cluster& cluster = resolved.cluster;
   Job job;
@@ -170,7 +171,8 @@ void add_worker(const Inputs& inputs, const ResolvedCluster& resolved, const Job
   const auto place = static_cast<std::size_t>(job.first_device) + static_cast<std::size_t>(index);
   if (place < devices.size()) process.device = devices[place].physical_id;
   const std::string id = std::to_string(place);
-  // MindSpore numbers ranks by MS_NODE_ID. DEVICE_ID is logical, as in msrun.
+  // Rank and device as MindSpore expects them: it numbers ranks by MS_NODE_ID, and DEVICE_ID is
+  // logical, as with msrun.
   for (const auto& [name, value] :
        {std::pair{"MS_NODE_ID", &rank}, std::pair{"RANK_ID", &rank}, std::pair{"DEVICE_ID", &id},
         std::pair{"ASCEND_DEVICE_ID", &id}}) {
@@ -186,7 +188,8 @@ void add_scheduler(const Inputs& inputs, const ResolvedCluster& resolved, const 
                    Plan& plan) {
   Process process = dynamic_process(inputs, resolved.platform, job, "MS_SCHED");
   process.name = "scheduler";
-  // The scheduler's output is MindSpore's own, and goes to stdout only on a node without ranks.
+  // The scheduler prints only MindSpore's own messages, so it gets stdout only on a node without
+  // ranks.
   const bool only_one = plan.processes.empty();
   if (!only_one || !inherits_output(inputs.request(), 0)) {
     process.log = join_path(resolved.platform.log_dir, "scheduler" + resolved.platform.log_suffix);
@@ -214,7 +217,7 @@ base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan&
         "dynamic");
   }
   const bool direct = starts_msrun(command);
-  // The shell's text may pass these variables to its own msrun.
+  // A shell's text may pass these variables to its own msrun, so they stay.
   if (direct || !command.launcher()) unset_stale_cluster(inputs, plan);
   if (direct || command.launcher()) {
     if (!has_join(command)) {

@@ -1,7 +1,7 @@
 #pragma once
-// MindSpore without a rank table: msrun, and MindSpore's dynamic cluster. launch_ascend() chooses.
-// Sources: MindSpore's msrun and dynamic cluster tutorials and its parallel/cluster sources, the
-// Ascend operator's variables.
+// MindSpore jobs without a rank table, either with msrun or with MindSpore's dynamic cluster.
+// launch_ascend() chooses between the two. Sources: MindSpore's msrun and dynamic cluster tutorials
+// and its parallel/cluster sources, the Ascend operator's variables.
 
 #include <span>
 #include <string_view>
@@ -13,8 +13,8 @@
 
 namespace envgen {
 
-// Plans one msrun per node, which starts the node's processes. The option --join=True is always
-// set, because otherwise msrun, and the container with it, would end at once.
+// Plans one msrun for the node, which starts the node's ranks. Always passes --join=True, because
+// otherwise msrun, and the container with it, would end at once.
 base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 // Plans one process per device with MindSpore's variables. One node also gets the scheduler, which
@@ -22,8 +22,8 @@ base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan&
 // planned.
 base::Status launch_dynamic_cluster(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
-// Returns the variables by which the operator, or an msrun around this container, describes its own
-// cluster.
+// Returns the names of the variables by which the operator, or an msrun that started this
+// container, describes its own cluster.
 std::span<const std::string_view> mindspore_cluster_variables();
 
 }  // namespace envgen

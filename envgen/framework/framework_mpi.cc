@@ -33,7 +33,7 @@ struct Job {
   bool alone = false;
 };
 
-// Returns nullopt until the node's devices have been counted.
+// Returns the job; nullopt while the node's devices are not counted yet.
 base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& resolved) {
   const std::vector<Node>& nodes = resolved.cluster.nodes;
   Job job;
@@ -42,7 +42,8 @@ base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& r
     auto slots = slots_of_node(inputs, nodes.empty() ? 0 : nodes[0].slots);
     if (!slots) return std::nullopt;
     job.world_size = *slots;
-    // The launcher may not recognise the node's real name as its own host, and would then use ssh.
+    // A job of one node uses "localhost": with the node's real name, the launcher may not recognise
+    // its own host and use ssh.
     job.hosts = {{"localhost", *slots}};
     return job;
   }
@@ -58,7 +59,7 @@ base::Result<std::optional<Job>> job_of(Inputs& inputs, const ResolvedCluster& r
   return job;
 }
 
-// --- names with a domain
+// The following functions handle host names with a domain.
 
 bool has_domain(const Node& node) { return label_of(node.host) != node.host; }
 
@@ -137,8 +138,8 @@ base::Status add_hostfile(Inputs& inputs, const HostfilePlace& place,
   if (!given) {
     auto text = render_hostfile(hosts, place.dialect);
     if (!text) {
-      // Some clusters cannot be written in the dialect of every engine; the other engines still
-      // work.
+      // Some clusters cannot be written in the dialect of every engine. The other engines still
+      // work, so only OpenMPI's dialect is an error.
       if (place.dialect == HostfileDialect::kOpenMpi) return std::unexpected(text.error());
       plan.warnings.push_back("no hostfile for MPICH and Intel MPI: " + to_line(text.error()));
       return {};
@@ -234,9 +235,9 @@ void add_openmpi_settings(const Inputs& inputs, const Cluster& cluster, Plan& pl
   if (has_like_names(cluster)) {
     plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_prte_keep_fqdn_hostnames", "1"});
   }
-  // No binding: one core is too small for the threads of a training process. Binding also fails if
-  // the container has only some of the host's cores. Horovod's flags say the same. Set for both
-  // versions.
+  // Ranks are not bound: one core is too few for the threads of a training process, and binding
+  // fails if the container has only some of the host's cores. Horovod's flags do the same. The
+  // variables are those of both versions.
   plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_hwloc_base_binding_policy", "none"});
   plan.env.push_back({Kind::kSetDefault, "OMPI_MCA_rmaps_base_mapping_policy", "slot"});
   plan.env.push_back({Kind::kSetDefault, "PRTE_MCA_hwloc_default_binding_policy", "none"});
@@ -256,11 +257,11 @@ bool launches_by_itself(const PlatformFacts& platform) {
 
 struct MpiLauncher {
   std::string program = "mpirun";
-  bool openmpi = true;  // also true if unknown
+  bool openmpi = true;  // it is OpenMPI's, or this is not known
 };
 
-// Returns "mpirun", or the only other name under which the image has a launcher. OpenMPI's has its
-// daemon or ompi_info beside it; Hydra and Intel MPI refuse OpenMPI's flags.
+// Returns "mpirun", or the only other name under which the image has a launcher. A launcher of
+// OpenMPI has its daemon or ompi_info beside it. Hydra and Intel MPI refuse OpenMPI's flags.
 MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
   const base::Environ env = planned_environment(inputs, plan);
   FoundProgram found;
@@ -310,7 +311,7 @@ bool has_pmi(const Inputs& inputs) {
 }
 
 base::Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovod, Plan& plan) {
-  // The platform's own tasks are the ranks: its PMI gives each its rank.
+  // The platform has started its own tasks as the ranks, and its PMI gives each of them its rank.
   if (resolved.platform.own_rank) {
     if (!has_pmi(inputs)) {
       return base::fail(
@@ -346,7 +347,8 @@ base::Status launch(Inputs& inputs, const ResolvedCluster& resolved, bool horovo
   return {};
 }
 
-// Both launchers start mpirun; horovod adds the flags that Horovod's own launcher uses.
+// Plans the job for both launchers, which start mpirun. horovod adds the flags of Horovod's own
+// launcher.
 base::Status launch_mpi(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   return launch(inputs, resolved, false, plan);
 }

@@ -93,7 +93,7 @@ std::vector<base::EnvEdit> rank_environment(const NodeJob& job, int rank, int lo
                                       {Kind::kSet, "PADDLE_NNODES", std::to_string(job.node_count)},
                                       {Kind::kSet, "MASTER_ADDR", job.address},
                                       {Kind::kSet, "MASTER_PORT", std::to_string(job.port)}};
-  // The index among the devices that the container sees.
+  // The device's index among those that the container sees.
   for (const char* name : {"FLAGS_selected_gpus", "FLAGS_selected_npus", "FLAGS_selected_xpus"}) {
     edits.push_back({Kind::kSetDefault, name, local});
   }
@@ -107,7 +107,7 @@ void launch_typed(const Inputs& inputs, const ResolvedCluster& resolved, const N
   Process process = main_process(inputs, resolved.platform, resolved.platform.command, plan);
   unset(inputs, plan, rank_variables(), process);
   if (!job.alone()) {
-    // The launch would use it as the node's rank.
+    // Unsets the trainer's id, which the launch would use as the rank of the node.
     static constexpr std::array<std::string_view, 1> kTrainer = {"PADDLE_TRAINER_ID"};
     unset(inputs, plan, kTrainer, process);
     if (!job.address.empty()) {

@@ -71,7 +71,8 @@ bool contains_text(const std::vector<std::string>& command, std::string_view tex
       command, [text](const std::string& word) { return word.find(text) != std::string::npos; });
 }
 
-// Returns true for a launcher, or for a program that stays unchanged because it may start one.
+// Returns true for a launcher in the user's command, or for a program that is not changed because
+// it may start one.
 bool is_users_own(const ParsedCommand& command, const ResolvedCluster& resolved,
                   const Request& request) {
   if (command.launcher() || !command.python()) return true;
@@ -110,8 +111,8 @@ bool is_range(std::string_view nodes) {
   return least && most && *least < *most;
 }
 
-// Returns how to set node variables. For several nodes the values are forced, because those of the
-// image belong to another job: each node would start a separate job.
+// Returns how variables about nodes are set. With several nodes, existing values are overwritten:
+// those of the image belong to another job, and each node would start a job of its own.
 Kind kind_for(const Job& job) { return job.alone() ? Kind::kSetDefault : Kind::kSet; }
 
 // Fails if the endpoint is at localhost, where each node would find only itself. Node 0 may have
@@ -153,7 +154,8 @@ std::vector<base::EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
   }
   edits.push_back({kind, "PET_NODE_RANK", std::to_string(job.node_rank)});
   if (job.address.empty()) return edits;
-  // The user may have set a name in node 0's faster network.
+  // A name that is not loopback stays, because the user may have set one in node 0's faster
+  // network.
   const Kind of_master = is_loopback(inputs.variable("PET_MASTER_ADDR")) ? kind : Kind::kSetDefault;
   edits.push_back({of_master, "PET_MASTER_ADDR", flag_address(job.address)});
   edits.push_back({of_master, "PET_MASTER_PORT", std::to_string(job.port)});
@@ -236,11 +238,12 @@ base::Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, c
     TRY(name_typed_master(inputs.request(), job, command.launcher_name(), argv, plan));
   }
   Process process = main_process(inputs, resolved.platform, std::move(argv), plan);
-  // A script may read the platform's RANK and WORLD_SIZE for its own torchrun; an agent does not.
+  // RANK and WORLD_SIZE stay for a script, which may use them for its own torchrun. An agent does
+  // not use them.
   if (command.is_launcher()) {
     append(process.env, unset_stale(inputs, plan, rank_variables()));
   }
-  // A given endpoint is not a master: another program listens at that port.
+  // An endpoint that is given is no master: another program listens at its port.
   const bool has_master = !job.elastic() || given_endpoint(inputs).empty();
   const Kind kind = kind_for(job);
   if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
@@ -252,14 +255,15 @@ base::Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, c
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {
     warn_of_torch_agent(inputs.request(), plan);
   }
-  // A shell may start a launcher unseen; a command behind a wrapper is visible.
+  // A shell may start a launcher that is not visible here. A command after a wrapper is visible.
   const bool hidden_python = !typed && command.wraps_python();
   if (hidden_python && (!job.alone() || job.slots > 1)) {
     plan.warnings.push_back(command[0] + " is started once on this node, which has to run " +
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
                             " ranks: name python first, or start the ranks with --fan-out");
   }
-  // PET_NNODES would make torchrun --standalone wait for nodes that cannot come.
+  // Sets no PET_NNODES for --standalone, because torchrun would then wait for nodes that cannot
+  // come.
   if (torch_agent && !find_flag(command, command.launcher_name(), "--standalone")) {
     append(process.env, agent_variables(inputs, job, resolved));
   }
@@ -299,7 +303,7 @@ bool has_old_torch(Inputs& inputs, const ResolvedCluster& resolved, const Plan& 
   return command.python() && has_torch_before_2_2(inputs, plan, command[0]);
 }
 
-// Plans one rank, as which the platform started this process.
+// Plans the process of a container that the platform started as one rank.
 base::Status launch_own_rank(Inputs& inputs, const ResolvedCluster& resolved, const Job& job,
                              Plan& plan) {
   TRY(needs_master(job, kPlanning));
@@ -337,7 +341,7 @@ base::Status launch_fan_out(Inputs& inputs, const ResolvedCluster& resolved, con
     plan.warnings.push_back("--fan-out has no agent: the job needs all of its " +
                             std::to_string(job.node_count) + " nodes");
   }
-  // Python's -u makes lines reach the log as they are printed, as under torchrun.
+  // With Python's -u, lines reach the log when they are printed, as with torchrun.
   std::vector<std::string> command = typed;
   if (typed.python() && !typed.python()->letters.contains('u')) {
     command.insert(command.begin() + 1, "-u");
@@ -367,7 +371,7 @@ struct Torchrun {
   bool known = true;        // false while the snapshot lacks a path
   std::string program;      // "": the image has no torchrun
   std::string python_exec;  // value of PYTHON_EXEC for its workers; "": not needed
-  bool seen = false;        // was found, not assumed
+  bool seen = false;        // true = found in the snapshot; false = assumed
 };
 
 Torchrun find_torchrun(Inputs& inputs, const Plan& plan, const std::string& python) {
@@ -408,7 +412,8 @@ std::vector<std::string> rendezvous_flags(const Inputs& inputs, const ResolvedCl
   };
   const std::string backend = given("PET_RDZV_BACKEND", "c10d");
   std::string conf(inputs.variable("PET_RDZV_CONF"));
-  // c10d asks the resolver whether the endpoint is this host; the node rank answers that.
+  // With c10d, torchrun asks the resolver whether the endpoint is this host. The node rank answers
+  // that better.
   if (given_endpoint(inputs).empty() && backend == "c10d") {
     conf = (job.node_rank == 0 ? "is_host=1" : "is_host=0") + (conf.empty() ? "" : "," + conf);
   }
@@ -434,9 +439,10 @@ std::vector<std::string> torchrun_flags(const Inputs& inputs, const ResolvedClus
   return static_flags(job, flag_address(job.address));
 }
 
-// The Python options before the script. `only_unbuffered`: torchrun's own "python -u" covers them.
+// The Python options before the script. With `only_unbuffered` they need not be passed on, because
+// torchrun itself uses "python -u".
 struct PythonOptions {
-  std::vector<std::string> options;  // excludes -m and -c
+  std::vector<std::string> options;  // without -m and -c
   bool only_unbuffered = true;
 };
 PythonOptions options_of(const std::vector<std::string>& command, const PythonCommand& python) {
@@ -506,7 +512,7 @@ void launch_torchrun(Inputs& inputs, const ResolvedCluster& resolved, const Job&
   }
   plan.elastic_launcher = job.elastic();
   if (job.elastic()) {
-    // torchrun's default of no restarts would end the job when the first node leaves.
+    // Sets restarts, because with torchrun's default of 0 the job would end when a node leaves.
     process.env.push_back({Kind::kSetDefault, "PET_MAX_RESTARTS", "3"});
   }
   plan.processes.push_back(std::move(process));
@@ -578,7 +584,7 @@ base::Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Pla
   }
   if (!job.elastic() || given_endpoint(inputs).empty()) TRY(needs_master(job, kPlanning));
   if (job.elastic()) TRY(check_endpoint(inputs, resolved, job));
-  // A range of nodes needs torchrun, whichever launcher the platform uses otherwise.
+  // A range of nodes needs torchrun, even if the platform usually uses another launcher.
   if (job.elastic() && !request.torch_launcher) launcher.reset();
   if (launcher == TorchLauncher::kLaunch) return launch_legacy(inputs, resolved, job, plan);
 

@@ -36,11 +36,11 @@ base::Status fits_in_one_string(std::string_view name, std::size_t bytes) {
 }
 
 struct Config {
-  std::optional<TfConfig> value;    // nullopt: a single replica
-  std::optional<std::string> text;  // new TF_CONFIG; nullopt: not set by trainit
+  std::optional<TfConfig> value;    // nullopt: a job with a single replica
+  std::optional<std::string> text;  // the TF_CONFIG that trainit sets; nullopt: none
 };
 
-// The tasks that the platform started, each as a node. Tasks on one host have different ports.
+// The tasks that the platform started, each as a node. Tasks on the same host have different ports.
 struct Tasks {
   Cluster cluster;
   int self = 0;
@@ -49,7 +49,8 @@ Tasks started_tasks(const ResolvedCluster& resolved) {
   Tasks tasks;
   for (int rank = 0; rank < static_cast<int>(resolved.cluster.nodes.size()); ++rank) {
     const Node& node = resolved.cluster.nodes[static_cast<std::size_t>(rank)];
-    // Uses the place, not own_rank: the platform does not say how it distributed its ranks.
+    // The task's place in the list decides, because the platform does not say how it distributed
+    // its ranks.
     if (rank == resolved.local_node.node_rank) {
       tasks.self = static_cast<int>(tasks.cluster.nodes.size()) + resolved.platform.local_rank;
     }
@@ -134,7 +135,7 @@ base::Status launch_tensorflow(Inputs& inputs, const ResolvedCluster& resolved, 
   TRY_ASSIGN(auto config, config_of(resolved, inputs));
 
   std::vector<std::string> command = resolved.platform.command;
-  // A single replica has no cluster, so it gets no flags either.
+  // A job with a single replica has no cluster, so it gets no flags either.
   const bool flags = inputs.request().tf_flags.value_or(resolved.platform.tf_flags);
   if (flags && config.value && !config.value->cluster.empty()) {
     TRY_ASSIGN(command, with_flags(std::move(command), *config.value, plan));

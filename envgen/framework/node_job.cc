@@ -17,7 +17,7 @@ std::string master_of(const Request& request, const ResolvedCluster& resolved, b
   if (!first.host.empty()) return first.host;
   if (!first.container_ip.empty()) return first.container_ip;
   if (!first.host_ip.empty()) return first.host_ip;
-  // The platform gave no address for tasks of one node: they use the loopback address.
+  // Tasks of one node without an address from the platform use the loopback address.
   return resolved.cluster.nodes.size() == 1 ? "127.0.0.1" : "";
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kPlanning = "planning the sshd between the nodes";
 constexpr const char* kEndPeers = "end-peers";
-// Part of the grace period for sending the job's exit code to the workers. Without it they end when
-// they are stopped themselves.
+// Part of the grace period in which the workers get the job's exit code. Without it they would only
+// end when they are stopped themselves.
 constexpr std::int64_t kEndWorkersMs = 2000;
 constexpr int kRootPort = 22;
 constexpr int kUserPort = 2222;
@@ -45,7 +45,8 @@ void add_directory(const SshSetup& setup, Plan& plan) {
   }
 }
 
-// Returns the key's copy with mode 0600: the client refuses a mounted secret that others may read.
+// Returns the path of the key's copy with mode 0600, because the client refuses a mounted secret
+// that others can read.
 std::string key_copy(const SshSetup& setup) { return setup.directory + "/key"; }
 
 std::vector<std::string> client_arguments(const SshSetup& setup) {
@@ -53,7 +54,8 @@ std::vector<std::string> client_arguments(const SshSetup& setup) {
   if (!setup.key.empty()) {
     arguments.insert(arguments.end(), {"-i", key_copy(setup), "-o", "IdentitiesOnly=yes"});
   }
-  // Host keys are new at each start, and no user can answer a question.
+  // Options for a client that asks nothing. Host keys are new at each start, so they are not
+  // checked.
   for (const char* option :
        {"BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null",
         "LogLevel=ERROR", "ConnectTimeout=10"}) {
@@ -74,7 +76,8 @@ base::Result<SshSetup> ssh_setup(const Inputs& inputs) {
   const Request& request = inputs.request();
   const Facts& facts = inputs.facts();
   if (!request.sandbox.user.empty() && !request.sandbox.settings.given_up) {
-    // This node's sshd, and what it starts on the other nodes, would run as another user.
+    // Fails with --user, because the sshd of this node, and what it starts on other nodes, would
+    // run as another user.
     return base::fail(kPlanning, "--user", base::quoted(request.sandbox.user),
                       "jobs over ssh run as one user on all nodes: set USER in the image instead");
   }
@@ -90,7 +93,8 @@ base::Result<SshSetup> ssh_setup(const Inputs& inputs) {
   setup.directory = join_path(facts.run_dir, "ssh");
   if (!request.ssh_key.empty()) setup.key = join_path(facts.cwd, request.ssh_key);
   for (const std::string& path : {setup.directory, setup.key}) {
-    // Launchers split their variables at blanks and take quotes literally.
+    // Such a path would break, because launchers split their variables at blanks and do not
+    // understand quotes.
     if (path.find_first_of(" \t\n\"'\\") == std::string::npos) continue;
     return base::fail(kPlanning, path, "a blank, quote or backslash in the path",
                       "MPI launchers cannot pass it to ssh: name another with --ssh-key or "
@@ -115,7 +119,7 @@ base::Result<std::vector<std::string>> other_hosts(const Cluster& cluster, int s
                         "no host name: the platform did not tell it",
                         "name all nodes, in node-rank order, with --hosts a:8,b:8");
     }
-    // A leading "-" would make it an option of ssh.
+    // A host with "-" at the beginning would be an option of ssh.
     if (host.starts_with('-')) {
       return base::fail(kPlanning, "node " + std::to_string(i), base::quoted(host) + " as its host",
                         "give it a host name");
@@ -192,7 +196,7 @@ void tell_workers_by_link(const Inputs& inputs, const Cluster& cluster, Plan& pl
 
 std::span<const std::string_view> stale_launch_variables() {
   static constexpr std::array<std::string_view, 34> kNames = {
-      // OpenMPI's ranks.
+      // Variables of OpenMPI.
       "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
       "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_NODE_RANK", "OMPI_UNIVERSE_SIZE",
       "OMPI_MCA_ess_base_jobid", "OMPI_MCA_ess_base_vpid",
@@ -200,8 +204,8 @@ std::span<const std::string_view> stale_launch_variables() {
       "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_ID", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE",
       "PMIX_SERVER_URI2", "PMIX_SERVER_URI3", "PMIX_SERVER_URI4", "MPI_LOCALRANKID",
       "MPI_LOCALNRANKS", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
-      // Slurm's step and task. The job's own variables stay, because scripts use them in output
-      // names.
+      // Variables of Slurm's step and task. Those of the job stay, because scripts use them in
+      // output names.
       "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES",
       "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS",
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS"};
@@ -221,7 +225,8 @@ void keep_launchers_from_slurm(const Inputs& inputs, Plan& plan) {
                                       "SLURM_NODELIST"},
       [&inputs](std::string_view name) { return !inputs.variable(name).empty(); });
   if (!allocated) return;
-  // "^slurm" excludes only Slurm, because the "rsh" of OpenMPI 4 is called "ssh" in 5.
+  // "^slurm" excludes only Slurm. Naming the alternative is not possible, because "rsh" of OpenMPI
+  // 4 is called "ssh" in OpenMPI 5.
   for (const auto& [name, value] :
        {std::pair{"OMPI_MCA_plm", "^slurm"}, std::pair{"OMPI_MCA_ras", "^slurm"},
         std::pair{"PRTE_MCA_plm", "^slurm"}, std::pair{"PRTE_MCA_ras", "^slurm"},

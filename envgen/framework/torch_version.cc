@@ -10,7 +10,7 @@
 namespace envgen {
 namespace {
 
-// Python 3.6 to 3.11, the only versions for which PyTorch before 2.2 was built.
+// Versions of Python that are searched: 3.6 to 3.11, for which PyTorch before 2.2 was built.
 constexpr int kFirstMinor = 6;
 constexpr int kLastMinor = 11;
 
@@ -41,7 +41,8 @@ bool has_torch_before_2_2(Inputs& inputs, const Plan& plan, const std::string& p
     old = true;
     whole = whole && is_before_2_2(state->content);
   };
-  // Look where pip, conda and Debian install an interpreter's packages, and in PYTHONPATH.
+  // Directories where pip, conda and Debian install packages of an interpreter, and those of
+  // PYTHONPATH.
   std::string_view listed = env.get_or("PYTHONPATH", "");
   while (!listed.empty()) look_in(base::take_part(listed, ':'), "", "");
   std::string_view prefix(interpreter);

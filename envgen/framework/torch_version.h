@@ -1,6 +1,6 @@
 #pragma once
-// Finds the version of the PyTorch that a Python program will import, from PyTorch's files. Python
-// itself never runs. Only whether the version is before 2.2 is needed.
+// Finds out whether the PyTorch that a Python program will import is older than 2.2. Only files are
+// read; Python does not run.
 
 #include <string>
 
@@ -9,9 +9,9 @@
 
 namespace envgen {
 
-// Returns true if torch/version.py of each PyTorch found has a version before 2.2. Returns false as
-// well while a path is missing from the snapshot, and if no PyTorch is found. PyTorch is not found
-// behind a link to another prefix, or in a virtual environment that uses the system's.
+// Returns true if each PyTorch that was found has a version before 2.2 in its torch/version.py.
+// Returns false if no PyTorch is found, or while the snapshot lacks a path. PyTorch is not found
+// behind a symlink to another prefix, or in a virtual environment that uses the system's.
 bool has_torch_before_2_2(Inputs& inputs, const Plan& plan, const std::string& python);
 
 }  // namespace envgen

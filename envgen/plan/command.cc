@@ -51,8 +51,8 @@ bool is_redirection(std::string_view word) {
   return word.empty() || (!word.ends_with('>') && !is_digit(word[0]) && word[0] != '=');
 }
 
-// Returns a word that only a shell understands, or nothing. The word after -c is skipped as a
-// program's own text, and a word with a blank because it was quoted.
+// Returns a word that only a shell understands; nullopt if there is none. Skips the word after -c,
+// which is a program's own text, and words with blanks, which were quoted.
 std::optional<std::string> shell_syntax_in(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -62,7 +62,7 @@ std::optional<std::string> shell_syntax_in(const std::vector<std::string>& words
   return std::nullopt;
 }
 
-// "$NAME" or "${NAME}" at the beginning of `text`. An empty name means that no reference is there.
+// A reference "$NAME" or "${NAME}" at the beginning of `text`. An empty name: there is none.
 struct Reference {
   std::string_view name;
   std::size_t length = 0;
@@ -78,7 +78,8 @@ Reference reference_at(std::string_view text) {
   return {text.substr(begin, size), end + (begin == 2 && closed ? 1 : 0), closed};
 }
 
-// Returns a character that forbids splitting a line at its blanks, or nothing.
+// Returns a character because of which a line must not be split at its blanks; nullopt if there is
+// none.
 std::optional<std::string> special_in(std::string_view line,
                                       std::span<const std::string_view> filled) {
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -96,8 +97,8 @@ std::optional<std::string> special_in(std::string_view line,
   return std::nullopt;
 }
 
-// Returns the index of the word after -c that a shell inside the command reads as its text. Without
-// such a word returns the command's size.
+// Returns the index of the word that a shell in the command reads as its text (after -c). Returns
+// the size of the command if there is none.
 std::size_t shell_text_in(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (!is_shell(command[i])) continue;
@@ -175,14 +176,14 @@ bool is_assignment(std::string_view word) {
 
 std::optional<FlagValue> find_flag(const std::vector<std::string>& command,
                                    std::string_view launcher, std::string_view flags) {
-  constexpr std::string_view kEnds = " \t\n\"'`;&|()";  // end of a word in a shell's text
+  constexpr std::string_view kEnds = " \t\n\"'`;&|()";  // end a word in the text of a shell
   enum class Place : std::uint8_t { kBefore, kFlags, kProgram };
   const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
   Place place = launcher.empty() ? Place::kFlags : Place::kBefore;
   bool next = false;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string_view word = command[i];
-    const Place outside = place;  // place at which each command of this text begins
+    const Place outside = place;  // where each command of this text begins
     std::size_t end = 0;
     for (std::size_t at = 0; (at = word.find_first_not_of(kEnds, at)) != word.npos; at = end) {
       const bool continued = end > 0 && word[end - 1] == '\\';
@@ -224,7 +225,7 @@ base::Result<std::vector<std::string>> without_shell_syntax(
     const std::vector<std::string>& command, std::string_view platform,
     std::span<const std::string_view> filled) {
   if (command.empty()) return command;
-  // A platform may pass its text field as one argument.
+  // The platform may have passed its whole text field as one argument.
   const bool one_line = command.size() == 1 && has_blank(command[0]);
   std::vector<std::string> words = one_line ? split_words(command[0]) : command;
   if (words.empty()) return command;

@@ -1,5 +1,5 @@
 #pragma once
-// The rules by which platforms read the command line that a user typed there.
+// Rules for the command line that a user typed into a platform's form or gave to trainit.
 
 #include <cstddef>
 #include <functional>
@@ -13,32 +13,34 @@
 
 namespace envgen {
 
-// Returns the words of a command that the platform executes without a shell. Refuses shell syntax
-// (`KEY=VALUE cmd`, `a && b`, `a > log`); the error shows the `bash -c` form to use. A line that
-// starts with `export` becomes a `bash -c` command: ModelArts' third method to choose a conda
-// environment needs that.
-// If the platform passes its text field as one argument, the text is split at its blanks. The error
-// remains for a text that only a shell can split. The text may name the variables in `filled`,
-// which the platform replaces by expand_variables().
+// Returns the words of a command that the platform executes without a shell. Shell syntax
+// (`KEY=VALUE cmd`, `a && b`, `a > log`) is an error, which shows the `bash -c` form to use. There
+// is one exception: a line that starts with `export` becomes a `bash -c` command, because
+// ModelArts' third method to choose a conda environment needs that. If the platform passes its text
+// field as one argument, the text is split at its blanks. A text that only a shell can split stays
+// an error. The text may contain the variables in `filled`, which the platform replaces with
+// expand_variables().
 base::Result<std::vector<std::string>> without_shell_syntax(
     const std::vector<std::string>& command, std::string_view platform,
     std::span<const std::string_view> filled = {});
 
-// Returns how the user must give `line`, which only a shell understands: with `bash -c "..."`. If
-// the line activates a conda environment, which that shell could not do, the advice is --conda-env.
+// Returns advice how to give `line`, which only a shell understands: with `bash -c "..."`. If the
+// line activates a conda environment, which that shell could not do, the advice is --conda-env.
 std::string advice_for_line(const std::string& line);
 
-// A command with $NAME and ${NAME} replaced by values, where `value` knows the name. The text of a
-// shell inside the command (`bash -c TEXT`) is unchanged, as that shell expands it.
+// A command in which $NAME and ${NAME} are replaced by values; `value` returns the value of a name.
+// The text for a shell in the command (`bash -c TEXT`) is unchanged, because that shell replaces
+// them.
 struct ExpandedCommand {
   std::vector<std::string> command;
-  std::vector<std::string> unknown;  // names without a value, each once
+  std::vector<std::string> unknown;  // names that `value` does not know, each once
 };
 using VariableValue = std::function<std::optional<std::string>(std::string_view name)>;
 ExpandedCommand expand_variables(const std::vector<std::string>& command,
                                  const VariableValue& value);
 
-// Puts `interpreter` before a bare script ("train.py"). Any other command is unchanged.
+// If the first word of the command is a script ("train.py"), puts `interpreter` before it. Any
+// other command is unchanged.
 std::vector<std::string> with_interpreter(const std::vector<std::string>& command,
                                           const std::string& interpreter);
 
@@ -50,14 +52,14 @@ std::vector<std::string> command_of_line(std::string_view line);
 // path.
 bool is_assignment(std::string_view word);
 
-// Finds the value of the first of a launcher's `flags` ("--nnodes --num_nodes"), also in a shell's
-// text. Both "--flag value" and "--flag=value" are read, each with '-' for '_'. The flags are
-// between the launcher's name and its program (a script, -m, an interpreter); flags after that
-// belong to the program. If `launcher` is "", the command begins with the flags. `text` is a part
-// of the word; for "--flag value" it is the next word.
+// Finds the value of the first of a launcher's `flags` ("--nnodes --num_nodes"), also within the
+// text for a shell. Both "--flag value" and "--flag=value" are read, and a '-' can stand for each
+// '_'. The flags must be between the launcher's name and its program (a script, -m, an
+// interpreter); later flags belong to the program. If `launcher` is "", the command begins with the
+// flags.
 struct FlagValue {
-  std::size_t word = 0;  // index of the word
-  std::size_t at = 0;    // offset of the value
+  std::size_t word = 0;  // index in the command of the word that contains the value
+  std::size_t at = 0;    // offset of the value in that word
   std::string_view text;
 };
 std::optional<FlagValue> find_flag(const std::vector<std::string>& command,

@@ -13,7 +13,8 @@ std::unexpected<base::Error> refuse(const std::string& spec, std::string found, 
   return base::fail(kWhat, "--data " + spec, std::move(found), std::move(fix));
 }
 
-// Normalises a path: "/a//b/./c/" is "/a/b/c". ".." stays, because its target depends on links.
+// Normalises a path: "/a//b/./c/" becomes "/a/b/c". ".." stays, because its meaning depends on
+// symlinks.
 std::string plain(std::string_view path) {
   std::string result;
   while (!path.empty()) {
@@ -71,7 +72,7 @@ base::Result<Dataset> dataset_of(const std::string& spec) {
   return dataset;
 }
 
-// Sets a name and a variable that none of `others` has.
+// Sets the dataset's name and variable, different from those of `others`.
 void name_apart(Dataset& dataset, const std::vector<Dataset>& others) {
   const std::string name = dataset.name;
   const std::string variable = variable_of(name);

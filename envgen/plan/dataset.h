@@ -11,17 +11,17 @@
 
 namespace envgen {
 
-// The reaction to a dataset that cannot be copied.
+// What trainit does if a dataset cannot be copied.
 enum class OnDataFailure : unsigned char {
   kSource,  // the job reads the source, with a warning
   kFail,    // the job does not start
 };
 
-// The free space that a copy must leave on its file system. A node whose disk is full takes no more
-// jobs, so the copy stops earlier.
+// The free space that must remain on the file system of the copy. Reason: a node with a full disk
+// gets no further jobs.
 struct Headroom {
   std::int64_t bytes = 0;
-  int percent = 5;  // of the file system's size; the larger limit applies
+  int percent = 5;  // of the file system's size; the larger of the two limits applies
 
   bool operator==(const Headroom&) const = default;
 };
@@ -29,19 +29,22 @@ struct Headroom {
 inline constexpr std::int64_t kCacheTtlMs = 7LL * 24 * 60 * 60 * 1000;
 
 struct DataRequest {
-  std::vector<std::string> specs;    // SRC or SRC=DST
-  std::string root;                  // directory of the node's cache; "" = the first large enough
-  std::string version;               // equal version = unchanged source; "" = compare the source
-  std::vector<std::string> include;  // patterns, see path_filter.h
+  std::vector<std::string> specs;  // SRC or SRC=DST
+  std::string root;     // directory of the node's cache; "" = the first usual local directory with
+                        // enough space
+  std::string version;  // version of the sources: while it is equal, they count as unchanged; "" =
+                        // compare them
+  std::vector<std::string> include;  // patterns of the files to copy, see path_filter.h
   std::vector<std::string> exclude;
-  bool verify = false;   // read each byte again and compare its hash
+  bool verify = false;   // read each copied byte again and compare its hash
   bool durable = false;  // sync the copy to the disk before it is published
-  bool link = false;     // a source that is a symbolic link is made to point to the copy
+  bool link = false;     // a source that is a symlink is changed to point to the copy
   OnDataFailure on_failure = OnDataFailure::kSource;
   std::int64_t timeout_ms = 0;  // for each dataset; 0 = no limit
-  int workers = 0;              // processes a dataset; 0 = chosen by the machine
+  int workers = 0;  // copying processes for each dataset; 0 = trainit chooses by the machine
   Headroom headroom;
-  std::int64_t cache_ttl_ms = kCacheTtlMs;  // idle time before a copy may be deleted; 0 = at once
+  std::int64_t cache_ttl_ms = kCacheTtlMs;  // time without use after which a copy may be deleted; 0
+                                            // = at once
   std::int64_t cache_max_bytes = 0;         // size of the whole cache; 0 = no limit
 
   bool operator==(const DataRequest&) const = default;
@@ -57,9 +60,9 @@ struct Dataset {
 };
 
 // Returns the datasets in the order of the specs. A spec is split at its first "=/", because a path
-// may contain "=", as Hive's partitions do. A second dataset of the same name gets "-2" and "_2".
-// Errors: a path that is not absolute, the root directory, the same destination twice, one inside a
-// second one or inside its source.
+// may contain "=", as the partitions of Hive do. The second dataset with the same name gets the
+// suffix "-2" in its name and "_2" in its variable. Errors: a path that is not absolute; the root
+// directory; a destination that is used twice, or is inside another one or inside its source.
 base::Result<std::vector<Dataset>> datasets_of(const DataRequest& request);
 
 }  // namespace envgen

@@ -17,7 +17,7 @@ void write_dataset(base::json::Writer& out, const Dataset& dataset, const DataRe
   if (!dataset.destination.empty()) {
     v.add("destination", dataset.destination);
   } else if (request.root.empty()) {
-    out.key("root").null();  // null: the first one that is large enough
+    out.key("root").null();  // null: the first usual directory with enough space
   } else {
     v.add("root", request.root);
   }

@@ -10,10 +10,10 @@
 
 namespace envgen {
 
-// Writes the key "data" and its array: an object for each dataset, or an empty array.
+// Writes the key "data" and an array with an object for each dataset.
 void write_data(base::json::Writer& out, const std::vector<Dataset>& datasets,
                 const DataRequest& request);
-// Returns the lines for the text output.
+// Returns the lines about the datasets for the text output of `trainit plan`.
 base::ShownLines data_text(const std::vector<Dataset>& datasets, const DataRequest& request);
 
 }  // namespace envgen

@@ -65,15 +65,15 @@ int width_of(std::string_view item, bool indices) {
 
 struct Listed {
   int count = 0;
-  bool part = false;   // a MIG device
-  bool whole = false;  // each item is a device
+  bool part = false;   // the item is a MIG device, a part of a GPU
+  bool whole = false;  // true = each item is a device
 };
 
-// Counts the devices that a list picks, up to the first item that is no device. If `below` is not
-// 0, the numbers are indices of that many devices, as CUDA and HIP count. If it is 0, they are any
-// numbers or ranges. A process sees one MIG device, however many are listed, and no other device
-// beside it (NVIDIA MIG User Guide, "CUDA Device Enumeration"). "GPU:MIG" is the index of a MIG
-// device.
+// Counts the devices in a list, up to the first item that is no device. If `below` is not 0,
+// numbers are indices of that many devices, as CUDA and HIP count. If it is 0, they are any numbers
+// or ranges. A MIG device ("MIG-...", or "GPU:MIG" by index) makes the count 1: a process sees one
+// MIG device, however many are listed, and no other device beside it (NVIDIA MIG User Guide, "CUDA
+// Device Enumeration").
 Listed listed_devices(std::string_view list, int below) {
   Listed listed;
   while (!list.empty()) {
@@ -99,8 +99,8 @@ void narrow_by(const Inputs& inputs, std::string_view variable, bool indices, De
   if (chosen) narrow(count, variable, listed_devices(*chosen, indices ? count.count : 0));
 }
 
-// Narrows by a runtime's list. A runtime's words "all" and "void" and names of CDI do not give a
-// number: devices may exist with each of them.
+// Narrows the count by a container runtime's list. The words "all" and "void", and names of CDI,
+// give no number, because the container may have devices in each of these cases.
 void narrow_by_runtime(const Inputs& inputs, std::string_view variable, DeviceCount& count) {
   const Listed listed = listed_devices(inputs.variable(variable), 0);
   if (listed.whole) narrow(count, variable, listed);
@@ -111,9 +111,9 @@ std::string source_of(const std::vector<std::string>& files) {
   return base::concat({files[0], " and ", std::to_string(files.size() - 1), " more"});
 }
 
-// Returns whether a GPU of this node is divided into MIG devices, or nothing while that is not
-// known. Their capabilities are /dev/nvidia-caps/nvidia-cap<N>, and the driver's list says which N
-// belong to a GPU. If the list is unreadable, sets `unsure`.
+// Returns whether a GPU of this node is divided into MIG devices; nullopt while the snapshot lacks
+// a path. The capabilities of MIG devices are /dev/nvidia-caps/nvidia-cap<N>, and a list of the
+// driver says which N belong to a GPU. Sets `unsure` if that list cannot be read.
 std::optional<bool> is_divided(Inputs& inputs, const PathState& dev, bool& unsure) {
   if (!has_entry(dev, "nvidia-caps")) return false;
   const PathState* caps = inputs.content("/dev/nvidia-caps");
@@ -130,7 +130,7 @@ std::optional<bool> is_divided(Inputs& inputs, const PathState& dev, bool& unsur
   });
 }
 
-// Counts a kind's devices as its framework does.
+// Counts the devices of a kind, narrowed by its variables as its framework would.
 std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, const DeviceKind& kind,
                                       const std::vector<std::string>& files) {
   using Holds = DeviceKind::Holds;
@@ -138,7 +138,8 @@ std::optional<DeviceCount> count_kind(Inputs& inputs, const PathState& dev, cons
   if (kind.holds == Holds::kParts) count.count = 0;
   const std::string_view chosen = inputs.variable(kind.process_variable);
   if (kind.holds != Holds::kDevice) {
-    // "0.1" is a tile. The requested hierarchy decides whether a tile is a device.
+    // An item such as "0.1" is a tile. Whether a tile counts as a device depends on the requested
+    // hierarchy.
     const Listed listed = listed_devices(chosen, 0);
     if (listed.whole && !chosen.contains('.')) narrow(count, kind.process_variable, listed);
     return count;
@@ -190,15 +191,16 @@ std::optional<DeviceCount> count_kfd(Inputs& inputs, const PathState& dev) {
   count.source =
       base::concat({"/dev/kfd", count.known ? "" : " without ", count.known ? "" : kKfdNodes});
   narrow_by_runtime(inputs, "AMD_VISIBLE_DEVICES", count);
-  // ROCr's list is applied first. HIP picks from the remaining devices, by CUDA's variable if its
-  // own is not set.
+  // ROCr applies its own list first. HIP then picks from the remaining devices, by CUDA's variable
+  // if its own is not set.
   narrow_by(inputs, kRocr, true, count);
   narrow_by(inputs, inputs.env().get(kHip) ? kHip : kCuda, true, count);
   return count;
 }
 
-// Drops the render nodes of displays, which PCI calls VGA controllers. A single render node of
-// unknown class is taken for a display's, too. Returns false while a class is not known.
+// Removes the render nodes of displays, which have the PCI class of VGA controllers. A single
+// render node whose class is unknown counts as a display's too. Returns false while the snapshot
+// lacks a class.
 bool drop_displays(Inputs& inputs, std::vector<std::string>& files) {
   bool looked = true;
   const bool only = files.size() == 1;
@@ -213,7 +215,7 @@ bool drop_displays(Inputs& inputs, std::vector<std::string>& files) {
   return looked;
 }
 
-// Returns two or more names that differ only in their number: devices of some kind.
+// Returns two or more names that differ only in their numbers, so that they are probably devices.
 std::vector<std::string> series_in(const PathState& directory) {
   for (const std::string& name : directory.entries) {
     const std::size_t end = name.find_last_not_of("0123456789") + 1;
@@ -229,9 +231,9 @@ DeviceCount uncounted(std::string place, const std::vector<std::string>& names, 
   return {.count = 0, .source = std::move(place), .known = false, .sure = sure};
 }
 
-// Looks at the PCI bus of a host whose devices all belong to this container. It counts processing
-// accelerators and 3D controllers, whatever files their driver has. A single one leaves no
-// question: one rank.
+// Counts the devices on the PCI bus of a host whose devices all belong to this container:
+// processing accelerators and 3D controllers, whatever files their drivers have. If there is only
+// one, the node has one rank, and nothing is in doubt.
 std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   const std::string place = "/sys/bus/pci/devices";
   const PathState* all = inputs.content(place);
@@ -249,10 +251,10 @@ std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   return found.size() < 2 ? DeviceCount{} : uncounted("PCI device ", found, true);
 }
 
-// Finds numbered devices of unknown kinds in a /dev that was filled for this container. A device
-// that no runtime adds by default was given to the container. Network cards and disks are added in
-// the same manner, so the result is not sure. A host's own /dev, which has the kernel's log,
-// contains many others.
+// Finds numbered devices of unknown kinds in a /dev that was filled for this container. Such a
+// device was given to the container on purpose, because no runtime adds it by default. It may also
+// be a network card or a disk, so the result is not sure. A /dev with the kernel's log is a host's
+// own, and contains many other devices, so it is not judged.
 std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev) {
   constexpr auto kUsual = base::words(
       "console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr",
@@ -262,7 +264,7 @@ std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev)
   if (auto names = series_in(dev); !names.empty()) return uncounted("/dev/", names, false);
   bool looked = true;
   for (const std::string& name : dev.entries) {
-    // NVIDIA's control files exist without a device, too.
+    // The control files of NVIDIA exist even without a device.
     if (name.starts_with("nvidia")) continue;
     if (std::ranges::find(kUsual, std::string_view(name)) != kUsual.end()) continue;
     const std::string path = "/dev/" + name;
@@ -274,13 +276,13 @@ std::optional<DeviceCount> unknown_devices(Inputs& inputs, const PathState& dev)
   return looked ? std::optional(DeviceCount{}) : std::nullopt;
 }
 
-// Finds a list of devices for the runtime of any maker: FOO_VISIBLE_DEVICES=0,1.
+// Finds a list of devices for the runtime of an unknown maker: FOO_VISIBLE_DEVICES=0,1.
 DeviceCount listed_by_variable(const Inputs& inputs) {
   constexpr auto kThings = base::words("DEVICES", "CHIPS", "CORES", "MODULES", "CARDS", "PUS");
   for (const std::string& entry : inputs.env().entries()) {
     std::string_view value = entry;
     const std::string_view name = base::take_part(value, '=');
-    // Ray's RAY_EXPERIMENTAL_NOSET_*_VISIBLE_DEVICES are switches.
+    // RAY_EXPERIMENTAL_NOSET_*_VISIBLE_DEVICES of Ray are switches, not lists.
     if (!name.contains("_VISIBLE_") || name.contains("NOSET")) continue;
     const bool things =
         std::ranges::any_of(kThings, [name](auto thing) { return name.ends_with(thing); });
@@ -311,7 +313,7 @@ std::optional<DeviceCount> count_known_kinds(Inputs& inputs) {
     auto count = count_kind(inputs, *dev, kind, *files);
     if (count && !count->known && render && files->size() == 1) {
       count->count = 0;     // the number of its tiles is not known
-      count->sure = false;  // it may be a virtual machine's or a second display's
+      count->sure = false;  // it may be the GPU of a virtual machine, or a second display's
     }
     return count;
   }
@@ -325,7 +327,7 @@ std::optional<DeviceCount> count_devices(Inputs& inputs) {
   if (!sign) return sign;
   const DeviceCount listed = listed_by_variable(inputs);
   if (sign->known) sign = listed;
-  if (!listed.known) sign->sure = true;  // unknown files, and a list that names their kind
+  if (!listed.known) sign->sure = true;  // there are unknown files, and a list names their kind
   return sign->known ? count : sign;
 }
 

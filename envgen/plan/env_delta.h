@@ -1,6 +1,6 @@
 #pragma once
-// The effect of a plan's edits on the environment of its processes, with credentials masked, for
-// the printed forms of a plan.
+// The changes that a plan's edits make to the environment of its processes, with credentials
+// masked, for the printed forms of a plan.
 
 #include <map>
 #include <set>
@@ -12,19 +12,20 @@
 
 namespace envgen {
 
-// Names with final values, and removed names.
+// The variables that the edits set, with their final values, and those that they remove.
 struct EnvDelta {
   std::map<std::string, std::string> set;
   std::set<std::string> unset;
 };
 
-// Computes the deltas of a plan's processes. The edits that the processes share are applied once.
+// Computes the changes for each process of a plan. The edits that all processes share are applied
+// only once.
 class Deltas {
  public:
   // `shared` and `base` must outlive the object.
   Deltas(const std::vector<base::EnvEdit>& shared, const base::Environ& base);
 
-  // Returns the effect of the shared edits and of a process's own ones.
+  // Returns the changes by the shared edits followed by `own`, the edits of one process.
   EnvDelta of(const std::vector<base::EnvEdit>& own);
 
  private:

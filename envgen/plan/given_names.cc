@@ -12,7 +12,7 @@ constexpr base::PackedTable<kGivenRows, &GivenNames::platform, &GivenNames::coun
                             &GivenNames::leader, &GivenNames::hosts, &GivenNames::slots,
                             &GivenNames::job>
     kNames;
-// A platform that counts for every command is known to init/early too.
+// A platform that is used for every command must also be known to init/early.
 static_assert(std::ranges::all_of(kGivenRows,
                                   [](const GivenNames& names) {
                                     return !names.always ||

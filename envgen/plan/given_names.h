@@ -1,8 +1,9 @@
 #pragma once
-// Platforms that give each node of a job the same facts, by variables with names of their own. The
-// facts are the number of nodes, this node's number, and the address of the first or of all nodes.
-// A row makes the platform's profile (envgen/platform/platform_counted.cc). It also makes the signs
-// of several nodes for a job that lacks some of the variables (cluster_signs.h).
+// A table of platforms that describe a job by a few variables, equal on all nodes except for the
+// node's number: the number of nodes, this node's number, and the address of the first or of all
+// nodes. The table has the names of these variables for each platform. A row serves two purposes:
+// detecting the platform (envgen/platform/platform_counted.cc), and recognising several nodes in a
+// job that lacks some of the variables (cluster_signs.h).
 
 #include <cstddef>
 #include <iterator>
@@ -10,21 +11,21 @@
 
 namespace envgen {
 
-// Names of variables. "" = the platform has no such variable.
+// Names of a platform's variables. "" = the platform has no such variable.
 struct GivenNames {
   std::string_view platform;
   std::string_view count;   // number of nodes
-  std::string_view own;     // number of this node, from 0
+  std::string_view own;     // number of this node, counted from 0
   std::string_view leader;  // address of node 0
   std::string_view hosts;   // addresses of all nodes, in the order of their numbers
-  std::string_view slots;   // devices of a node
+  std::string_view slots;   // number of devices of a node
   std::string_view job;     // id of the job
-  bool pods = false;        // node N has the leader's name, followed by "-N"
-  bool always = false;      // applies also if the user did not ask for ranks
-  bool leaders = false;     // if the leader's variable is missing, nodes are jobs of their own
+  bool pods = false;        // the name of node N's pod is the leader's name with "-N"
+  bool always = false;      // the platform is used even if the user did not ask for ranks
+  bool leaders = false;     // without the leader's variable, each node is a job of its own
 };
 
-// Sources: docs/platforms.md.
+// Sources of the names: docs/platforms.md.
 inline constexpr GivenNames kGivenRows[] = {
     {.platform = "skypilot",
      .count = "SKYPILOT_NUM_NODES",

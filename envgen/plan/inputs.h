@@ -1,6 +1,6 @@
 #pragma once
-// A snapshot as the platforms read it. A lookup of a path that the snapshot lacks is recorded as a
-// want. So the list of paths to look at can never differ from the paths that are used.
+// A snapshot as the platforms read it. If code reads a path that the snapshot lacks, the path is
+// recorded as a want. So the wanted paths are always those that the code uses.
 
 #include <optional>
 #include <set>
@@ -33,11 +33,11 @@ class Inputs {
     if (value.empty() && name.ends_with("_PORT")) note_link(name);
     return value;
   }
-  // Messages about links to Services that take the place of variables that were read.
+  // Log lines for variables that were read but ignored, because their value is a link to a Service.
   [[nodiscard]] const std::set<std::string>& ignored_links() const { return ignored_links_; }
 
-  // Returns the path's state with its content. Returns nullptr if the snapshot does not hold it:
-  // the path is then recorded as wanted, and the answer is provisional.
+  // Returns the path's state with its content. Returns nullptr if the snapshot lacks it. The path
+  // is then recorded as wanted, and the answer that is being computed is provisional.
   const PathState* content(const std::string& path) {
     const PathState* state = find(path, true);
     if (state != nullptr && state->kind == PathState::Kind::kFile) files_read_.insert(path);
@@ -45,8 +45,8 @@ class Inputs {
   }
   const PathState* kind(const std::string& path) { return find(path, false); }
 
-  // Notes why the number of this node's ranks is not known. Only the first note is kept. If not
-  // `sure`, a warning is enough.
+  // Records why the number of this node's ranks is not known. Only the first call has an effect. If
+  // `sure` is false, the reason is only a warning.
   void note_uncounted(base::Error error, bool sure) {
     if (uncounted_) return;
     uncounted_ = std::move(error);
@@ -56,8 +56,8 @@ class Inputs {
   [[nodiscard]] bool uncounted_surely() const { return uncounted_surely_; }
 
   [[nodiscard]] const std::set<Want>& wants() const { return wants_; }
-  [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: no memo
-  // Files whose content was read so far.
+  [[nodiscard]] TableMemo* memo() const { return memo_; }  // nullptr: the caller keeps no memo
+  // Paths of the files whose content was read so far.
   [[nodiscard]] const std::set<std::string>& files_read() const { return files_read_; }
 
  private:
@@ -92,8 +92,8 @@ class Inputs {
   bool uncounted_surely_ = false;
 };
 
-// Returns whether `path` is a writable directory, or can become one because its nearest existing
-// ancestor is. Returns true while the snapshot lacks a path for that.
+// Returns true if `path` is a writable directory, or can be created because its nearest existing
+// ancestor is one. Also returns true while the snapshot lacks a path for the answer.
 bool can_be_made(Inputs& inputs, const std::string& path);
 
 // Returns `path` as seen from `directory`. An absolute path is unchanged; "." and ".." stay.

@@ -13,7 +13,7 @@ bool starts_msrun(const ParsedCommand& command) {
 
 namespace {
 
-// Finds the log directory among the launcher's own flags, which end at the script or its module.
+// Returns the log directory in the launcher's own flags, which end at the script or its module.
 std::string_view log_dir_flag(const std::vector<std::string>& argv, std::size_t from) {
   for (std::size_t i = from; i < argv.size(); ++i) {
     const std::string_view word = argv[i];
@@ -32,11 +32,11 @@ void find_rank_logs(const Inputs& inputs, Process& process) {
   const ParsedCommand command(process.argv);
   if (!command.is_launcher()) return;
   const bool msrun = starts_msrun(command);
-  // A launcher that reads torchrun's variables is torchrun, or starts it with its own flags.
+  // Only torchrun, and launchers that read its variables, keep the output of ranks in this way.
   if (!msrun && command.launcher()->reads != LauncherReads::kPet) return;
   std::string_view told = log_dir_flag(command, command.launcher_arguments());
   if (!msrun && told.empty()) told = inputs.variable("PET_LOG_DIR");
-  if (!msrun && told.empty()) return;  // torchrun makes a new directory in /tmp
+  if (!msrun && told.empty()) return;  // without a directory, torchrun makes a new one in /tmp
   process.rank_logs = msrun ? RankLogs::kMsrun : RankLogs::kTorchrun;
   process.rank_dir = join_path(process.cwd, told.empty() ? "." : told);
 }
@@ -105,7 +105,7 @@ base::Environ planned_environment(const Inputs& inputs, const Plan& plan) {
 
 FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::string_view name) {
   FoundProgram found;
-  // Continue after an unknown place, so that one round looks at all of them.
+  // Continues after a path that the snapshot lacks, so that all paths are requested in one round.
   for (const std::string& each : base::places_of_program(search_path, name)) {
     std::string place = join_path(inputs.facts().cwd, each);
     const PathState* state = inputs.kind(place);
@@ -166,12 +166,12 @@ std::vector<base::EnvEdit> torch_rank_environment(const TorchRank& rank) {
       {Kind::kSet, "TORCHELASTIC_USE_AGENT_STORE", "False"},
       {Kind::kSetDefault, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
   };
-  // Later versions warn about the old name on each rank.
+  // Sets the old name only for old versions, because later ones warn about it on each rank.
   if (rank.before_2_2) edits.push_back({Kind::kSetDefault, "NCCL_ASYNC_ERROR_HANDLING", "1"});
   if (!rank.error_file.empty()) {
     edits.push_back({Kind::kSet, "TORCHELASTIC_ERROR_FILE", rank.error_file});
   }
-  // Torchrun does the same: each rank's threads would otherwise use every CPU.
+  // As torchrun does, because otherwise the threads of each rank would use every CPU.
   if (rank.local_world_size > 1) edits.push_back({Kind::kSetDefault, "OMP_NUM_THREADS", "1"});
   return edits;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Helpers of several framework launchers: the program that a command starts, the output of a
-// process, the environment of a PyTorch rank, stale rank variables.
+// Helpers that several framework launchers use: the program that a command starts, the output of a
+// process, the environment of a PyTorch rank, and stale rank variables.
 
 #include <span>
 #include <string>
@@ -16,57 +16,58 @@ namespace envgen {
 // Returns whether the command itself is MindSpore's msrun.
 bool starts_msrun(const ParsedCommand& command);
 
-// Returns whether a node's process inherits stdout and stderr. By default the first one does, and
-// each other one has a file.
+// Returns true if the node's process with this index inherits trainit's stdout and stderr. By
+// default the first process does, and each other one writes to a file.
 bool inherits_output(const Request& request, std::size_t index);
 
-// Names the log and the environment file of a rank that is about to join plan.processes.
+// Sets the log file and the environment file of a rank that will be added to plan.processes.
 void add_rank_log(const Request& request, const PlatformFacts& platform, const Plan& plan,
                   Process& process);
 
-// Returns the single process of a node that runs `argv` in the platform's directory. With --output
-// files it has a log, as a rank has. It is a rank if the platform started it as one
-// (PlatformFacts::own_rank). For a launcher, the directory of its ranks' output is set if the
-// launcher's flags and variables name it.
+// Returns the process of a node that has only one. It runs `argv` in the platform's directory. With
+// --output files it has a log, as a rank does. It is a rank if the platform started it as one
+// (PlatformFacts::own_rank). If it is a launcher whose flags or variables name the directory for
+// the output of its ranks, that directory is set too.
 Process main_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, Plan& plan);
 
-// Returns a rank that trainit itself starts on this node, with its log: `argv` in the platform's
-// directory. Its predecessor must already be in plan.processes. The caller sets its variables.
+// Returns a rank that trainit itself starts on this node. It runs `argv` in the platform's
+// directory and has a log. The ranks before it must already be in plan.processes. The caller sets
+// its variables.
 Process rank_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, int rank, const Plan& plan);
 
 // Returns the directory in which a node's processes start.
 std::string start_directory(const Inputs& inputs, const PlatformFacts& platform);
 
-// Returns the environment of the processes, as far as the plan knows it.
+// Returns the environment of the plan's processes, as far as the plan determines it.
 base::Environ planned_environment(const Inputs& inputs, const Plan& plan);
 
-// A program by the rules of base/search_path.h, with two differences. Relative places count from
-// the directory of the snapshot (cwd). A file that may not be executed is taken, because a hook can
-// still change its mode. `known` is false while the snapshot lacks a path for that.
+// The file of a program, found by the rules of base/search_path.h with two differences. Relative
+// paths start from the directory of the snapshot (cwd). A file that is not executable is accepted,
+// because a hook can still change its mode. `known` is false while the snapshot lacks a path for
+// the answer.
 struct FoundProgram {
   bool known = true;
   std::string path;  // "" = not found
 };
 FoundProgram find_program(Inputs& inputs, std::string_view search_path, std::string_view name);
 
-// Returns whether plan.env, which the platform promises, sets the variable `name`.
+// Returns true if plan.env sets the variable `name`, as the platform promises for every process.
 bool is_promised(const Plan& plan, std::string_view name);
 
-// Returns edits that unset `names`, but only variables that the processes would otherwise inherit
-// and no platform promises.
+// Returns edits that unset those of `names` that the processes would inherit from the caller.
+// Variables that the platform promises are kept.
 std::vector<base::EnvEdit> unset_stale(const Inputs& inputs, const Plan& plan,
                                        std::span<const std::string_view> names);
 
-// Returns the names RANK, WORLD_SIZE and similar ones, which give a process its rank in PyTorch,
-// Horovod or on a platform.
+// Returns the names of variables that give a process its rank in PyTorch, Horovod or on a platform:
+// RANK, WORLD_SIZE and similar ones.
 std::span<const std::string_view> rank_variables();
 
-// The values of a process that calls init_process_group() with env://, without an agent. They are
-// the same as for torchrun's workers
-// (torch/distributed/elastic/agent/server/local_elastic_agent.py), except for the store: no agent
-// has one, so rank 0 opens it.
+// The variables of a rank that calls init_process_group() with env:// and has no agent. They are
+// those of torchrun's workers (torch/distributed/elastic/agent/server/local_elastic_agent.py)
+// except for the store. No agent has a store here, so rank 0 opens it.
 struct TorchRank {
   int rank = 0;
   int world_size = 1;
@@ -78,18 +79,18 @@ struct TorchRank {
   int master_port = 0;
   std::string run_id = {};
   int max_restarts = 0;
-  std::string error_file = {};  // written by torch's @record; "" = none
+  std::string error_file = {};  // file that torch's @record writes; "" = none
   bool before_2_2 = false;      // torch is older than 2.2
 };
 std::vector<base::EnvEdit> torch_rank_environment(const TorchRank& rank);
 
 // The variables that get a free port when the processes start (Plan::free_master_port).
-// The last one gets it behind the loopback address.
+// kFreeAddressVariable gets "127.0.0.1:PORT".
 inline constexpr std::string_view kFreePortVariables[] = {"MASTER_PORT", "JAX_COORDINATOR_PORT"};
 inline constexpr std::string_view kFreeAddressVariable = "JAX_COORDINATOR_ADDRESS";
 
-// Replaces the value of each process's edit of `name`, for a value that is known only after the
-// ranks are planned.
+// Changes the value of the edit of `name` in each process that has one. For a value that is known
+// only after the ranks are planned.
 void set_of_processes(Plan& plan, std::string_view name, const std::string& value);
 
 // Returns the flags that Horovod's own launcher passes to OpenMPI's mpirun, besides -np.

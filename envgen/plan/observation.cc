@@ -11,7 +11,7 @@ bool has_watches(const Observation& observe) {
 
 namespace {
 
-// Each pattern has one of the two numbers (formats/progress_line.h).
+// Returns whether a pattern contains this number. Each has one of two (formats/progress_line.h).
 bool has_pattern_of(const Observation& observe, std::string_view number) {
   return std::ranges::any_of(observe.progress, [number](const std::string& pattern) {
     return pattern.find(number) != std::string::npos;

@@ -1,6 +1,6 @@
 #pragma once
-// The watches of a running job, and the checks before it. The command line requests them
-// (Request::observe), the resolver adjusts them to the platform, and the plan carries them
+// The watches of a running job, and the checks before it starts. The command line requests them
+// (Request::observe), the resolver adjusts them to the platform, and the plan contains them
 // (Plan::observe).
 
 #include <cstdint>
@@ -20,69 +20,71 @@ inline constexpr std::string_view kAllChecks = "all";  // value of Observation::
 
 enum class Bind : unsigned char {
   kNone,
-  kNuma,  // each rank may use all CPUs of its device's NUMA node
-  kCore,  // those CPUs are divided among the ranks that share the NUMA node
+  kNuma,  // each rank may use all CPUs of the NUMA node of its device
+  kCore,  // the CPUs of a NUMA node are divided among the ranks whose devices are there
 };
 
 enum class Preflight : unsigned char {
   kOff,
-  kWarn,     // findings of doctor become warnings
+  kWarn,     // problems that doctor finds become warnings
   kRequire,  // a failed check ends the job before it starts, with exit code 125
 };
 inline constexpr base::Word<Preflight> kPreflights[] = {
     {"off", Preflight::kOff}, {"warn", Preflight::kWarn}, {"require", Preflight::kRequire}};
 
 struct Observation {
-  // Size limit of a log file that the tee writes (Process::tee). At this size the tee begins a new
-  // file and keeps `log_keep` old ones. 0 = no limit.
+  // Maximum size of a log file that the tee writes (Process::tee). At this size the tee starts a
+  // new file, and keeps the last `log_keep` old ones. 0 = no limit.
   std::int64_t log_max_bytes = 0;
   int log_keep = 3;
-  // Time-out for a reader of trainit's stdout or stderr that reads nothing. Until then the job's
-  // writes block (backpressure); afterwards lines are dropped.
+  // Time-out for a reader of trainit's stdout or stderr that reads nothing. Within it, writes of
+  // the job block (backpressure). After it, lines are dropped.
   std::int64_t log_reader_timeout_ms = 30'000;
 
-  // The performance watch compares hardware / e2e of each line in which `perf_pattern` finds the
-  // two times. Parts per million, so that a plan has no rounding; 0 = no watch.
+  // Threshold of the performance watch, which compares it with hardware / e2e, the ratio of the two
+  // times in each line that matches `perf_pattern`. Parts per million, so that a plan contains no
+  // rounded numbers; 0 = no watch.
   std::int64_t perf_threshold_ppm = 0;
-  std::string perf_pattern;       // "" = the task-training platform's line
-  bool perf_reschedules = false;  // false = an alert only
+  std::string perf_pattern;       // "" = the pattern of the task-training platform
+  bool perf_reschedules = false;  // true = the job is rescheduled; false = only an alert
   int perf_count = 1;             // number of consecutive lines above the threshold
 
   // Patterns of the lines in which a rank reports its steps (formats/progress_line.h). Empty = the
   // steps are not known.
   std::vector<std::string> progress;
 
-  // Time-out of the stall watch; 0 = no watch. If ranks report their steps, a stall is a time
+  // Time-out of the stall watch; 0 = no watch. If ranks report their steps, a stall is this time
   // without a new step.
   std::int64_t stall_ms = 0;
-  bool stall_by_output = false;  // silence is enough for a stall, even if CPU time is used
+  bool stall_by_output = false;  // no output is enough for a stall, even if the job uses CPU time
   bool stall_ends = false;       // a stall ends the job as a failure; false = it is only reported
   bool stacks = false;           // the job's Python processes can print their stacks on request
 
-  // Address of NCCL's RAS, a further source for the place of ranks that hang. "" = it is not asked.
+  // Address of NCCL's RAS, which is asked for the places of ranks that hang. "" = RAS is not asked.
   std::string nccl_ras;
-  // PyTorch's flight recorder. `traces`: prefixes of the names of its dumps, followed by a rank's
-  // number. `trace_pipes`: prefixes of the FIFOs that request a dump, followed by the number and
-  // ".pipe".
+  // Files of PyTorch's flight recorder. `traces` are the beginnings of the names of its dumps; a
+  // rank follows. `trace_pipes` are those of the FIFOs that request a dump; a rank and ".pipe"
+  // follow.
   std::vector<std::string> traces;
   std::vector<std::string> trace_pipes;
 
   // Interval of the fault monitor, which runs health hooks and doctor's checks; 0 = no monitor.
   std::int64_t health_interval_ms = 0;
-  std::string health_checks;  // names of doctor's checks, "a,b"; "" = hooks alone
+  std::string health_checks;  // names of doctor's checks, "a,b"; "" = only health hooks
   int health_failures = 2;    // consecutive failures before the job is saved and rescheduled
 
   Preflight preflight = Preflight::kOff;
   std::string preflight_found;        // "14 ok, 1 warning, 0 failed, 3 skipped"; "" = not run
   std::vector<std::string> datasets;  // directories that doctor requires to be mounted read-only
   Bind bind = Bind::kNone;
-  // Directories below RUN_DIR that were made for a job of another user, which may write there.
+  // Directories below RUN_DIR that trainit made for a job of another user, who may write there.
   std::vector<std::string> job_directories;
-  std::string timeline;  // directory for copies of events, last state and plan; "" = none
+  std::string timeline;  // directory for copies of the events, the last state and the plan; "" =
+                         // none
 
   bool operator==(const Observation&) const = default;
 };
-// Visits the members that PID 1 needs: `preflight` and `bind` are only the resolver's.
+// Visits only the members that PID 1 needs. `preflight` and `bind` are used by the resolver alone.
 inline void fields(base::FieldVisitor& v, Observation& observe) {
   constexpr base::Rule kCount{.least = 0, .most = 1'000'000};
   v("log_max_bytes", observe.log_max_bytes);
@@ -111,7 +113,7 @@ inline void fields(base::FieldVisitor& v, Observation& observe) {
 
 // Returns whether any watch is on.
 bool has_watches(const Observation& observe);
-// Return whether ranks may report their steps, and whether they may report a saved step.
+// Return true if a rank may report its steps, and if it may report the step of a saved checkpoint.
 bool tells_steps(const Observation& observe);
 bool tells_saved(const Observation& observe);
 // Returns whether a watch reads the lines that the ranks print.

@@ -11,7 +11,7 @@ namespace envgen {
 
 // Writes the key "watches" and its object. Writes nothing if no watch is on.
 void write_watches(base::json::Writer& out, const Observation& observe);
-// Returns the lines for the text output.
+// Returns the lines about the watches for the text output of `trainit plan`.
 base::ShownLines watches_text(const Observation& observe);
 
 }  // namespace envgen

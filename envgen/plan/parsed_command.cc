@@ -14,9 +14,10 @@ namespace {
 using Words = std::span<const std::string>;
 using ComesTo = ParsedCommand::ComesTo;
 
-constexpr int kMaxDepth = 6;  // nesting of shells and programs
+constexpr int kMaxDepth = 6;  // maximum nesting of shells and programs
 
-// A launcher like torchrun: programs that grew from it read the same variables.
+// The description of a launcher that is not in the table. It is treated like torchrun, because
+// programs that are derived from torchrun read the same variables.
 constexpr Launcher kUnknownLauncher = {.program = "",
                                        .module = "",
                                        .argument = "",
@@ -27,17 +28,18 @@ bool is_one_of(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// --- Python ---
+// The following functions find the Python program.
 
 struct Operand {
   std::size_t at = 0;        // index of its word
   std::size_t attached = 0;  // offset in that word, if it is in its option's word: "-mpdb"
-  char letter = '\0';        // 'm' or 'c'; '\0' for a script
+  char letter = '\0';        // 'm' or 'c' for -m or -c; NUL for a script
   std::string letters = {};  // letters of the options before it
 };
 
-// Finds the script, or the name after -m or -c. A word may hold several option letters. The first
-// letter that takes a value ends the letters: its value is the rest of the word, or the next word.
+// Finds the script, or the name after -m or -c. A word may contain several option letters. The
+// first letter that takes a value is the last letter: its value is the rest of the word, or the
+// next word.
 std::optional<Operand> find_operand(Words command) {
   if (command.empty() || !is_python(base_name(command[0]))) return std::nullopt;
   Operand operand;
@@ -69,7 +71,7 @@ std::optional<Operand> find_operand(Words command) {
   return operand;
 }
 
-// --- Launchers ---
+// The following functions find launchers.
 
 struct Direct {
   Launcher launcher;
@@ -105,8 +107,8 @@ bool ends_in(std::string_view word, const auto& endings) {
          std::ranges::any_of(endings, [word](auto end) { return word.ends_with(end); });
 }
 
-// Returns whether --nproc_per_node is among the arguments. Only a program that starts a node's
-// ranks takes that number.
+// Returns whether --nproc_per_node is among the arguments. Only a launcher of a node's ranks has
+// it.
 bool is_told_ranks(Words arguments) {
   return std::ranges::any_of(arguments, [](std::string_view word) {
     const std::string_view name = word.substr(0, word.find('='));
@@ -129,16 +131,16 @@ bool names_only(const Direct& direct, Words command) {
       .has_value();
 }
 
-// The evidence that the words after a launcher's name must give, so that it is taken as started.
+// What the words after a launcher's name must contain, as evidence that the launcher is started.
 enum class Evidence : unsigned char {
   kFile,   // a script, a module, a configuration
-  kRanks,  // a number of ranks: among the commands of a shell's text most programs only name others
+  kRanks,  // a number of ranks; needed in a shell's text, where most programs only name other ones
 };
 
-// Returns whether the launcher is started. `pip install deepspeed` and
-// `-o /out/megatron python train.py` only name a launcher.
+// Returns whether the launcher is started and not only named, as in `pip install deepspeed` or `-o
+// /out/megatron python train.py`.
 bool starts_something(const Direct& direct, Words command, Evidence needed) {
-  if (direct.arguments > 1) return true;  // `python -m` is proof of a start
+  if (direct.arguments > 1) return true;  // named by `python -m`, which always starts it
   const Words arguments = command.subspan(direct.arguments);
   if (names_only(direct, command)) return false;
   if (is_told_ranks(arguments)) return true;
@@ -158,8 +160,8 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
   });
 }
 
-// Returns whether the word is an option's value, as in `--backend deepspeed`. It is not if a
-// launcher's argument follows.
+// Returns whether the launcher's name is only the value of an option, as in `--backend deepspeed`.
+// It is not if an argument of the launcher follows.
 bool is_value(std::string_view before, const Direct& direct, Words command) {
   if (!before.starts_with("--") || before == "--" || before.contains('=')) return false;
   if (direct.arguments >= command.size()) return true;
@@ -168,7 +170,7 @@ bool is_value(std::string_view before, const Direct& direct, Words command) {
   return std::ranges::none_of(kOwn, [&next](auto own) { return next.starts_with(own); });
 }
 
-// --- Programs before a launcher ---
+// The following functions find launchers after other programs.
 
 // Programs whose arguments are a command. A launcher's name among them needs no further evidence.
 constexpr auto kWrappers =
@@ -177,9 +179,9 @@ constexpr auto kWrappers =
                 "prlimit", "unshare", "dumb-init", "catchsegv", "unbuffer");
 // Programs that also install packages by name.
 constexpr auto kManagers = base::words("conda", "mamba", "micromamba", "poetry", "pixi", "uv");
-// Programs that print their arguments, or read a file in the same shell.
+// Programs that start no other one: they print their arguments, or read a file in the same shell.
 constexpr auto kNoStarters = base::words("echo", "printf", "which", "type", "source", ".");
-// Words of a shell that a command follows.
+// Reserved words of a shell before a command.
 constexpr auto kReserved =
     base::words("if", "then", "else", "elif", "while", "do", "until", "!", "{");
 
@@ -234,21 +236,21 @@ bool is_text_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
 }
 
-// Returns whether the word is a variable that only the shell knows, such as $CMD. The name $PYTHON
-// shows that it is no launcher.
+// Returns whether the word is a variable that only the shell knows, such as $CMD, so that it may be
+// a launcher. A name such as $PYTHON shows that it is not.
 bool may_be_launcher(std::string_view word) {
   return word.starts_with('$') && !base::lowercased(word).contains("python");
 }
 
-// Finds the launcher that another program starts; the first known word decides. Options may take
-// values, so no word is skipped as such a value.
+// Finds the launcher that another program starts: the first known word decides. No word is skipped
+// as an option's value, because it is not known which options take values.
 // NOLINTNEXTLINE(misc-no-recursion)
 ComesTo behind_program(Words command, int depth, Evidence needed) {
   const std::string_view program = base_name(command[0]);
   const bool wrapper = is_one_of(program, kWrappers);
   const bool trusted = wrapper || is_one_of(program, kManagers);
   if (is_one_of(program, kNoStarters)) return {};
-  // `command -v torchrun` only asks for its path.
+  // `command -v torchrun` asks only for the path of torchrun.
   static constexpr auto kAsking = base::words("-v", "-V");
   if (program == "command" && command.size() > 1 && is_one_of(command[1], kAsking)) return {};
   ComesTo result;
@@ -288,11 +290,11 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
       if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
-      return result;  // further words belong to that program
+      return result;  // this program is known, so further words are its arguments
     }
   }
   if (is_told_ranks(command.subspan(1))) return {kUnknownLauncher, std::string(program)};
-  // `axolotl train job.yml`: a program that reads its task from a file may start ranks.
+  // A program that gets a file with its task may start ranks: `axolotl train job.yml`
   static constexpr auto kFiles = base::words(".yaml", ".yml", ".toml");
   for (const std::string& word : command.subspan(1)) {
     const bool told = needed == Evidence::kFile && ends_in(word, kFiles);

@@ -43,7 +43,7 @@ static void fields(base::FieldVisitor& v, PlannedFile& file) {
   v("content", content, {.masked = true});
 }
 
-// The part of a link that a plan shows, without the members that only the resolver knows.
+// The members of a link that a plan shows. Those that only the resolver uses are left out.
 struct ShownLink {
   const NodeLink& link;
 };

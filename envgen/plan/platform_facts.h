@@ -1,6 +1,6 @@
 #pragma once
-// The answer of a platform: this node, its cluster, and the platform's facts about it. The
-// launchers and the other parts that complete a plan read it.
+// What a platform answers: which node this is, its cluster, and further facts. Launchers, and the
+// other parts of the resolver that complete a plan, read it.
 
 #include <optional>
 #include <string>
@@ -16,63 +16,67 @@
 
 namespace envgen {
 
-// All that a platform says about this node besides its cluster. The rules are data, so that no
-// launcher knows a platform.
+// All facts of a platform about this node, except for its cluster. A platform's rules are members
+// here, so no launcher has code for a particular platform.
 struct PlatformFacts {
-  std::string job_id;    // JOB_ID of the ranks; "" = not known
+  std::string job_id;    // value of the ranks' JOB_ID; "" = not known
   std::string work_dir;  // parent of the device<i> directories
   std::string log_dir;
   std::string log_suffix = ".log";
   DeviceIds device_ids = DeviceIds::kPhysical;
 
-  std::string framework;           // launcher that the platform's variables ask for; "" = none
-  std::string framework_reason;    // "PS_HOST is set"
-  ParsedCommand command;           // command after the platform's command rules (command.h)
-  std::string cwd;                 // start directory; "" = the caller's directory
+  std::string framework;         // launcher that the platform's variables ask for; "" = none
+  std::string framework_reason;  // why: "PS_HOST is set"
+  ParsedCommand command;         // the command after the platform's rules for commands (command.h)
+  std::string cwd;               // start directory; "" = the caller's directory
   std::vector<base::EnvEdit> env;  // edits that the platform promises to every process
 
-  // Set if the number of the job's nodes is not known: the error for callers that need it. A single
-  // process does not need it, nor does a launcher whose own flags state it.
+  // Set if the number of the job's nodes is not known. It is the error for a job that needs this
+  // number. A single process does not need it, nor does a launcher whose own flags give it.
   std::optional<base::Error> uncounted;
 
-  // True if the plan has one node only because nothing says that there are more. A possible sign of
-  // several nodes is then an error.
+  // True if the plan has one node only because no source mentions more. A sign of several nodes is
+  // then an error.
   bool alone_by_default = false;
 
-  // PyTorch's facts.
+  // Facts for PyTorch.
   std::optional<TorchLauncher> torch_launcher;
-  bool master_is_localhost = false;  // torch.distributed.launch on the first node gets localhost
-  // True if only a command whose first word is "python" or "python3" gets a launcher's prefix.
+  bool master_is_localhost = false;  // with torch.distributed.launch, the master's address is
+                                     // localhost on the first node
+  // True if only a command whose first word is "python" or "python3" gets a launcher before it.
   bool prefix_bare_python_only = false;
-  // The least number of nodes of an elastic job, for which the platform gave a range of nodes or a
-  // rendezvous that numbers them. 0 = not elastic.
+  // Minimum number of nodes of an elastic job. The platform gave a range of nodes, or a rendezvous
+  // that numbers them. 0 = not elastic.
   int min_nodes = 0;
-  // Set if the platform has already started one task per rank and this container is one of them. No
-  // launcher then starts further ranks or an agent. PyTorch's process gets RANK = own_rank,
-  // LOCAL_RANK = local_rank, WORLD_SIZE = Cluster::world_size and LOCAL_WORLD_SIZE = its node's
-  // slots. Other frameworks get the same values under their own names.
+  // Set if the platform has already started one task for each rank, and this container is one of
+  // them. No launcher then starts further ranks or an agent. The process gets RANK = own_rank,
+  // LOCAL_RANK = local_rank, WORLD_SIZE = Cluster::world_size and LOCAL_WORLD_SIZE = the slots of
+  // its node. Frameworks other than PyTorch get the same values under their own names.
   std::optional<int> own_rank;
   int local_rank = 0;
 
-  // Facts for Ascend without a rank table: the launcher that the platform's MindSpore variables ask
-  // for, and whether this node runs MindSpore's scheduler. Unset: the first node does.
+  // Facts for Ascend without a rank table. The first is the launcher that the platform's MindSpore
+  // variables ask for. The second is whether this node runs MindSpore's scheduler; unset: the first
+  // node does.
   std::optional<AscendLauncher> ascend_launcher;
   std::optional<bool> mindspore_scheduler;
 
-  // TensorFlow's facts.
-  std::string tf_config;       // injected by the platform: validated and kept; "" = none
-  bool tf_index_text = false;  // task.index is a string in it
-  bool tf_flags = false;       // flags are added after the script
+  // Facts for TensorFlow.
+  std::string tf_config;  // TF_CONFIG as the platform has set it, validated and kept; "" = none
+  bool tf_index_text = false;  // task.index is a string in that TF_CONFIG
+  bool tf_flags = false;       // --task_index and similar flags are added after the script
 
   // Facts for MPI and DeepSpeed.
-  std::string openmpi_hostfile;  // path that the platform promises; "" = below RUN_DIR
+  std::string openmpi_hostfile;  // path at which the platform promises the hostfile; "" = below
+                                 // RUN_DIR
   std::string mpich_hostfile;
-  bool hostfiles_given = false;            // written by the platform; trainit only uses them
-  std::vector<std::string> mpirun_prefix;  // after "mpirun -np N"; empty = trainit's defaults
+  bool hostfiles_given = false;  // the platform writes the hostfiles, and trainit only uses them
+  std::vector<std::string> mpirun_prefix;  // arguments after "mpirun -np N"; empty = trainit's
+                                           // defaults
 };
 
 struct ResolvedCluster {
-  Cluster cluster;  // without nodes: one process, no cluster
+  Cluster cluster;  // no nodes: one process, no cluster
   LocalNode local_node;
   PlatformFacts platform;
   std::vector<Wait> waits;  // waits that are over
@@ -81,7 +85,7 @@ struct ResolvedCluster {
 struct NotYet {
   Wait wait;
 };
-struct NeedsPaths {};  // The snapshot lacks the paths in Inputs::wants().
+struct NeedsPaths {};  // the snapshot lacks the paths in Inputs::wants()
 using Location = std::variant<ResolvedCluster, NotYet, NeedsPaths, base::Error>;
 
 }  // namespace envgen

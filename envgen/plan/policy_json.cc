@@ -28,7 +28,7 @@ const char* kind_name(base::SignalRule::Kind kind) {
 
 std::string name_or_none(int signal) { return signal == 0 ? "none" : base::signal_name(signal); }
 
-// Returns whether a setting of checkpoints was chosen. Without one nothing is shown, although
+// Returns whether the settings of checkpoints are shown: only if one of them was chosen, although
 // `trainit checkpoint` can request a checkpoint of any job.
 bool shows_checkpoint(const base::Policy& policy) {
   constexpr std::int64_t kUsualMs = 300'000;
@@ -136,7 +136,8 @@ std::string stop_text(const base::Policy& policy, const base::Budget& stop) {
   return text;
 }
 
-// Returns the signals that an image's STOPSIGNAL can be: docker stop sends it instead of TERM.
+// Returns the signals that stop the job. An image's STOPSIGNAL may be any of them, which docker
+// stop sends instead of TERM.
 std::string stop_signals(const base::Policy& policy) {
   std::string names;
   for (const int signal : base::kStopSignals) {

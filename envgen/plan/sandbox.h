@@ -1,9 +1,8 @@
 #pragma once
 // The sandbox of a job's processes: identity, capabilities, seccomp filter, limits. PID 1 itself
-// has a sandbox only with --untrusted-image (init/sandbox/give_up.h).
-// The request is what the user wrote. The sandbox is the resolver's complete result, with names
-// looked up in the image's passwd and the profile compiled. So a forked child only has to make
-// system calls.
+// has a sandbox only with --untrusted-image (init/sandbox/give_up.h). SandboxRequest is what the
+// user wrote. Sandbox is the complete result of the resolver: names are looked up in the image's
+// passwd, and the profile is compiled. So a forked child only makes system calls.
 
 #include <cstdint>
 #include <optional>
@@ -15,11 +14,11 @@
 
 namespace envgen {
 
-// Settings that need no lookup, so the request and the sandbox share them.
+// Settings that need no lookup, so SandboxRequest and Sandbox share them.
 struct ProcessSettings {
   bool no_new_privs = false;
-  // True if trainit gave up its own rights and took the job's. Objects that it was started with
-  // belong to another user.
+  // True if trainit itself gave up its rights and has only those of the job (--untrusted-image).
+  // Objects that it has held since its start then belong to another user.
   bool given_up = false;
   std::optional<std::uint32_t> umask;
   std::optional<int> nice;
@@ -38,13 +37,15 @@ inline void fields(base::FieldVisitor& v, ProcessSettings& settings) {
 // The options as written on the command line; empty or unset = not requested.
 struct SandboxRequest {
   std::string user;     // NAME|UID[:GROUP|GID]
-  std::string caps;     // "none", "net_raw,kill" to keep, "-mknod,-net_raw" to remove
-  std::string ambient;  // capabilities that survive the exec of a non-root user: "net_raw,..."
+  std::string caps;     // "none", a list of those to keep ("net_raw,kill") or to remove
+                        // ("-mknod,-net_raw")
+  std::string ambient;  // capabilities that a non-root user keeps after exec: "net_raw,..."
   std::string seccomp;  // profile file, in moby's or OCI's JSON
   std::vector<std::string> limits;  // "nofile=1024:4096", "core=0", "memlock=unlimited"
   ProcessSettings settings;
 
-  // Returns true if the job has fewer rights than trainit, so that it must not change trainit.
+  // Returns true if the job has fewer rights than trainit. The sandbox is then a security boundary:
+  // the job must not be able to change trainit.
   [[nodiscard]] bool is_border() const {
     return !user.empty() || !caps.empty() || settings.no_new_privs || !seccomp.empty();
   }
@@ -84,13 +85,13 @@ inline void fields(base::FieldVisitor& v, Identity& who) {
 
 struct Sandbox {
   std::optional<Identity> identity;
-  // Capabilities that may be kept, as a bounding set: bit n = capability n, as in
-  // linux/capability.h. The permitted, effective and inheritable sets of a root process follow from
-  // it.
+  // Capabilities that the job may keep: the bounding set, bit n = capability n, as in
+  // linux/capability.h. The permitted, effective and inheritable sets of a root process are
+  // computed from it.
   std::optional<std::uint64_t> capabilities;
   std::uint64_t ambient = 0;
-  std::string filter;   // struct sock_filter[], in the machine's byte order; "" = none
-  std::string profile;  // name of the filter's source
+  std::string filter;   // struct sock_filter[] in the byte order of the machine; "" = none
+  std::string profile;  // where the filter comes from, for messages
   std::vector<ResourceLimit> limits;
   ProcessSettings settings;
 
@@ -107,7 +108,8 @@ inline void fields(base::FieldVisitor& v, Sandbox& sandbox) {
   fields(v, sandbox.settings);
 }
 
-// Returns "nofile" for RLIMIT_NOFILE, as in limits.conf and docker's --ulimit; "" if not known.
+// Returns the name of a RLIMIT_* number, as in limits.conf and docker's --ulimit: "nofile" for
+// RLIMIT_NOFILE. Returns "" for an unknown number.
 std::string_view resource_name(int resource);
 
 }  // namespace envgen

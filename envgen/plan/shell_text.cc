@@ -39,8 +39,7 @@ class ShellText {
     return std::move(commands_);
   }
 
-  // Returns the next simple command. It is empty at the end of the text, or if the command is
-  // empty.
+  // Returns the next simple command. An empty result is the end of the text, or an empty command.
   std::vector<std::string> next() {
     commands_.clear();
     while (at_ < text_.size() && commands_.empty()) step();
@@ -69,13 +68,13 @@ class ShellText {
         end_command();
         break;
       case '&':
-        // "2>&1", "&>log"
+        // The sign of a redirection: "2>&1", "&>log"
         if (redirected_ || (at_ < text_.size() && text_[at_] == '>')) break;
         end_command();
         break;
       case '<':
       case '>':
-        // A number before it is a descriptor.
+        // A number directly before the sign is a descriptor and no word.
         if (word_.find_first_not_of("0123456789") == std::string::npos) drop_word();
         end_word();
         redirected_ = true;
@@ -127,7 +126,7 @@ class ShellText {
   std::size_t at_ = 0;
   std::string word_;
   bool in_word_ = false;
-  bool redirected_ = false;  // the next word is a file's name
+  bool redirected_ = false;  // the next word is the file of a redirection
   std::vector<std::string> words_;
   std::vector<std::vector<std::string>> commands_;
 };

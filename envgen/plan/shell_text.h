@@ -1,6 +1,6 @@
 #pragma once
-// A shell's command line and text, parsed as far as words, quotes and operators show which programs
-// run.
+// A parser for a shell's command line and text. It understands words, quotes and operators well
+// enough to tell which programs run.
 
 #include <optional>
 #include <span>
@@ -10,24 +10,25 @@
 
 namespace envgen {
 
-// Returns whether the base name of `word` is that of a shell: "bash", "/bin/sh".
+// Returns true if the base name of `word` is that of a shell: "bash", "/bin/sh".
 bool is_shell(std::string_view word);
 
-// The operand of `bash OPTIONS...`: the text after -c, or the script. Both are empty if the shell
-// reads its stdin.
+// What the shell in `bash OPTIONS...` runs: the text after -c, or a script. Both are empty if the
+// shell reads its stdin.
 struct ShellOperand {
   std::string_view text;
   std::string_view script;
-  bool profile = false;  // -l, -i: the shell first reads files of its user
+  bool profile = false;  // with -l or -i: the shell first reads startup files of its user
 };
 ShellOperand operand_of_shell(std::span<const std::string> command);
 
-// Returns the simple commands of a text. Expansions are unchanged, except `$(which torchrun)`,
-// which becomes the name of the program. Redirections are dropped.
+// Returns the simple commands of a text. Redirections are dropped. Expansions stay as they are,
+// except `$(which torchrun)`, which becomes the name of the program.
 std::vector<std::vector<std::string>> simple_commands(std::string_view text);
 
-// A `conda activate NAME` in the text of a shell that lacks conda's function. It can only fail
-// there, because conda is then a program. A sourced file or an eval would define the function.
+// A `conda activate NAME` in the text of a shell that does not define conda's function. There it
+// always fails, because conda is then a program. A text that sources a file or uses eval is not
+// meant, as that may define the function.
 struct CondaActivation {
   std::string environment;  // "base" if the command names none
   std::string rest;         // the text without the activation

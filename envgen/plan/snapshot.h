@@ -1,7 +1,7 @@
 #pragma once
-// The input of the resolver, as a value: everything that it may look at. A saved snapshot is a bug
-// report and a test. init/ fills it. envgen/ never reads a file, a clock or the process
-// environment.
+// The input of the resolver, as a value: everything that the resolver may look at. A saved snapshot
+// serves as a bug report and as a test. init/ fills it. envgen/ never reads a file, a clock or the
+// process environment.
 
 #include <array>
 #include <cstdint>
@@ -15,18 +15,19 @@
 
 namespace envgen {
 
-// The state of a path when it was looked at.
+// What a path was when trainit looked at it.
 struct PathState {
   enum class Kind : unsigned char { kAbsent, kFile, kDirectory, kError };
   Kind kind = Kind::kAbsent;
-  std::string content;               // kFile: its bytes; not read if only existence matters
-  std::vector<std::string> entries;  // kDirectory: names, sorted
-  bool writable = false;             // kFile, kDirectory: writable by this process
-  int error = 0;                     // kError: errno (EFBIG: larger than kMaxInputBytes)
-  std::uint64_t size_bytes = 0;      // kFile, and kError with EFBIG
-  bool listed = false;       // kDirectory: `entries` are complete; false = they were not read
-  bool executable = false;   // kFile: executable by this process
-  bool null_device = false;  // kError with EINVAL: /dev/null; a link to it disables a file
+  std::string content;               // of a kFile: its bytes; empty if only its existence matters
+  std::vector<std::string> entries;  // of a kDirectory: its names, sorted
+  bool writable = false;             // a kFile or kDirectory that this process can write
+  int error = 0;                     // of a kError: errno (EFBIG: larger than kMaxInputBytes)
+  std::uint64_t size_bytes = 0;      // size of a kFile, or of a kError with EFBIG
+  bool listed = false;       // of a kDirectory: `entries` are complete; false = they were not read
+  bool executable = false;   // a kFile that this process can execute
+  bool null_device = false;  // a kError with EINVAL that is /dev/null; a symlink to it disables a
+                             // file
 
   bool operator==(const PathState&) const = default;
 };
@@ -45,7 +46,7 @@ inline void fields(base::FieldVisitor& v, PathState& state) {
   v("null_device", state.null_device, {.omit = true});
 }
 
-// The largest input file that is read. A rank table of 10,000 nodes of 8 devices has 20 MB.
+// Maximum size of an input file. A rank table of 10,000 nodes with 8 devices each has 20 MB.
 inline constexpr std::uint64_t kMaxInputBytes = 128ULL << 20;
 
 struct Facts {
@@ -53,11 +54,13 @@ struct Facts {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::string host_name;
-  std::vector<std::string> addresses;  // of this container's interfaces, text form, no loopback
-  std::uint32_t cpus = 0;              // usable at once: those of cpu_list, at most the CPU quota
-  std::string cpu_list;                // sched_getaffinity: "0-7,16-23"; "" in older snapshots
-  std::string run_dir;                 // RUN_DIR; "" if none is writable
-  std::string program;                 // absolute path of trainit's own file; "" if not known
+  std::vector<std::string> addresses;  // addresses of this container's interfaces as text, without
+                                       // loopback
+  std::uint32_t cpus = 0;  // number of CPUs that this process can use: those of cpu_list, limited
+                           // by the CPU quota
+  std::string cpu_list;    // sched_getaffinity: "0-7,16-23"; "" in older snapshots
+  std::string run_dir;     // RUN_DIR; "" if none is writable
+  std::string program;     // absolute path of trainit's own file; "" if not known
 
   bool operator==(const Facts&) const = default;
 };
@@ -73,15 +76,16 @@ inline void fields(base::FieldVisitor& v, Facts& facts) {
   v("program", facts.program, {.may_miss = true});
 }
 
-// A want for this "path" is the standard output of the command, as a file's content. kError with
-// ETIMEDOUT means that the command was killed after its time-out. kAbsent means that it cannot be
-// run.
+// A path that stands for the output of this command: its "content" is what the command prints.
+// kError with ETIMEDOUT means that the command was killed after its time-out, kAbsent that it
+// cannot be run.
 inline constexpr const char* kNpuTopologyCommand = "npu-smi info -t topo";
 
-// A path that must be looked at before the answer is final.
+// A path that the resolver needs before its answer is final.
 struct Want {
   std::string path;
-  bool content = false;  // also its bytes (a file) or names (a directory), not only its type
+  bool content = false;  // its bytes (of a file) or names (of a directory) are needed too, not only
+                         // its type
 
   auto operator<=>(const Want&) const = default;
 };

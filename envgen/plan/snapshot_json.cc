@@ -8,7 +8,8 @@ namespace {
 constexpr base::Rule kBytes{.base64 = true};
 constexpr std::string_view kWhat = "reading a snapshot";
 
-// Returns whether a path contains a credential: an argument is looked up as a path, and may be one.
+// Returns whether a path contains a credential. An argument that is a credential may have been
+// looked up as a path.
 bool holds_secret(std::string_view path, const std::vector<std::string>& arguments) {
   if (base::mask_secrets(path) != path) return true;
   const std::vector<std::string> masked = base::masked_arguments(arguments);

@@ -15,7 +15,7 @@ constexpr Launcher kRows[] = {
     {"torchrun", "torch.distributed.run", "", "pytorch", Reads::kPet},
     {"torch-run", "torch.distributed.launch", "", "pytorch", Reads::kPet},
     {"", "torch.distributed.elastic", "", "pytorch", Reads::kPet},
-    {"tune", "", "run", "pytorch", Reads::kPet},  // torchtune's
+    {"tune", "", "run", "pytorch", Reads::kPet},  // torchtune's program
     {"dlrover-run", "dlrover.trainer.torch.elastic_run", "", "pytorch", Reads::kPet},
     {"ft_launcher", "nvidia_resiliency_ext.fault_tolerance.launcher", "", "pytorch", Reads::kPet},
     {"hyperpodrun", "hyperpod_elastic_agent", "", "pytorch", Reads::kPet},
@@ -31,7 +31,7 @@ constexpr Launcher kRows[] = {
     {"ds", "deepspeed.launcher", "", "deepspeed"},
     {"deepspeed.pt", "", "", "deepspeed"},
     {"horovodrun", "horovod.runner", "", "horovod"},
-    // mpirun.openmpi, mpiexec.hydra: found by the beginning of the name
+    // Variants are found by the beginning of the name: mpirun.openmpi, mpiexec.hydra
     {"mpirun", "", "", "mpi"},
     {"mpiexec", "", "", "mpi"},
     {"orterun", "", "", "mpi"},

@@ -9,13 +9,13 @@
 
 namespace envgen {
 
-// --warm auto: import what the program imports at its top level, instead of a list.
+// The value of --warm that makes a spare import what the program imports at its top level.
 inline constexpr std::string_view kWarmAuto = "auto";
 
-// The data for a spare of one of Plan::processes.
+// What a spare of a process in Plan::processes needs.
 struct WarmProcess {
-  int operand = -1;     // index of the script or module in its argv; -1 = cannot be warm
-  bool module = false;  // python -m
+  int operand = -1;     // index of the script or module in argv; -1 = no spare is possible
+  bool module = false;  // the operand is the module of `python -m`
 
   bool operator==(const WarmProcess&) const = default;
 };
@@ -25,10 +25,12 @@ inline void fields(base::FieldVisitor& v, WarmProcess& process) {
 }
 
 struct WarmPlan {
-  std::vector<std::string> modules;    // to import, or kWarmAuto alone; empty = no warm restarts
-  std::vector<std::string> free;       // names or "PREFIX*" that may differ at the next start
-  std::vector<WarmProcess> processes;  // by index in Plan::processes
-  std::string cold;                    // reason why one process cannot be warm; "" = all can
+  std::vector<std::string> modules;  // modules to import, or only kWarmAuto; empty = no warm
+                                     // restarts
+  std::vector<std::string> free;  // names of variables, or "PREFIX*", that may differ at the next
+                                  // start
+  std::vector<WarmProcess> processes;  // in the order of Plan::processes
+  std::string cold;                    // why one of the processes can have no spare; "" = all can
   std::string directory;               // directory of the file that a spare loads
 
   bool operator==(const WarmPlan&) const = default;

@@ -13,15 +13,15 @@
 namespace envgen {
 namespace {
 
-// The condition that makes a variable's value a sign.
+// Which values of a variable are a sign of several nodes or processes.
 enum class When : unsigned char {
-  kAboveOne,   // number of nodes or processes; for a range ("1:4") its maximum
-  kAboveZero,  // number of one node or process
-  kSeveral,    // list of more than one host, separated by blanks, commas or semicolons
+  kAboveOne,   // a number of nodes or processes above 1; for a range ("1:4") its maximum
+  kAboveZero,  // the number of this node or process, above 0
+  kSeveral,    // a list of more than one host, separated by blanks, commas or semicolons
   kSet,
 };
 
-// The advice for a sign, which several signs may share.
+// The advice for a sign. Several signs can have the same.
 enum class Fix : unsigned char { kByOptions, kByEnv, kStartedByMpi, kSlurm, kTpu, kOwn };
 using enum Fix;
 
@@ -48,15 +48,15 @@ struct Sign {
   std::string_view variable;
   When when;
   Fix fix = kByOptions;
-  std::string_view own = {};  // the text of kOwn
+  std::string_view own = {};  // the advice for kOwn
 };
 
 constexpr std::string_view kBare =
     "that platform finds no other node here: give --platform bare with --nodes, --node-rank and "
     "--master-addr";
 
-// The signs. The error names the first one found, so variables that count nodes precede those that
-// only hint at them.
+// The table of signs. The error names the first sign found, so variables that count nodes come
+// before those that are only hints.
 constexpr Sign kRows[] = {
     {"WORLD_SIZE", When::kAboveOne, kByEnv},
     {"NNODES", When::kAboveOne, kByEnv},
@@ -158,7 +158,8 @@ std::unexpected<base::Error> sign_error(std::string where, std::string_view foun
   return std::unexpected(error_of(std::move(where), found, fix));
 }
 
-// Returns whether variables count one node. NUM_NODES alone may count the nodes of a graph.
+// Returns whether variables say that the job has one node. NUM_NODES counts only beside NODE_RANK,
+// because alone it may count the nodes of a graph.
 bool is_one_node(const Inputs& inputs) {
   return inputs.variable("NNODES") == "1" ||
          (inputs.variable("NUM_NODES") == "1" && inputs.variable("NODE_RANK") == "0");
@@ -172,8 +173,8 @@ bool is_here(const Inputs& inputs, std::string_view address) {
   return !nodes_like_local({node}, inputs).empty();
 }
 
-// Returns whether the master is another machine. An address of this machine is no sign, and neither
-// is any address beside a count of one.
+// Returns whether the master is another machine, which is a sign. It is not if a variable counts
+// one node.
 bool is_other_master(const Inputs& inputs, std::string_view master) {
   if (master.empty() || is_here(inputs, master)) return false;
   for (const char* count : {"WORLD_SIZE", "PET_NNODES"}) {
@@ -182,37 +183,36 @@ bool is_other_master(const Inputs& inputs, std::string_view master) {
   return !is_one_node(inputs);
 }
 
-// Returns whether another variable gives the same fact more exactly, so that the sign does not
-// count.
+// Returns whether another variable shows that this sign means nothing.
 bool is_settled(const Inputs& inputs, std::string_view sign) {
-  // `srun -N1` in an allocation of several nodes
+  // A step of one node in an allocation of several: `srun -N1`
   if (sign == "SLURM_JOB_NUM_NODES" || sign == "SLURM_NNODES") {
     return inputs.variable("SLURM_STEP_NUM_NODES") == "1";
   }
-  // several tasks of one node
+  // Several tasks on one node
   if (sign == "SLURM_NTASKS") {
     return inputs.variable("SLURM_NNODES") == "1" || inputs.variable("SLURM_JOB_NUM_NODES") == "1";
   }
-  // the processes of one node
+  // Several processes on one node
   if (sign == "WORLD_SIZE") {
     const std::string_view master = inputs.variable("MASTER_ADDR");
     const bool by_agent = inputs.variable("PET_NNODES") == "1" &&
                           inputs.variable("PET_NPROC_PER_NODE") == inputs.variable(sign);
     return by_agent || (is_one_node(inputs) && (master.empty() || is_here(inputs, master)));
   }
-  // MindSpore's workers of one machine
+  // Workers of MindSpore on one machine
   if (sign == "MS_WORKER_NUM") return is_loopback(inputs.variable("MS_SCHED_HOST"));
-  // a name that scripts also use for other purposes
+  // Scripts use this name for other purposes too
   if (sign == "NUM_NODES") return inputs.variable("NODE_RANK").empty();
   if (sign == "NUM_PROCESSES") return inputs.variable("COORDINATOR_ADDRESS").empty();
-  // A TFJob of one replica has no TF_CONFIG.
+  // A TFJob with one replica has no TF_CONFIG.
   if (sign == "DLC_JOB_ID") {
     return inputs.variable("WORLD_SIZE") == "1" || inputs.request().framework == "tensorflow";
   }
   return false;
 }
 
-// --- Platforms with variables of their own for the same facts ---
+// The following functions are for platforms that have variables of their own for the same facts.
 
 // Returns advice about variables that the profile still needs: "pass on A and B as well".
 std::string missing_names(const Inputs& inputs, const GivenNames& names) {

@@ -100,8 +100,8 @@ base::Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, con
                {hints.container_ips, &Node::container_ip, "container_ip"},
                {hints.host_ips, &Node::host_ip, "host_ip"},
                {hints.server_ids, &Node::server_id, "server_id"}};
-  // If the platform named this pod and the table has other names, the table is stale. That holds
-  // even for a single entry, and even if an address matches by chance.
+  // If the platform has named this pod and the table contains other names, the table is stale: even
+  // if it has a single entry, and even if an address matches by chance.
   const bool named = std::ranges::any_of(hints.pod_names, &Hint::definite);
   const bool table_names_pods =
       std::ranges::any_of(nodes, [](const Node& node) { return !node.pod_name.empty(); });

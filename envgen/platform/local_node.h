@@ -1,5 +1,5 @@
 #pragma once
-// The local node: the node of a rank table that this container is.
+// Finds the local node: which node of a rank table this container is.
 
 #include <optional>
 #include <string>
@@ -11,13 +11,14 @@
 
 namespace envgen {
 
-// Names and addresses of this container, with the variables they come from. They are compared with
-// the table in this order.
+// Names and addresses of this container, each with the variable it comes from.
+// recognise_local_node() compares them with the table in this order.
 struct LocalNodeHints {
   struct Hint {
     std::string source;  // "MA_CURRENT_INSTANCE_NAME", "host name", "an interface address"
     std::string value;
-    bool definite = false;  // the platform's own name of this pod; the table must contain it
+    bool definite = false;  // the platform's own name for this pod: if the table lacks it, that is
+                            // an error
   };
   std::vector<Hint> pod_names;
   std::vector<Hint> container_ips;
@@ -25,8 +26,8 @@ struct LocalNodeHints {
   std::vector<Hint> server_ids;
 };
 
-// Finds this node by --node-rank, RANK_START, pod name, container address, host address or
-// server_id, in this order. Never assumes the first node, unless there is only one.
+// Finds the node by --node-rank, RANK_START, pod name, container address, host address or
+// server_id, in this order. Never assumes the first node, unless the table has only one.
 base::Result<LocalNode> recognise_local_node(const std::vector<Node>& nodes, const Request& request,
                                              const std::optional<int>& rank_start,
                                              const LocalNodeHints& hints);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kReading = "reading the Ascend operator's variables";
 
-// The operator's names for the same five values, which differ between frameworks.
+// The names of five variables of the operator, which differ between frameworks.
 struct OperatorNames {
   const char* master_addr;
   const char* master_port;
@@ -39,7 +39,7 @@ base::Result<int> needed(const Inputs& inputs, const char* variable) {
                     "the operator sets it; was it unset on the way?");
 }
 
-// The operator's LOCAL_RANK is a list: "0,1,2,3".
+// Checks LOCAL_RANK, which the operator sets to a list: "0,1,2,3".
 base::Status check_local_ranks(const Inputs& inputs, int local) {
   std::string_view list = inputs.variable("LOCAL_RANK");
   if (list.find(',') == std::string_view::npos) return {};
@@ -50,8 +50,8 @@ base::Status check_local_ranks(const Inputs& inputs, int local) {
                     "both come from the operator: was one of them changed by hand?");
 }
 
-// Returns whether this is the scheduler's pod without a chip, which the numbers do not count as a
-// node.
+// Returns whether this is the scheduler's pod without a chip. The operator's numbers do not count
+// it as a node.
 bool is_bare_scheduler(const Inputs& inputs) {
   return inputs.variable("MS_ROLE") == "MS_SCHED" && inputs.variable("NPU_POD") != "true";
 }
@@ -88,7 +88,7 @@ Location locate_by_operator(const Inputs& inputs, const OperatorNames& names,
   auto local_node =
       local_node_by_index(cluster.nodes.size(), inputs.request(), *rank, names.node_rank);
   if (!local_node) return local_node.error();
-  // A PyTorch job's master is its first node. A scheduler may be a separate pod.
+  // The master of a PyTorch job is its first node. MindSpore's scheduler may be a pod of its own.
   if (&names == &kPyTorch) cluster.nodes[0].host = cluster.master_addr;
   return make_resolved_cluster(std::move(cluster), std::move(*local_node), std::move(platform),
                                inputs);
@@ -100,7 +100,7 @@ LocalNodeHints table_hints(const Inputs& inputs) {
     const char* variable;
     std::vector<LocalNodeHints::Hint>& list;
   } variables[] = {
-      // Huawei's examples set XDL_IP to the host's address.
+      // In Huawei's examples, XDL_IP is the address of the host.
       {"POD_NAME", hints.pod_names}, {"POD_IP", hints.container_ips}, {"HOST_IP", hints.host_ips},
       {"XDL_IP", hints.host_ips},    {"POD_UID", hints.server_ids},   {"POD_IP", hints.server_ids},
       {"HOST_IP", hints.server_ids}, {"XDL_IP", hints.server_ids},
@@ -121,7 +121,7 @@ LocalNodeHints table_hints(const Inputs& inputs) {
 }
 
 Location locate_by_named_table(Inputs& inputs, const std::string& path, PlatformFacts platform) {
-  // Template 2 does not state an order. HCCL orders by server_id.
+  // A template 2 does not state the order of ranks; HCCL orders by server_id.
   Location location =
       locate_by_table(inputs, path, RankOrder::kServerId, table_hints(inputs), std::move(platform));
   auto* resolved = std::get_if<ResolvedCluster>(&location);
@@ -171,7 +171,7 @@ std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
     return locate_by_named_table(inputs, *path, std::move(platform));
   }
   if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(platform));
-  // MindSpore prefers these variables to any rank table.
+  // MindSpore uses these variables instead of a rank table, if both exist.
   bool wants_table = inputs.request().ascend_launcher == AscendLauncher::kRankTable;
   if (has_all(inputs, kMindSpore) && !wants_table) {
     platform.framework = "ascend";

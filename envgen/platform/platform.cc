@@ -53,8 +53,8 @@ constexpr auto kBefore = std::to_array({
     &kVkPlatform,
     &kVolcanoPlatform,
     &kVertexPlatform,
-    // These platforms set variables by which others are detected: MASTER_ADDR, OpenMPI's,
-    // TF_CONFIG.
+    // These platforms come first, because they also set variables by which other platforms are
+    // detected: MASTER_ADDR, OpenMPI's, TF_CONFIG.
     &kSageMakerPlatform,
     &kAzureMlPlatform,
     &kMlpPlatform,
@@ -67,7 +67,7 @@ constexpr auto kBehind = std::to_array({
     &kIndexedPlatform,
     &kLsfPlatform,
     &kPbsPlatform,
-    // The following ones use variables that no platform has set.
+    // These come last: their variables can be set without a platform.
     &kTfConfigPlatform,
     &kEnvPlatform,
     &kBarePlatform,

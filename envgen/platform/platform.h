@@ -1,6 +1,7 @@
 #pragma once
-// Platforms: which node this is, which other nodes exist, how many devices each has. Each platform
-// has one file, and all are in one table. Detection prints its reason; --platform overrides it.
+// Platforms: each answers which node this is, which other nodes exist, and how many devices each
+// has. Each platform has one file, and all are in one table. trainit logs the reason for its
+// choice; --platform overrides it.
 
 #include <optional>
 #include <span>
@@ -15,7 +16,7 @@ namespace envgen {
 
 struct Platform {
   std::string_view name;
-  // Returns the reason for this platform ("MA_VJ_NAME is set"), or nothing.
+  // Returns why the job runs on this platform ("MA_VJ_NAME is set"); nullopt: it does not.
   std::optional<std::string> (*detect)(Inputs& inputs);
   Location (*locate)(Inputs& inputs);
   RankOrder table_order = RankOrder::kServerId;  // HCCL's own order, for a table of template 2
@@ -28,8 +29,8 @@ struct ChosenPlatform {
   const Platform* platform = nullptr;
   std::string reason;
 };
-// Returns the platform that --platform names, else the first one detected. The result is
-// provisional while paths are wanted. Error: no platform has that name.
+// Returns the platform that --platform names, otherwise the first that is detected. The result is
+// provisional while the snapshot lacks paths. Fails if no platform has that name.
 base::Result<ChosenPlatform> choose_platform(Inputs& inputs);
 
 }  // namespace envgen

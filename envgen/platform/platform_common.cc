@@ -44,7 +44,7 @@ std::string names_of(const std::vector<Node>& nodes) {
   return list;
 }
 
-// Returns a name or address by which other machines may know this one.
+// Returns a name or address by which other machines may be able to reach this one.
 const std::string& name_for_others(const Facts& facts) {
   const bool named = !facts.host_name.empty() && !is_loopback(facts.host_name);
   return named || facts.addresses.empty() ? facts.host_name : facts.addresses.front();
@@ -242,7 +242,7 @@ base::Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
                                       const Inputs& inputs) {
   const Request& request = inputs.request();
-  std::int64_t ranks = 0;  // wide, as the resolver refuses too many only later
+  std::int64_t ranks = 0;  // 64 bits, because the resolver refuses too many ranks only later
   const Node* first = nullptr;
   for (const Node& node : cluster.nodes) {
     ranks += node.slots;
@@ -299,7 +299,7 @@ base::Result<std::vector<Node>> nodes_of_tf_config(const TfConfig& config) {
   return nodes;
 }
 
-// TensorFlow's "{}" means that there is no cluster.
+// Locates a job without a cluster, for TensorFlow's "{}".
 Location located_alone(PlatformFacts platform, const Inputs& inputs) {
   Node node;
   node.slots = 1;
@@ -332,12 +332,12 @@ Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform) {
     same_role.push_back(i);
     if ((*nodes)[i].role_index == config->index) own = i;
   }
-  // A dynamic job's ps lists only itself, at place 0 whatever its index is.
+  // In a dynamic job, a ps lists only itself, at place 0, whatever its index is.
   if (!own && config->sparse && same_role.size() == 1) {
     own = same_role[0];
     (*nodes)[*own].role_index = config->index;
   }
-  // An evaluator may be missing in the cluster.
+  // The cluster of a TF_CONFIG need not contain the evaluator itself.
   if (!own && config->type == "evaluator") {
     Node node;
     node.role = "evaluator";

@@ -1,6 +1,6 @@
 #pragma once
-// Helpers of several platforms: numbers in variables, the node of a list that this container is,
-// --hosts, and an injected TF_CONFIG.
+// Helpers that several platforms use: numbers in variables, the search for this container in a list
+// of nodes, --hosts, and a TF_CONFIG that the platform has set.
 
 #include <limits>
 #include <map>
@@ -15,8 +15,8 @@
 
 namespace envgen {
 
-// The limit for the devices of a node and the ranks of a job. It keeps the sum from overflowing
-// after a typing error.
+// Maximum for the devices of a node and for the ranks of a job. With this limit, a typing error
+// cannot make sums overflow.
 inline constexpr int kMaxSlots = 1024 * 1024;
 
 struct Bounds {
@@ -26,15 +26,16 @@ struct Bounds {
 inline constexpr Bounds kPorts = {1, 65535};
 inline constexpr Bounds kSlots = {0, kMaxSlots};
 
-// Returns whether the user names a framework whose ranks trainit must start. Otherwise the command
-// runs as it was typed, whatever variables are set.
+// Returns true if the user names a framework whose ranks trainit must start. Otherwise the command
+// runs as the user typed it, whatever variables are set.
 bool asks_for_ranks(const Request& request);
 
-// Returns whether the user names the nodes: by a rank table, --hosts, --devices, --nodes with
-// --node-rank, or --nodes 1. These have priority over variables, which anyone may have set.
+// Returns true if the user names the nodes: by a rank table, --hosts, --devices, --nodes with
+// --node-rank, or --nodes 1. These options have priority over variables, whose origin is not known.
 bool names_nodes(const Inputs& inputs);
 
-// Returns a variable's whole number within the bounds; nothing if the variable is unset or empty.
+// Returns the whole number in a variable. Fails if it is no number or outside the bounds. Returns
+// nullopt if the variable is unset or empty.
 base::Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
                                            Bounds bounds = {});
 
@@ -54,55 +55,60 @@ base::Status check_given_master(std::string_view address, std::string_view sourc
 inline constexpr const char* kHostsFile = "/etc/hosts";
 std::string own_domain(const PathState& hosts, std::string_view name);
 
-// Returns the first of `variables` that is set and not empty, with its name; two "" if none is.
+// Returns the first of `variables` that is set and not empty: its name and value. Both are "" if
+// none is.
 struct Variable {
   std::string_view name;
   std::string_view value;
 };
 Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view> variables);
 
-// Returns all variables whose names begin with `prefix`, sorted by name. A job of many nodes has
-// some for each node, and each single lookup would search the whole environment.
+// Returns all variables whose names begin with `prefix`, sorted by name. For jobs of many nodes
+// with several variables for each node, where each single lookup would search the whole
+// environment.
 using Variables = std::map<std::string_view, std::string_view>;
 Variables variables_of(const Inputs& inputs, std::string_view prefix);
 std::string_view value_of(const Variables& variables, const std::string& name);  // "" = unset
 
-// Returns `whole` / `part` nodes. Requires that `part` divides `whole` and both are above 0;
-// otherwise the error names both variables.
+// Returns the number of nodes, `whole` / `part`. Fails if either is not above 0, or `part` does not
+// divide `whole`; the error names both variables.
 base::Result<int> node_count_of(std::pair<std::string_view, int> whole,
                                 std::pair<std::string_view, int> part);
 
-// Returns nodes of which only the number is known.
+// Returns `count` nodes about which nothing is known but their slots.
 base::Result<std::vector<Node>> nameless_nodes(int count, int slots, std::string_view where);
 
-// Reads --hosts: "a:8,b:8", in node-rank order. An entry without a number of slots gets `slots`.
+// Returns the nodes of --hosts, "a:8,b:8", in node-rank order. An entry without a number gets
+// `slots`.
 base::Result<std::vector<Node>> nodes_of_hosts_option(const Request& request, int slots);
 
-// Returns the nodes that match this container's names and addresses: "job-worker-0" matches
-// "job-worker-0.job.ns.svc". Empty if none does.
+// Returns the indexes of the nodes whose host matches a name or address of this container:
+// "job-worker-0" matches "job-worker-0.job.ns.svc".
 std::vector<int> nodes_like_local(const std::vector<Node>& nodes, const Inputs& inputs);
 
-// Returns the node of --node-rank, else of `index`, which comes from `source`. Checks it against
-// the number of nodes.
+// Returns the local node: --node-rank, otherwise `index`, which comes from `source`. Fails if it is
+// not below the number of nodes.
 base::Result<LocalNode> local_node_by_index(std::size_t node_count, const Request& request,
                                             int index, std::string_view source);
 
-// Returns the node of --node-rank, else the one node of nodes_like_local(). No match and several
-// matches are errors; `where` names the list.
+// Returns the local node: --node-rank, otherwise the only one of nodes_like_local(). Fails if no
+// node or several nodes match; `where` names the list.
 base::Result<LocalNode> local_node_by_name(const std::vector<Node>& nodes, const Inputs& inputs,
                                            std::string_view where);
 
-// Fills the values that follow from the nodes: world_size, and the master if none is given. If the
-// first of several nodes has localhost as its master, its own host name becomes the master.
-// --master-addr and --master-port have priority.
+// Completes a cluster with the values that follow from its nodes: world_size, and the master if
+// none is given. If the master of several nodes is localhost on the first one, that node's host
+// name becomes the master. --master-addr and --master-port have priority.
 ResolvedCluster make_resolved_cluster(Cluster cluster, LocalNode local_node, PlatformFacts platform,
                                       const Inputs& inputs);
 
-// Locates the node by an injected TF_CONFIG, with nodes in the order chief or master, worker, ps,
-// evaluator. A node of a dynamic job sees only itself and the parameter servers.
+// Locates the node by a TF_CONFIG that the platform has set. The nodes are in the order chief or
+// master, worker, ps, evaluator. A node of a dynamic job sees only itself and the parameter
+// servers.
 Location locate_by_tf_config(const Inputs& inputs, PlatformFacts platform);
 
-// Returns the order of a role among the nodes: leaders, workers, unknown roles, ps, evaluator.
+// Returns the place of a role in the order of nodes: leaders, workers, unknown roles, ps,
+// evaluator.
 int place_of_role(std::string_view role);
 
 }  // namespace envgen

@@ -27,11 +27,11 @@ std::optional<std::string> detect(const Inputs& inputs, const GivenNames& names)
   return own + " and " + std::string(names.hosts) + " are set";
 }
 
-// Names the other pods after the leader's.
+// Names the other pods after the leader.
 void name_pods(std::string_view leader, std::vector<Node>& nodes) {
   const std::size_t dot = leader.find('.');
   if (dot == std::string_view::npos || is_loopback(leader)) return;
-  // An address (of a group that is known by a hash) has no label that ends with the group's number.
+  // If the leader is an address (of a group whose name is a hash), the other names are not known.
   const std::string label(leader.substr(0, dot));
   const bool named = label.find('-') != std::string::npos;
   for (std::size_t i = 1; i < nodes.size() && named; ++i) {

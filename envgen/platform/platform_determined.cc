@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kReading = "reading Determined's containers";
 constexpr const char* kRendezvous = "/run/determined/info/rendezvous.json";
 
-// Determined's own entrypoint writes the file. A command that is only started may run before that.
+// Detected only if the user asks for ranks: Determined's own entrypoint writes the file, and a
+// command that is only started may run before that.
 std::optional<std::string> detect_determined(Inputs& inputs) {
   if (!asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
   if (inputs.variable("DET_ALLOCATION_ID").empty() || inputs.variable("DET_TASK_TYPE") != "TRIAL") {

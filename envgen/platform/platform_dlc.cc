@@ -10,7 +10,8 @@
 namespace envgen {
 namespace {
 
-constexpr const char* kCodeDir = "/root/code";  // place into which DLC clones the job's code
+constexpr const char* kCodeDir = "/root/code";  // the directory into which DLC clones the job's
+                                                // code
 
 // Starts in the code directory if the image chose no directory. Returns false while the snapshot
 // lacks the path.
@@ -23,7 +24,7 @@ bool choose_start(Inputs& inputs, PlatformFacts& platform) {
   return true;
 }
 
-// Promises the variables for a command like `torchrun --nnodes $WORLD_SIZE --node_rank $RANK`.
+// Adds the variables for a command such as `torchrun --nnodes $WORLD_SIZE --node_rank $RANK`.
 void promise(const ResolvedCluster& resolved, PlatformFacts& platform) {
   const Cluster& cluster = resolved.cluster;
   const int slots = cluster.nodes[static_cast<std::size_t>(resolved.local_node.node_rank)].slots;
@@ -68,7 +69,8 @@ Location locate_by_master(Inputs& inputs, PlatformFacts platform) {
   cluster.master_addr =
       inputs.request().master_addr.empty() ? std::string(master) : inputs.request().master_addr;
   cluster.master_port = port->value_or(kMasterPort);
-  // The other nodes have a name only if the job asks for it (createSvcForAllWorkers).
+  // Only the master's name is known: other nodes have one only if the job asks for it
+  // (createSvcForAllWorkers).
   cluster.nodes[0].host = cluster.master_addr;
 
   std::string_view own_launcher = inputs.command().framework();

@@ -31,8 +31,7 @@ Variable node_count(const Inputs& inputs) {
   return first_set(inputs, {"NNODES", "NUM_NODES"});
 }
 
-// Returns whether a count may be above one: "2", and also a range ("1:2"), of which only the
-// maximum is known.
+// Returns whether a count of nodes may be above one: "2", or a range ("1:2"), whose maximum counts.
 bool is_several(std::string_view count) { return !count.empty() && count != "1" && count != "0"; }
 
 std::optional<std::string> detect_env(Inputs& inputs) {
@@ -72,8 +71,8 @@ base::Result<Told> told_by(const Inputs& inputs) {
   return told;
 }
 
-// Returns what RANK and WORLD_SIZE count; nothing if that is open. `slots` is the number of ranks
-// of a node, as far as it is known here.
+// Returns what RANK and WORLD_SIZE count; nullopt if that is not clear. `slots` is the number of
+// ranks of a node, as far as it is known here.
 std::optional<RankMeans> meaning_of(const Inputs& inputs, const Told& told, int slots) {
   const Request& request = inputs.request();
   if (request.rank_means) return request.rank_means;

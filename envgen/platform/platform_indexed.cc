@@ -20,7 +20,7 @@ constexpr const char* kCounting = "counting the nodes";
 
 struct Indices {
   int completion = 0;
-  int job = 0;          // replica of a JobSet's job
+  int job = 0;          // index of this Job among the replicas of a replicated job
   int replicas = 1;     // number of replicas of that job
   bool in_set = false;  // part of a job with several replicas
   std::string source;
@@ -32,7 +32,7 @@ base::Result<Indices> indices_of(const Inputs& inputs) {
   if (!job) return std::unexpected(job.error());
   constexpr Bounds kCounts{.least = 0, .most = static_cast<int>(kMaxHosts)};
   TRY_ASSIGN(auto replicas, number_in(inputs, "REPLICATED_JOB_REPLICAS", kCounts));
-  // If a JobSet has only one job, the index over all jobs is the index over this job.
+  // If the JobSet has only one job, its index over all jobs is that over this job.
   bool one_job =
       replicas && inputs.variable("GLOBAL_REPLICAS") == inputs.variable("REPLICATED_JOB_REPLICAS");
   if (!*job && one_job) {
@@ -74,16 +74,17 @@ struct Count {
 base::Result<std::optional<Count>> count_of(const Inputs& inputs, const Indices& indices,
                                             int slots) {
   if (inputs.request().nodes) return Count{*inputs.request().nodes};
-  // A Job of the set that is not indexed has one pod.
+  // A Job in the set that is not indexed has one pod.
   if (inputs.variable("JOB_COMPLETION_INDEX").empty()) {
     return Count{indices.replicas, "REPLICATED_JOB_REPLICAS"};
   }
   for (const char* name : {"JAX_NUM_PROCESSES", "PET_NNODES", "NNODES"}) {
-    if (inputs.variable(name).find(':') != std::string_view::npos) continue;  // torchrun's range
+    // a range of torchrun, not a count
+    if (inputs.variable(name).find(':') != std::string_view::npos) continue;
     TRY_ASSIGN(auto pods, number_in(inputs, name));
     if (pods) return Count{*pods, name};
   }
-  // Trainer's XGBoost runs a worker for each GPU of a pod.
+  // Trainer's XGBoost counts a worker for each GPU of a pod.
   TRY_ASSIGN(auto workers, number_in(inputs, "DMLC_NUM_WORKER"));
   if (workers && *workers % slots == 0) return Count{*workers / slots, "DMLC_NUM_WORKER"};
   TRY_ASSIGN(auto completions, number_in(inputs, "JOB_COMPLETIONS"));
@@ -101,7 +102,7 @@ base::Error uncounted(const Indices& indices) {
           "say how many pods the job has with --nodes or TRAINIT_NODES"};
 }
 
-// --- The pods' names ---
+// The following functions find the names of pods.
 
 // Returns "job-" for "job-3"; nothing if the Job did not give the name.
 std::optional<std::string> prefix_of(std::string_view name, const std::string& ending) {
@@ -114,7 +115,7 @@ void name_nodes(const Inputs& inputs, const Indices& indices, const PathState& h
                 std::vector<Node>& nodes) {
   const std::string full(inputs.facts().host_name);
   std::string name = full.substr(0, full.find('.'));
-  std::string domain = full.substr(name.size());  // set by setHostnameAsFQDN
+  std::string domain = full.substr(name.size());  // not empty if the pod has setHostnameAsFQDN
   if (domain.empty()) domain = own_domain(hosts_file, name);
   // A JobSet by default creates a service with its own name.
   std::string set(inputs.variable("JOBSET_NAME"));

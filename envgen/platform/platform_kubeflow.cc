@@ -37,7 +37,7 @@ bool in_kubernetes(const Inputs& inputs) {
 bool has_pet_variables(const Inputs& inputs) {
   const std::string_view count = inputs.variable("PET_NNODES");
   if (in_kubernetes(inputs)) return !count.empty();
-  // Outside Kubernetes a count of one may be an image's, and the user's options have priority.
+  // Outside of Kubernetes, a count of one may be the image's, and the user's options have priority.
   if (count.empty() || count == "1" || count == "1:1") return false;
   if (names_nodes(inputs) || inputs.request().nodes) return false;
   return !first_set(inputs, {"PET_NODE_RANK", "PET_RDZV_ENDPOINT"}).name.empty();
@@ -99,7 +99,7 @@ base::Result<std::optional<NodeRange>> range_of_nodes(const Inputs& inputs) {
 
 struct PerNode {
   int slots = 1;
-  bool told = false;  // given as a number, by which WORLD_SIZE was multiplied
+  bool told = false;  // given as a number; the operator has then multiplied WORLD_SIZE by it
 };
 
 // Reads PET_NPROC_PER_NODE as torchrun does. Returns nothing while the snapshot lacks a path.
@@ -155,8 +155,8 @@ base::Result<int> nodes_by_world_size(const Inputs& inputs, const std::optional<
                     "they come from the same operator: was one of them changed by hand?");
 }
 
-// Returns an option of torchrun: its flag in the command, else its variable. The value may still
-// need a shell: "$EP".
+// Returns an option of torchrun: its flag in the command, otherwise its variable. The value may
+// still contain a shell's variable: "$EP".
 std::string_view agent_option(const Inputs& inputs, std::string_view flag, const char* variable) {
   const ParsedCommand& command = inputs.command();
   const std::optional<Launcher>& typed = command.launcher();
@@ -187,7 +187,7 @@ bool is_first_pod(const Inputs& inputs, std::string_view host) {
   return stem.size() < own.size() && label_of(host) == std::string(stem) + "0";
 }
 
-// Returns the number at the end of a pod's name. An elastic job has no other number.
+// Returns the number at the end of this pod's name, the only number that an elastic job has.
 std::optional<int> number_of_pod(const Inputs& inputs) {
   for (std::string_view name :
        {std::string_view(inputs.facts().host_name), inputs.variable("HOSTNAME")}) {
@@ -197,7 +197,7 @@ std::optional<int> number_of_pod(const Inputs& inputs) {
   return std::nullopt;
 }
 
-// Returns whether an agent starts the ranks. Only such ranks do not need the node's own number.
+// Returns whether an agent starts the ranks. Only then the node's own number is not needed.
 bool starts_an_agent(const Request& request) {
   const bool pytorch = request.framework.empty() || request.framework == "pytorch";
   return pytorch && request.torch_launcher != TorchLauncher::kFanOut;
@@ -270,7 +270,7 @@ base::Status set_master(const Inputs& inputs, Cluster& cluster) {
   cluster.master_port = port.value_or(0);
   if (!master.value.empty()) return check_master(master.value, master.name);
   if (cluster.nodes.size() == 1) return {};
-  // Trainer's torchtune gives the master only in this option.
+  // For torchtune, Trainer gives the master only in this option.
   const std::string_view typed = endpoint_of_agents(inputs);
   const bool open = typed.contains('$');
   if (open && numbers_nodes(inputs)) return {};
@@ -303,7 +303,7 @@ Location locate_pytorch(Inputs& inputs) {
       has_pet_variables(inputs) ? "PET_NNODES is set" : "MASTER_ADDR is set";
   const bool elastic = numbers_nodes(inputs) || (*range && (*range)->least != (*range)->most);
   if (elastic) platform.min_nodes = *range ? (*range)->least : *count;
-  // A count of one may be an image's.
+  // A count of one may be the image's, so it proves nothing.
   platform.alone_by_default = *count == 1;
   Cluster cluster;
   cluster.nodes = std::move(*nodes);
@@ -313,7 +313,7 @@ Location locate_pytorch(Inputs& inputs) {
   if (auto status = check_first(inputs, cluster, *local_node, "MASTER_ADDR"); !status) {
     return status.error();
   }
-  // Any node of an elastic job may hold the rendezvous.
+  // In an elastic job, any node may have the rendezvous.
   if (!elastic) {
     cluster.nodes[0].host = cluster.master_addr;
     name_trainer_nodes(cluster.master_addr, cluster.nodes);
@@ -322,7 +322,7 @@ Location locate_pytorch(Inputs& inputs) {
                                inputs);
 }
 
-// --- JAX, XGBoost, Paddle ---
+// The following code is for JAX, XGBoost and Paddle.
 
 // The variables by which an operator gives a pod the number of pods, its own index, and the
 // rendezvous address.
@@ -338,7 +338,8 @@ constexpr CountNames kTrainerJax = {
     "Trainer's JAX", "jax", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS", ""};
 constexpr CountNames kJaxJob = {
     "JAXJob", "jax", "NUM_PROCESSES", "PROCESS_ID", "COORDINATOR_ADDRESS", "COORDINATOR_PORT"};
-// The trackers of XGBoost and LightGBM belong to the script, which gets its environment unchanged.
+// The trackers of XGBoost and LightGBM are the script's business, so its environment stays
+// unchanged.
 constexpr CountNames kXgboostJob = {"XGBoostJob", "single",      "WORLD_SIZE",
                                     "RANK",       "MASTER_ADDR", "MASTER_PORT"};
 constexpr CountNames kTrainerXgboost = {"Trainer's XGBoost", "single",
@@ -353,17 +354,17 @@ bool has(const Inputs& inputs, const CountNames& told) {
   return true;
 }
 
-// Returns the operator that set the variables. Outside Kubernetes users may set them by hand.
+// Returns the operator that has set the variables; nullptr if none has. Outside of Kubernetes,
+// users may set them by hand.
 const CountNames* operator_of(const Inputs& inputs) {
   const bool indexed = !inputs.variable("JOB_COMPLETION_INDEX").empty();
   if (!in_kubernetes(inputs) && !indexed) return nullptr;
   if (has(inputs, kTrainerJax)) return &kTrainerJax;
   if (has(inputs, kJaxJob)) return &kJaxJob;
   if (has(inputs, kTrainerXgboost)) return &kTrainerXgboost;
-  // XGBoostJob sets the variables of a PyTorchJob, and its workers' addresses, which a PyTorchJob
-  // lacks.
+  // XGBoostJob sets the variables of a PyTorchJob, and also the addresses of its workers.
   if (has(inputs, kXgboostJob) && !inputs.variable("WORKER_ADDRS").empty()) return &kXgboostJob;
-  // A PaddleJob with parameter servers has its own roles.
+  // A PaddleJob with parameter servers has roles of its own, so it is not one of these.
   const bool servers = !first_set(inputs, {"PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"}).name.empty();
   if (has(inputs, kPaddleJob) && !inputs.variable("PADDLE_JOB_ID").empty() && !servers) {
     return &kPaddleJob;
@@ -434,7 +435,7 @@ Location locate_told(Inputs& inputs, const CountNames& told) {
                                inputs);
 }
 
-// --- MPIJob ---
+// The following code is for MPIJob.
 
 struct HostfileVariable {
   const char* name;
@@ -587,7 +588,7 @@ Location locate_kubeflow(Inputs& inputs) {
   }
   bool pytorch = pet || !inputs.variable("WORLD_SIZE").empty();
   if (pytorch) return locate_pytorch(inputs);
-  // A TFJob of one replica gets no TF_CONFIG.
+  // A TFJob with one replica gets no TF_CONFIG, so it is a job of one node.
   Cluster cluster;
   auto slots = slots_of_node(inputs, 0);
   if (!slots) return NeedsPaths{};

@@ -30,7 +30,7 @@ std::optional<std::string> detect_mlp(Inputs& inputs) {
   return "MLP_ROLE_INDEX and MLP_WORKER_NUM are set";
 }
 
-// Returns "MLP_WORKER_0_HOST" for the role WORKER.
+// Returns a variable's name: "MLP_WORKER_0_HOST" for the role WORKER and "0_HOST".
 std::string name_of(std::string_view role, std::string_view rest) {
   std::string name = "MLP_";
   name.append(role).append("_").append(rest);
@@ -93,7 +93,7 @@ Location locate_mlp(Inputs& inputs) {
   auto place = place_of(inputs, *nodes);
   if (!place) return place.error();
   GivenMaster master{(*nodes)[0].host, "MLP_WORKER_0_HOST", (*nodes)[0].port};
-  // If all nodes have one role, the job has no roles, and each node has ranks.
+  // If all nodes have the same role, the job has no roles, and each node has ranks.
   const bool alike = nodes->front().role == nodes->back().role;
   for (Node& node : *nodes) {
     if (!alike) continue;

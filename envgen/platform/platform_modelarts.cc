@@ -30,7 +30,8 @@ namespace {
 constexpr const char* kFinding = "finding this node";
 constexpr const char* kDefaultTableDir = "/user/config";
 constexpr const char* kHome = "/home/ma-user";
-constexpr const char* kWritable = "/home/ma-user/modelarts";  // an empty directory in every job
+// a directory that is empty in every job
+constexpr const char* kWritable = "/home/ma-user/modelarts";
 constexpr RankOrder kTableOrder = RankOrder::kPodIndex;
 constexpr int kPeerPort = 6666;  // the platform's port for the rendezvous of its jobs
 
@@ -70,7 +71,8 @@ LocalNodeHints hints_of(const Inputs& inputs) {
   return hints;
 }
 
-// Returns the platform's directory if it can be written, else one that ModelArts reserves for that.
+// Returns the platform's directory if it can be written, otherwise the one that ModelArts reserves
+// for such files.
 std::string writable_place(Inputs& inputs, const std::string& place, const char* below,
                            std::vector<std::string>& warnings) {
   if (place.empty() || can_be_made(inputs, place)) return place;
@@ -102,7 +104,7 @@ PlatformFacts site_of(Inputs& inputs, std::vector<std::string> command, std::str
   return platform;
 }
 
-// --- The command and its start directory
+// The following functions find the command and its start directory.
 
 base::Result<std::vector<std::string>> command_of(const Inputs& inputs) {
   TRY_ASSIGN(auto command, without_shell_syntax(inputs.request().command, "modelarts"));
@@ -230,7 +232,7 @@ std::optional<std::string> start_directory_of(Inputs& inputs,
   return *found ? "" : start;
 }
 
-// --- Jobs without a rank table
+// The following functions are for jobs without a rank table.
 
 std::vector<std::string> own_names(const Inputs& inputs) {
   std::vector<std::string> names = inputs.facts().addresses;
@@ -452,7 +454,7 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
   std::vector<HostPort> tasks[2];
   constexpr const char* kTaskLists[2] = {"TF_WORKER_HOSTS", "TF_PS_HOSTS"};
   for (std::size_t i = 0; i < 2; ++i) {
-    // An array without elements is printed as "[]".
+    // An array without elements is "[]" as text.
     std::string_view text = inputs.variable(kTaskLists[i]);
     if (!tensorflow || text.empty() || text == "[]") continue;
     auto list = parse_host_list(text, kTaskLists[i]);
@@ -468,7 +470,7 @@ Location locate_without_table(Inputs& inputs, PlatformFacts platform,
                        "no workers, and parameter servers in TF_PS_HOSTS",
                        "set TF_WORKER_HOSTS to the workers' hosts"};
   }
-  // Learners and workers of a reinforcement learning engine find each other without help.
+  // Learners and workers of a reinforcement learning engine find each other without trainit.
   const bool learners =
       inputs.variable("MA_TASK_NAME") == "learner" || !inputs.variable("VC_LEARNER_HOSTS").empty();
   auto peers = learners ? base::Result<Peers>(Peers{}) : peers_of(inputs);
@@ -504,8 +506,8 @@ std::optional<std::string> detect_modelarts(Inputs& inputs) {
                            "BATCH_TASK_CURRENT_INSTANCE", "DLS_TASK_NUMBER"}) {
     if (!inputs.variable(name).empty()) return std::string(name) + " is set";
   }
-  // ModelArts' page of its TensorFlow engine names these variables. VC_TASK_INDEX is also
-  // Volcano's.
+  // ModelArts' documents of its TensorFlow engine name these variables. VC_TASK_INDEX alone is not
+  // enough, because Volcano sets it too.
   const Variable hosts = first_set(inputs, {"TF_WORKER_HOSTS", "TF_PS_HOSTS"});
   if (!inputs.variable("MA_TASK_NAME").empty() && !inputs.variable("VC_TASK_INDEX").empty() &&
       !hosts.name.empty()) {
@@ -529,7 +531,8 @@ Location locate_modelarts(Inputs& inputs) {
     if (named.empty()) named = std::string(inputs.variable(name));
   }
   if (named.empty()) {
-    // A GPU or CPU job has no table. The launcher's default directory shows an Ascend job.
+    // This default directory of the launcher exists only in Ascend jobs; a GPU or CPU job has no
+    // table.
     const PathState* directory = inputs.kind(kDefaultTableDir);
     if (directory == nullptr) return NeedsPaths{};
     if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {

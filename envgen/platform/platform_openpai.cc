@@ -73,7 +73,7 @@ Location locate_openpai(Inputs& inputs) {
                        base::quoted(own_role) + " and " + base::quoted(inputs.variable(kOwnIndex)),
                        "the role has to be in PAI_TASK_ROLE_LIST, the index below its task count"};
   }
-  // A job with a single role of any name is a job without roles.
+  // A job with a single role, whatever its name, is a job without roles.
   const bool alike = nodes.front().role == nodes.back().role;
   const GivenNode place{static_cast<int>(own - nodes.begin()),
                         alike ? kOwnIndex : "the place of this role and index"};

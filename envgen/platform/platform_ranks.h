@@ -1,6 +1,7 @@
 #pragma once
-// The two meanings of a rank that this container was given. It may count nodes, whose ranks trainit
-// starts, or processes, of which this container is one. A platform decides which.
+// Locates this container by the rank that it was given. Either the rank counts nodes, whose ranks
+// trainit starts, or it counts processes, and this container is one of them. The platform decides
+// which.
 
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 
 namespace envgen {
 
-// The rendezvous address of the ranks, as a variable gives it.
+// The rendezvous address of the ranks, as a platform's variables give it.
 struct GivenMaster {
   std::string address;  // "" = the first node's host
   std::string source;   // "MASTER_ADDR", for errors
@@ -24,7 +25,7 @@ base::Result<GivenMaster> given_master(const Inputs& inputs);
 
 struct GivenNode {
   int rank = 0;
-  std::string source;  // "NODE_RANK", for the reason and for errors
+  std::string source;  // the variable, for the reason and for errors: "NODE_RANK"
 };
 
 // Locates this container as node `own` of `nodes`. A node without slots gets --slots, else
@@ -36,20 +37,20 @@ struct GivenTask {
   int rank = 0;
   int world = 1;
   int local_rank = 0;
-  int each = 1;        // tasks of each node
-  std::string source;  // "RANK", for the reason and for errors
+  int each = 1;        // number of tasks of each node
+  std::string source;  // the variable, for the reason and for errors: "RANK"
 };
 
-// Locates this container as one rank of `world`. The tasks of a node have consecutive ranks.
+// Locates this container as one rank of `world`. The tasks of a node must have consecutive ranks.
 Location locate_task(const Inputs& inputs, const GivenTask& task, GivenMaster master,
                      PlatformFacts platform);
 
-// Returns the nodes of a batch system's list, which repeats a host for each of its slots. The nodes
-// have the order of the list.
+// Returns the nodes of a batch system's list, which contains a host once for each of its slots. The
+// nodes keep the order of the list.
 std::vector<Node> nodes_of_slots(const std::vector<std::string>& hosts);
 
-// Finds this node in a batch system's list by its name. The list's `slots` count processors and are
-// the last choice: --slots and this container's devices have priority.
+// Finds this node by its name in a batch system's list. The `slots` of the list count processors,
+// so they are used last: --slots and the number of this container's devices have priority.
 Location locate_in_batch(Inputs& inputs, std::vector<Node> nodes, std::string_view where,
                          PlatformFacts platform);
 

@@ -22,7 +22,8 @@ struct Resources {
   std::vector<Node> nodes;
   std::string current;
   std::string source;      // name of the list's source
-  std::size_t groups = 0;  // instance groups, each with its own instance type; 0 = not given
+  std::size_t groups = 0;  // number of instance groups, each with its own instance type; 0 = not
+                           // given
 };
 
 std::unexpected<base::Error> bad_list(const std::string& where, std::string found) {
@@ -97,7 +98,7 @@ Location locate_sagemaker(Inputs& inputs) {
   if (!by_variables && file == nullptr) return NeedsPaths{};
   auto resources = by_variables ? resources_of_variables(inputs) : resources_of_file(*file);
   if (!resources) return resources.error();
-  // A host knows only its own devices.
+  // A host does not know the devices of other hosts.
   const Request& request = inputs.request();
   if (resources->groups > 1 && asks_for_ranks(request) && !request.slots) {
     return base::Error{
@@ -108,7 +109,7 @@ Location locate_sagemaker(Inputs& inputs) {
   }
   auto told = number_in(inputs, "SM_NUM_GPUS", kSlots);
   if (!told) return told.error();
-  const int slots = *told ? std::max(1, **told) : 0;  // a CPU host runs one rank
+  const int slots = *told ? std::max(1, **told) : 0;  // a host without devices runs one rank
 
   std::vector<int> places;
   for (std::size_t i = 0; i < resources->nodes.size(); ++i) {

@@ -130,7 +130,7 @@ base::Result<std::vector<int>> tasks_of(const Inputs& inputs, std::size_t node_c
   return counts;
 }
 
-// Returns a number of this task; an error if it is not below `limit`.
+// Returns a number of this task. Fails if it is not below `limit`.
 base::Result<int> task_number(const Inputs& inputs, std::string_view variable, std::int64_t limit) {
   TRY_ASSIGN(auto value, number_in(inputs, variable));
   if (value && *value < limit) return *value;
@@ -140,7 +140,7 @@ base::Result<int> task_number(const Inputs& inputs, std::string_view variable, s
       "start trainit with srun, which numbers its tasks");
 }
 
-// Makes this task one of the ranks.
+// Locates this task as one of the ranks.
 base::Status take_own_rank(const Inputs& inputs, const std::vector<int>& tasks, int node_rank,
                            PlatformFacts& platform) {
   auto world = std::accumulate(tasks.begin(), tasks.end(), std::int64_t{0});
@@ -175,7 +175,8 @@ base::Result<std::optional<int>> slots_of(Inputs& inputs) {
   TRY_ASSIGN(auto gpus, number_in(inputs, "SLURM_GPUS_ON_NODE", kSlots));
   TRY_ASSIGN(auto tasks, number_in(inputs, "SLURM_NTASKS_PER_NODE", kSlots));
   int told = gpus.value_or(0);
-  // In a batch script the value is the user's request. In a step with one task per node it is 1.
+  // In a batch script, this value is what the user requested. In a step with one task per node it
+  // is 1.
   if (told == 0 && !in_step(inputs)) told = tasks.value_or(0);
   return slots_of_node(inputs, told);
 }

@@ -16,7 +16,7 @@ std::optional<std::string> detect_tfconfig(Inputs& inputs) {
   if (text.empty() || !asks_for_ranks(inputs.request()) || names_nodes(inputs)) return std::nullopt;
   if (inputs.request().framework == "tensorflow") return "TF_CONFIG is set";
   const auto config = parse_tf_config(text, "TF_CONFIG");
-  if (!config) return std::nullopt;  // another framework's job may have any text in it
+  if (!config) return std::nullopt;  // a job of another framework may have any text in it
   std::size_t tasks = 0;
   for (const auto& [role, hosts] : config->cluster) tasks += hosts.size();
   if (tasks < 2) return std::nullopt;

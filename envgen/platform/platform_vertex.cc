@@ -135,7 +135,9 @@ Location locate_vertex(Inputs& inputs) {
           "finding this node", "CLUSTER_SPEC", "task " + task + ", which runs no ranks",
           "ranks are of workerpool0 and workerpool1: give this pool a command of its own"};
     }
-    if (!idle) leave_out_idle(spec->nodes);  // idle nodes are last: *own stays valid
+    if (!idle)
+      leave_out_idle(spec->nodes);  // *own stays valid, because the idle nodes are the
+                                    // last ones
   }
   return locate_node(inputs, std::move(spec->nodes),
                      {static_cast<int>(*own), "CLUSTER_SPEC's task " + task}, std::move(master),

@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kFinding = "finding this node";
 constexpr int kMasterPort = 2222;
 
-// The variables in the command lines of the platform's page (`torchrun --node_rank ${RANK}`). The
-// platform starts them without a shell, and no shell before trainit knows these variables.
+// The variables in the command lines of the platform's documents (`torchrun --node_rank ${RANK}`).
+// The platform starts commands without a shell, so trainit replaces them.
 constexpr std::array<std::string_view, 6> kFilled = {"WORLD_SIZE",  "RANK",        "SLOTS",
                                                      "MASTER_ADDR", "MASTER_PORT", "VK_TASK_INDEX"};
 
@@ -65,7 +65,8 @@ struct Lists {
 };
 
 std::optional<base::Result<Lists>> lists_of(Inputs& inputs) {
-  // The training task may have another name, which a ps knows only from WORKER_HOST.
+  // A ps knows the name of the training task only from WORKER_HOST; it may differ from the usual
+  // one.
   std::string_view task = inputs.variable("VC_TASK_NAME");
   if (task.empty() || task == "ps") task = "worker";
   const bool by_variable = !first_set(inputs, {"WORKER_HOST", "VC_WORKER_HOSTS"}).value.empty();
@@ -172,7 +173,7 @@ base::Result<LocalNode> local_node_in(const Inputs& inputs, const Lists& lists,
                    "VK_TASK_INDEX is " + std::to_string(place) + " in " + list.source};
 }
 
-// Chooses a mode by variables of the job.
+// Chooses the mode by the variables of the job.
 void choose_mode(const Inputs& inputs, const Lists& lists, PlatformFacts& platform) {
   auto choose = [&platform](const char* framework, std::string_view variable) {
     if (!platform.framework.empty()) return;
@@ -194,7 +195,7 @@ std::string_view mode_of(const Inputs& inputs, const PlatformFacts& platform) {
   return platform.command.framework();
 }
 
-// Returns the promises of the platform's page that do not depend on a mode.
+// Returns the facts of the platform's documents that do not depend on the mode.
 PlatformFacts site_of(std::vector<std::string> command) {
   PlatformFacts platform;
   platform.command = std::move(command);
@@ -242,8 +243,8 @@ void fill_in(const Inputs& inputs, ResolvedCluster& resolved) {
   }
 }
 
-// Promises variables for modes in which the user's command may contain ${WORLD_SIZE}, here the
-// number of nodes.
+// Adds variables for modes in which the user's command may contain ${WORLD_SIZE}, which here counts
+// nodes.
 void promise(std::string_view mode, ResolvedCluster& resolved) {
   using Kind = base::EnvEdit::Kind;
   const Cluster& cluster = resolved.cluster;
@@ -296,7 +297,7 @@ base::Result<ResolvedCluster> locate_without_lists(const Inputs& inputs, int slo
                                inputs);
 }
 
-// Returns the ranks of a worker: its cards. A TensorFlow process uses all of them.
+// Returns the number of ranks of a worker: its cards. One TensorFlow process uses all cards.
 std::optional<base::Result<int>> slots_of(Inputs& inputs, std::string_view mode) {
   TRY_ASSIGN(auto told, number_in(inputs, "SLOTS", kSlots));
   if (told && *told == 0) {
@@ -310,7 +311,8 @@ std::optional<base::Result<int>> slots_of(Inputs& inputs, std::string_view mode)
 }
 
 std::optional<std::string> detect_vk(Inputs& inputs) {
-  // Volcano's env plugin sets VK_TASK_INDEX in all of its jobs, so it is no sign alone.
+  // Volcano's env plugin sets VK_TASK_INDEX in all its jobs, so that alone does not show this
+  // platform.
   const bool index = !inputs.variable("VK_TASK_INDEX").empty();
   const Variable hosts = first_set(inputs, {"WORKER_HOST", "PS_HOST"});
   const bool slots = !inputs.variable("SLOTS").empty();

@@ -22,10 +22,10 @@ namespace {
 constexpr const char* kReading = "reading Volcano's variables";
 constexpr const char* kHostsDirectory = "/etc/volcano";
 
-// --- Tasks and their hosts ---
+// The following functions find the tasks and their hosts.
 
 struct Task {
-  std::string name;    // in lower case, '_' for '-'
+  std::string name;    // in lower case, with '_' for '-'
   std::string source;  // variable or file that lists its hosts
   std::string role;
   std::vector<std::string> hosts;
@@ -38,7 +38,7 @@ std::string role_of_task(const std::string& name) {
   return name;
 }
 
-// Returns "PS" for VC_PS_HOSTS.
+// Returns the task in a variable's name: "PS" for VC_PS_HOSTS.
 std::string_view task_of_variable(std::string_view entry) {
   constexpr std::string_view kPrefix = "VC_";
   constexpr std::string_view kSuffix = "_HOSTS";
@@ -71,7 +71,7 @@ base::Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
     if (name.empty() || entry.find('=') == std::string::npos) continue;
     std::string variable = "VC_" + std::string(name) + "_HOSTS";
     std::string_view list = inputs.variable(variable);
-    if (list.empty()) continue;  // a task without replicas
+    if (list.empty()) continue;  // the task has no replicas
     TRY_ASSIGN(auto task, task_of(base::lowercased(name), variable, list));
     std::string count_name = "VC_" + std::string(name) + "_NUM";
     TRY_ASSIGN(auto count, number_in(inputs, count_name));
@@ -85,8 +85,8 @@ base::Result<std::vector<Task>> tasks_of_variables(const Inputs& inputs) {
   return values_of(std::move(tasks));
 }
 
-// Reads the tasks from the files, for jobs whose variables are turned off. Returns nothing while
-// the snapshot lacks a path.
+// Reads the tasks from the files, for jobs without these variables. Returns nullopt while the
+// snapshot lacks a path.
 base::Result<std::optional<std::vector<Task>>> tasks_of_files(Inputs& inputs) {
   constexpr std::string_view kSuffix = ".host";
   const PathState* directory = inputs.content(kHostsDirectory);
@@ -122,7 +122,7 @@ void order_tasks(std::vector<Task>& tasks, const std::string& master) {
   });
 }
 
-// --- This node ---
+// The following functions find this node.
 
 // Returns the index within the task, and the variable that gives it.
 base::Result<std::optional<std::pair<std::string, int>>> task_index(const Inputs& inputs) {
@@ -240,7 +240,7 @@ base::Result<LocalNode> local_node_of(const Inputs& inputs, const std::vector<Ta
   return LocalNode{like[0], nodes[rank].host + " is this container's name or address"};
 }
 
-// --- The cluster ---
+// The following functions make the cluster.
 
 bool is_task(const std::vector<Task>& tasks, std::string_view name) {
   return std::ranges::find(tasks, name, &Task::name) != tasks.end();
@@ -287,7 +287,7 @@ bool has_launcher(const Request& request, const PlatformFacts& platform) {
 std::vector<Node> nodes_of_tasks(const std::vector<Task>& tasks, bool with_launcher, int slots) {
   std::vector<Node> nodes;
   std::map<std::string, int> counts;
-  // A single task of any name is a job without roles.
+  // A job with a single task, whatever its name, is a job without roles.
   bool has_roles = tasks.size() > 1 || place_of_role(tasks[0].role) != 2;
   for (const Task& task : tasks) {
     bool launcher = task.role == "launcher" || (with_launcher && task.role == "master");
@@ -577,7 +577,8 @@ std::optional<std::string> detect_volcano(Inputs& inputs) {
     std::string task(task_of_variable(entry));
     if (!task.empty()) return "VC_" + task + "_HOSTS is set";
   }
-  // The look costs a job one more round, so it is done only if a table is needed and none is named.
+  // Looking for the table costs one more round, so it is done only if a table is needed and none is
+  // named.
   if (inputs.request().framework == "ascend" && !names_nodes(inputs)) {
     const PathState* table = inputs.kind(kMountedRankTable);
     if (table != nullptr && table->kind != PathState::Kind::kAbsent) {

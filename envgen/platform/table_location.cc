@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kReading = "reading the rank table";
 
-// Returns whether an unreadable path may become readable soon (a remount, a stale NFS handle, a
-// FUSE mount that starts).
+// Returns whether a path that cannot be read may become readable soon: a remount, a stale NFS
+// handle, a FUSE mount that is starting.
 bool may_pass(int error) {
   switch (error) {
     case EIO:
@@ -71,8 +71,8 @@ base::Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
                     "set it to the rank of this node's first device");
 }
 
-// Reads the table into the memo, unless it is there already. Returns an error or a wait if the
-// table causes one.
+// Reads the table into the memo, unless the memo has it already. Returns an answer only if the
+// table causes an error or a wait.
 std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const std::string& path,
                                   const PathState& state, RankOrder order) {
   const std::string_view text = state.content;

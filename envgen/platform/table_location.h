@@ -1,5 +1,5 @@
 #pragma once
-// The cluster of a rank table, for all platforms that read one.
+// Locates this node by a rank table, for all platforms that have one.
 
 #include <cstdint>
 #include <optional>
@@ -17,31 +17,33 @@
 
 namespace envgen {
 
-// A table that was read, for the next answer about the same snapshot.
+// What was read from a rank table, kept for the next answer about the same snapshot: a large table
+// is then read only once.
 struct TableMemo {
-  std::string_view text = {};  // the table's text; its address in the snapshot identifies it
+  std::string_view text = {};  // the text of the table; its address in the snapshot identifies the
+                               // table
   RankOrder order = RankOrder::kPodIndex;
-  base::LazyText rank_table = {};  // text for every rank; "" while there is no table
+  base::LazyText rank_table = {};  // the table that every rank reads; "" while there is no table
   std::vector<Finding> findings = {};
   std::optional<std::vector<std::string>> warnings = {};
-  std::optional<std::vector<Node>> nodes = {};  // not set while an answer owns them
+  std::optional<std::vector<Node>> nodes = {};  // unset while an answer owns the nodes
   std::uint64_t device_addresses = 0;
 
-  // Takes the nodes back from an answer that is no longer needed. Locating sets all fields again
-  // that planning changes.
+  // Takes the nodes back from an answer that is not needed any more. The next search for the local
+  // node sets all members that planning has changed.
   void take_back(std::vector<Node>&& lent);
 };
 
-// Returns the path of the table. RANK_TABLE_FILE and --rank-table may name a file, or a directory
-// that contains the table. Returns nothing if the path is not in the snapshot yet.
+// Returns the path of the rank table. RANK_TABLE_FILE and --rank-table may name a file, or a
+// directory that contains the table. Returns nullopt while the snapshot lacks the path.
 std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named);
 
 // Reads, checks and converts the table at `path`, and finds this node in it.
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
                          const LocalNodeHints& hints, PlatformFacts platform);
 
-// Converts the table's findings to the plan's warnings. A violation of the MindSpore document's
-// limits is a warning too, or an error with --strict. `where` names the table.
+// Returns the table's findings as warnings of the plan. A violation of the limits in the MindSpore
+// document is a warning too, or an error with --strict. `where` names the table.
 base::Result<std::vector<std::string>> table_warnings(const std::vector<Finding>& findings,
                                                       const std::vector<Node>& nodes,
                                                       const Request& request,

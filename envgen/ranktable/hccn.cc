@@ -33,8 +33,8 @@ struct AddressLine {
   std::string_view value;
 };
 
-// Reads a line like "address_3=192.168.1.3". "address_1" is a prefix of "address_10", so the whole
-// text after '_' is the number.
+// Reads a line such as "address_3=192.168.1.3". The whole text after '_' must be the number,
+// because "address_1" is also the beginning of "address_10".
 std::optional<AddressLine> address_line(std::string_view line) {
   std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
@@ -80,7 +80,7 @@ base::Result<std::map<int, std::string>> parse_hccn_conf(std::string_view text,
                         "remove one of the two lines");
     }
   }
-  v4.merge(v6);  // IPv4 wins if a device has both
+  v4.merge(v6);  // if a device has both, the IPv4 address is used
   return v4;
 }
 
@@ -117,7 +117,8 @@ base::Result<std::vector<int>> parse_device_list(std::string_view text, std::str
     if (!rest.ends_with(')')) return refuse(show(text) + ", where [ has no )");
     rest = rest.substr(1, rest.size() - 2);
     auto first = device_number(base::trimmed(base::take_part(rest, ',')));
-    auto end = decimal(base::trimmed(rest));  // 64 is a valid end, but no device
+    auto end = decimal(base::trimmed(rest));  // the end of a half-open range may be 64, although no
+                                              // device has that id
     if (!first || !end || *end > kMaxDevice + 1 || !add_range(first, static_cast<int>(*end) - 1)) {
       return refuse(show(text));
     }

@@ -13,10 +13,11 @@ struct RankTable::Impl {
   std::string where;
   std::string_view text;
   TableFormat format = TableFormat::kUnknown;
-  // A scanned table with the tree of its super_pod_list, or the tree of the whole text.
+  // Either a table that was scanned, with a tree only of its super_pod_list, or the tree of the
+  // whole text.
   std::optional<ranktable::Table> scanned = {};
   std::optional<base::json::Document> document = {};
-  // Order in which the scanned table was checked and ranked.
+  // The order in which the scanned table has got its ranks; nullopt: none yet.
   std::optional<RankOrder> ranked = {};
   std::vector<Finding> warnings = {};
 
@@ -35,7 +36,7 @@ namespace {
 
 constexpr std::string_view kConverting = "converting the rank table";
 
-// Returns the format. A version given as a number is an error, but still shows the format.
+// Returns the format. A version that is a number is an error, but shows the format nevertheless.
 TableFormat detect(const base::json::Value& root) {
   if (root.find("server_group_list")) return TableFormat::kServerGroups;
   std::optional<base::json::Value> version = root.find("version");
@@ -119,8 +120,8 @@ void check_status(const base::json::Value& root, TableFormat format, bool ready,
 }
 
 struct Analysis {
-  std::unique_ptr<Table> read;  // the table read by its tree
-  Table* table = nullptr;       // `read`, or the scanned table
+  std::unique_ptr<Table> read;  // a table that was read through the tree
+  Table* table = nullptr;       // points to `read` or to the scanned table
   std::vector<ranktable::RankListRow> rank_list;
 };
 
@@ -238,19 +239,19 @@ std::string RankTable::not_ready_reason() const {
 
 struct RankTable::Ranked {
   Analysis analysis;
-  std::vector<Node> nodes;  // nodes of version 2.0
+  std::vector<Node> nodes;  // only for version 2.0
 };
 
 namespace {
 
-// A scanned table already has its numbers. Each call checks it again.
+// Checks a scanned table, whose numbers were already read. Each call checks it again.
 Analysis analyze(RankTable::Impl& impl, bool ready, Report& report) {
   if (!impl.scanned) return analyze(*impl.root(), impl.format, ready, report);
   ranktable::check_table(impl.root(), *impl.scanned, report);
   return {.read = nullptr, .table = &*impl.scanned, .rank_list = {}};
 }
 
-// Gives the devices of a template 2 their ranks.
+// Sets the ranks of a template 2's devices.
 base::Status rank_rows(const std::string& where, RankOrder order, Table& table) {
   if (table.format != TableFormat::kTemplate2) return {};
   std::vector<std::uint32_t> rows;
@@ -292,8 +293,8 @@ void RankTable::write(const Ranked& ranked, const base::json::Sink& sink) const 
 std::vector<Finding> RankTable::check() const {
   Report report;
   Analysis analysis = analyze(*impl_, not_ready_reason().empty(), report);
-  // The warnings of rank_list_nodes() belong to the check. Hosts that cannot be distinguished are
-  // not the table's fault.
+  // The findings of rank_list_nodes() belong to the check. If hosts cannot be distinguished, the
+  // table is not at fault.
   if (impl_->format == TableFormat::kRankList && !report.refused()) {
     auto nodes = ranktable::rank_list_nodes(std::move(analysis.rank_list), report);
     if (!nodes) {
@@ -358,9 +359,10 @@ base::Status RankTable::write(RankOrder order, const base::json::Sink& sink) con
 
 base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
   base::LazyText text([table, order](const base::LazyText::Sink& sink) {
-    std::ignore = table->write(order, sink);  // cannot fail: it was converted in this order before
+    std::ignore = table->write(order, sink);  // cannot fail, because the table was already
+                                              // converted in this order
   });
-  // The text of version 2.0 is the input, which may be freed earlier.
+  // The text of version 2.0 is the input, which may be freed earlier, so it is copied.
   if (table->format() == TableFormat::kRankList) return text.text();
   return text;
 }
@@ -388,7 +390,7 @@ std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::string_view server = servers[order[i]];
     for (const Device& device : used[order[i]]->devices) devices.push_back(device.physical_id);
-    // Two pods may share a machine.
+    // Two pods can be on one machine, so their devices are counted together.
     if (i + 1 < order.size() && same(order[i], order[i + 1])) continue;
     std::size_t count = devices.size();
     std::string number = std::to_string(count) + (count == 1 ? " device" : " devices");

@@ -39,16 +39,18 @@ enum class TableFormat : unsigned char {
 };
 std::string_view format_name(TableFormat format);  // "template 1 (version 1.0)", ...
 
-// The order of template 2's pods; the other formats state their ranks.
+// The order of the ranks in a template 2, which does not state them. Other formats state their
+// ranks.
 enum class RankOrder : unsigned char {
-  kPodIndex,  // the number after the last '-' of pod_name: what ModelArts' launcher does
-  kServerId,  // lexicographic server_id, then device_id: as HCCL orders a template 2
+  kPodIndex,  // by the number after the last '-' of pod_name, as ModelArts' launcher does
+  kServerId,  // by server_id as text, then by device_id, as HCCL does
 };
 
 struct ConvertedTable {
-  std::vector<Node> nodes;        // in node-rank order: one per pod, or per server without pods
-  std::string text;               // template 1 as JSON text (2.0: the input unchanged)
-  std::vector<Finding> warnings;  // repairs, and warnings for the user
+  std::vector<Node> nodes;  // in the order of node ranks: one per pod, or per server if there are
+                            // no pods
+  std::string text;         // the template 1 as JSON text (for version 2.0: the input unchanged)
+  std::vector<Finding> warnings;       // repairs, and warnings for the user
   std::uint64_t device_addresses = 0;  // digest of the addresses in rank order; 0 = no addresses
 };
 
@@ -63,25 +65,25 @@ class RankTable {
   ~RankTable();
 
   [[nodiscard]] TableFormat format() const;
-  // Returns "" if the platform says that the table is complete, otherwise why not:
-  // `status is "initializing"`. A complete table may still be unusable, which check() reports.
+  // Returns "" if the platform says that the table is complete, otherwise the reason: `status is
+  // "initializing"`. A complete table may still have faults, which check() reports.
   [[nodiscard]] std::string not_ready_reason() const;
-  // Checks the table by HCCL's rules, and warns if rank orders disagree. Returns the first ten
-  // findings of each rule in full, and one more with their number.
+  // Checks the table by HCCL's rules. Also warns if the rank orders by pod and by server disagree.
+  // Returns the first ten findings of each rule in full, and one more with their number.
   [[nodiscard]] std::vector<Finding> check() const;
-  // Converts the table to template 1. Refuses a table that cannot be repaired. The same input gives
-  // the same bytes, and converting the result again gives the same result.
-  // Template 1 keeps its order of keys. Keys that HCCL does not know are kept at the top, on
-  // servers (from instances) and on devices. A conversion drops group_list with its counts and
-  // names, and pod_name. It also drops lab's board_id, chip_info, deploy_mode and para_plane_nic_*,
-  // for which template 1 has no place. If two instances are on one server, the first one's keys
-  // win.
+  // Converts the table to template 1. Refuses a table that cannot be repaired. The same input
+  // always gives the same bytes, and the result converted again is unchanged. A template 1 keeps
+  // the order of its keys. Keys that HCCL does not know are kept at the top level, on servers (from
+  // instances) and on devices. If two instances are on one server, the keys of the first one are
+  // kept. A conversion drops group_list with its counts and names, and pod_name. Of a lab table it
+  // also drops board_id, chip_info, deploy_mode and para_plane_nic_*, for which template 1 has no
+  // place.
   [[nodiscard]] base::Result<ConvertedTable> convert(RankOrder order) const;
-  // Converts without the text, which is as large as the table.
+  // Returns the nodes of the converted table, without the text, which is as large as the table.
   [[nodiscard]] base::Result<ConvertedTable> convert_nodes(RankOrder order) const;
-  // Returns the warnings of a conversion, or the error that prevents it.
+  // Returns the warnings that a conversion would have, or the error that prevents it.
   [[nodiscard]] base::Result<std::vector<Finding>> warnings(RankOrder order) const;
-  // Writes only the converted text, in pieces.
+  // Writes the text of the converted table to `sink` in pieces.
   [[nodiscard]] base::Status write(RankOrder order, const base::json::Sink& sink) const;
 
   struct Impl;
@@ -95,7 +97,8 @@ class RankTable {
   std::unique_ptr<Impl> impl_;
 };
 
-// Returns the converted text as a lazy text that owns its table.
+// Returns the text of the converted table. It is produced only when it is written, and owns
+// `table`.
 base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
 
 // Checks the limits of the MindSpore Ascend document. One machine has 1, 2, 4 or 8 devices, several

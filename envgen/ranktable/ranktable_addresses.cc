@@ -12,7 +12,7 @@
 namespace envgen::ranktable {
 namespace {
 
-// An IPv4 address as a number, which is cheaper than a text. Nearly all devices have one.
+// An IPv4 address as a number, which is faster to compare than a text. Nearly all devices have one.
 struct Numbered {
   std::uint32_t number;
   std::uint32_t index;
@@ -20,7 +20,8 @@ struct Numbered {
   auto operator<=>(const Numbered&) const = default;
 };
 
-// Sorts the numbers. The author of a table could choose numbers that collide in a hash table.
+// Finds duplicates by sorting. In a hash table, the author of a table could choose numbers that
+// collide.
 void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
   std::ranges::sort(items);
   std::size_t first = 0;
@@ -33,11 +34,11 @@ void add_duplicates(std::vector<Numbered> items, Duplicates& duplicates) {
   }
 }
 
-// A bit for each address of the networks seen so far. To sort 800,000 addresses would take longer
-// than all other checks.
+// The set of addresses seen so far, with a bit for each address of their networks. Sorting 800,000
+// addresses would take longer than all other checks.
 class SeenAddresses {
  public:
-  // Returns false for an address that was added before, and if there are too many networks.
+  // Adds an address. Returns false if it was added before, or if there are too many networks.
   bool add(std::uint32_t address) {
     std::uint16_t& page = pages_of_[address >> kBits];
     if (page == 0) {
@@ -61,8 +62,8 @@ class SeenAddresses {
   std::vector<std::unique_ptr<Page>> pages_;
 };
 
-// Returns true if a large table has only plain addresses, all different. False means that the full
-// checks must run.
+// Returns true if a large table certainly has only plain addresses, all different. If it returns
+// false, the full checks must run.
 bool differ_at_a_look(const Table& table) {
   constexpr std::size_t kFewRows = 4096;  // sorting these is faster than touching one page
   if (table.rows.size() < kFewRows) return false;
@@ -142,7 +143,7 @@ void check_address_count(const Table& table, const Row& row, std::size_t count,
   });
 }
 
-// The addresses read so far.
+// The addresses that were read so far.
 struct Addresses {
   std::vector<Numbered> numbers;
   std::vector<Named> names;  // addresses that are not plain IPv4

@@ -107,7 +107,7 @@ std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
   std::vector<std::uint32_t> outside;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Row& row = table.rows[i];
-    if (row.rank == kNone) return {};  // reported when it was read
+    if (row.rank == kNone) return {};  // this was reported when the table was read
     if (row.rank >= count) {
       outside.push_back(i);
     } else if (by_rank[row.rank] != kNone) {
@@ -136,12 +136,12 @@ std::vector<std::uint32_t> check_ranks(const Table& table, Report& report) {
   return by_rank;
 }
 
-// Returns the servers in the order of their lowest rank, each once. Reports ranks that return to an
-// earlier server.
+// Returns the servers in the order of their lowest ranks, each once. Reports a server whose ranks
+// are interrupted by those of another one.
 std::vector<std::uint32_t> check_interleaving(const Table& table,
                                               const std::vector<std::uint32_t>& by_rank,
                                               Report& report) {
-  std::vector<std::uint32_t> order;  // one owner of each server
+  std::vector<std::uint32_t> order;  // one owner for each server
   std::vector<bool> seen(table.servers);
   std::uint32_t current = kNone;
   for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank) {
@@ -282,7 +282,7 @@ std::vector<std::uint32_t> read_super_pods(const Value& list, const Table& table
 void check_super_device_ids(const Table& table, const std::vector<std::uint32_t>& pod_of,
                             Report& report) {
   struct Id {
-    std::uint64_t key;  // super pod, super_device_id
+    std::uint64_t key;  // super pod and super_device_id together
     std::uint32_t row;
     auto operator<=>(const Id&) const = default;
   };
@@ -376,7 +376,7 @@ void check_table(const std::optional<Value>& super_pods, Table& table, Report& r
   check_hosts(table, report);
   check_devices(table, report);
   if (table.format == TableFormat::kTemplate2) {
-    // A refusal concerns a field that an order needs.
+    // After a refusal, a field that the orders need may be missing.
     if (!report.refused()) check_pod_order(table, report);
     return;
   }

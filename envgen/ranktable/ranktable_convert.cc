@@ -22,7 +22,8 @@ bool contains(const std::array<std::string_view, N>& keys, std::string_view key)
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// Writes a member as template 1 requires it: a number becomes a string if HCCL reads a string.
+// Writes a member as template 1 requires it: if HCCL reads a string there, a number becomes a
+// string.
 template <std::size_t N>
 void write_member(base::json::Writer& writer, const Value& member,
                   const std::array<std::string_view, N>& strings) {
@@ -102,8 +103,8 @@ std::vector<std::uint32_t> rows_by_rank(const Table& table) {
 }
 
 struct Server {
-  std::vector<std::uint32_t> owners;  // sorted by their lowest rank
-  std::vector<std::uint32_t> rows;    // sorted by rank
+  std::vector<std::uint32_t> owners;  // in the order of their lowest ranks
+  std::vector<std::uint32_t> rows;    // in the order of ranks
 };
 
 std::vector<Server> servers_by_rank(const Table& table) {
@@ -124,7 +125,8 @@ std::vector<Server> servers_by_rank(const Table& table) {
   return servers;
 }
 
-// The text of a device in a table whose devices all have the same keys. Only the values differ.
+// Writes the devices of a table in which all devices have the same keys, so that only values
+// differ.
 class DeviceText {
  public:
   explicit DeviceText(std::span<const std::string_view> keys) {
@@ -136,7 +138,7 @@ class DeviceText {
     for (std::string_view key : keys) sample.key(key).string(kValue);
     sample.end_object();
     end_ = std::move(sample).take();
-    end_.pop_back();  // the end of the last line
+    end_.pop_back();  // removes the end of the last line
     end_.erase(0, end_.find('{'));
     for (std::string_view key : keys) {
       const std::size_t value = end_.find(kValue);
@@ -200,7 +202,7 @@ bool is_instance_key(std::string_view key, TableFormat format) {
   return contains(kOwn, key) || (key == "rank_id" && format == TableFormat::kLab);
 }
 
-// The texts of a scanned table's devices, which have no other keys.
+// Writes the devices of a scanned table, which have only known keys.
 struct NewDevices {
   DeviceText full{kNewDevice};
   DeviceText without_ip{std::array{kDeviceId, kRankId}};
@@ -297,7 +299,8 @@ std::vector<Node> make_nodes(const Table& table) {
 }
 
 std::uint64_t address_digest(const Table& table) {
-  std::string all;  // numbers of plain addresses; other texts with their size before them
+  std::string all;  // all addresses in rank order: numbers of plain ones, other texts after their
+                    // size
   all.reserve(table.rows.size() * sizeof(Row::ip));
   const auto add = [&all](std::uint32_t number) {
     all.append(reinterpret_cast<const char*>(&number), sizeof number);

@@ -1,5 +1,5 @@
 #pragma once
-// Search for duplicate names in a rank table; for ranktable*.cc only.
+// The search for duplicate names in a rank table. Only ranktable*.cc use it.
 
 #include <algorithm>
 #include <bit>
@@ -16,14 +16,14 @@ namespace envgen::ranktable {
 
 struct Named {
   std::string_view text;
-  std::uint32_t index;  // index of the named row, owner or other item
+  std::uint32_t index;  // index of the named item (row, owner, super pod) in its list
   std::uint32_t hash = 0;
 };
 
 inline bool same(const Named& a, const Named& b) { return a.hash == b.hash && a.text == b.text; }
 
-// Calls found(item, first) for each item that equals an earlier one. It uses a hash table, because
-// sorting addresses of one network means comparing long prefixes.
+// Calls found(item, first) for each item that equals an earlier one, `first`. Uses a hash table.
+// Sorting would compare addresses of one network, which begin alike, again and again.
 template <class F>
 void find_duplicates(std::vector<Named>& items, const F& found) {
   constexpr std::uint32_t kNobody = 0xFFFFFFFF;
@@ -43,7 +43,8 @@ void find_duplicates(std::vector<Named>& items, const F& found) {
   }
 }
 
-using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // index, first index
+// index of a duplicate, index of the first item that equals it
+using Duplicates = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
   find_duplicates(items, [&](const Named& item, const Named& first) {
@@ -51,7 +52,7 @@ inline void add_duplicates(std::vector<Named> items, Duplicates& duplicates) {
   });
 }
 
-// Reports the duplicates in order of index.
+// Calls `report` for each duplicate, in ascending order of index.
 template <class F>
 void report_duplicates(Duplicates duplicates, const F& report) {
   base::stable_sort(duplicates, std::less());

@@ -13,7 +13,7 @@ std::optional<std::uint32_t> pod_index(std::string_view pod_name) {
   if (dash == std::string_view::npos) return std::nullopt;
   std::string_view digits = pod_name.substr(dash + 1);
   if (digits.empty()) return std::nullopt;
-  // The launcher's int() accepts leading zeros.
+  // Removes leading zeros, because the launcher's int() accepts them.
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
   return decimal(digits);
 }
@@ -63,7 +63,7 @@ std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& 
   return rows;
 }
 
-// Compares the first bytes as a number, which decides nearly always.
+// Compares the first eight bytes as a number, which nearly always decides.
 std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts) {
   struct Start {
     std::uint64_t bytes;
@@ -88,14 +88,15 @@ std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts) {
 }
 
 std::vector<std::uint32_t> server_id_order(const Table& table) {
-  // Servers are sorted first, so that addresses are compared once per server and not once per
-  // device.
+  // Sorts the servers first, so that their addresses are compared once for each server, not for
+  // each device.
   std::vector<std::string_view> names(table.servers);
   for (const Owner& owner : table.owners) names[owner.server] = owner.server_id;
   std::vector<std::uint32_t> servers = by_text(names);
   std::vector<std::uint32_t> place(table.servers);
   for (std::uint32_t i = 0; i < servers.size(); ++i) place[servers[i]] = i;
-  // Next, each row moves into its server's part, and the few rows of a server are sorted by device.
+  // Then each row moves into the part of its server, and the few rows of each server are sorted by
+  // device.
   auto place_of = [&](const Row& row) { return place[table.owners[row.owner].server]; };
   std::vector<std::uint32_t> ends(table.servers + 1);
   for (const Row& row : table.rows) ++ends[place_of(row) + 1];

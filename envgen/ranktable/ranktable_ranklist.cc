@@ -53,7 +53,8 @@ std::optional<std::uint32_t> read_integer(const Field& field, Need need, const R
   return std::nullopt;
 }
 
-// Reads a string and repairs nothing, because a conversion of 2.0 returns the text unchanged.
+// Reads a string. Does not repair a wrong one, because a conversion of version 2.0 does not change
+// the text.
 std::optional<std::string_view> read_word(const Field& field, Need need, Report& report) {
   if (field.value && !field.value->is(Type::kString)) {
     report.add(Severity::kRefused, "not-a-string", [&] {

@@ -364,7 +364,7 @@ std::string show(std::string_view text) {
   std::string_view shown = text.substr(0, kMaxShown);
   while (shown.size() < text.size() && !shown.empty() &&
          (static_cast<unsigned char>(text[shown.size()]) & 0xC0) == 0x80) {
-    shown.remove_suffix(1);  // do not cut inside a character
+    shown.remove_suffix(1);  // moves the cut to the start of a character
   }
   base::json::Writer writer(false);
   writer.string(shown);
@@ -452,7 +452,8 @@ std::string_view Table::ip(const Row& row, IpText& buffer) const {
 }
 
 IpFamily ip_family(std::string_view text) {
-  // inet_pton would read up to a NUL, and lists of addresses are split at commas.
+  // Characters that an address can contain. inet_pton would read up to a NUL, and lists of
+  // addresses are split at commas.
   auto is_possible = [](char c) { return c > ' ' && c < '\x7F' && c != ','; };
   if (!std::ranges::all_of(text, is_possible)) return IpFamily::kNone;
   std::size_t zone = text.find('%');

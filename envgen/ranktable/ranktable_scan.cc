@@ -32,8 +32,8 @@ Word word_at(const char* at) {
   return word;
 }
 
-// Compares about a dozen bytes. The call of memcmp alone would take as long. The last word may
-// overlap the word before it.
+// Compares two texts of about a dozen bytes, faster than a call of memcmp. The last word may
+// overlap the one before it.
 bool same_bytes(const char* a, const char* b, std::size_t size) {
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   if (size < kWord) {
@@ -58,7 +58,7 @@ class Cursor {
   [[nodiscard]] const char* place() const { return at_; }
   void go_to(const char* place) { at_ = place; }
 
-  char next() {  // next character after blanks; NUL at the end
+  char next() {  // the next character after blanks; NUL at the end
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
     return at_ < end_ ? *at_ : '\0';
   }
@@ -79,7 +79,7 @@ class Cursor {
     while (at_ < end_ && kPlain[static_cast<unsigned char>(*at_)]) ++at_;
     return {start, at_};
   }
-  // Reads an address that is the whole string; otherwise the position is unchanged.
+  // Reads an address that is a whole string. Otherwise returns false, and the position stays.
   bool ipv4(std::uint32_t& number) {
     const char* at = at_;
     const auto found = ipv4_at(at, end_);
@@ -114,14 +114,14 @@ class Cursor {
     return eat('}');
   }
   template <class F>
-  bool array(const F& element) {  // fails for an empty array
+  bool array(const F& element) {  // an empty array is a failure
     if (!eat('[')) return false;
     do {
       if (!element()) return false;
     } while (eat(','));
     return eat(']');
   }
-  // Skips an array of any values and returns its text, which need not be valid JSON.
+  // Skips an array of any values and sets `text` to it. It need not be valid JSON.
   bool skip_array(std::string_view& text) {
     constexpr int kMaxDepth = 16;
     if (next() != '[') return false;
@@ -181,8 +181,9 @@ class Scanner {
   explicit Scanner(std::string_view text) : text_(text), in_(text) {}
 
   std::optional<Scanned> scan() {
-    // Reserve for the largest number: a device's text is not shorter than a Row, a server's not
-    // shorter than an Owner. Untouched memory costs nothing, growing does.
+    // Reserves memory for the largest possible number of rows: no device's text is shorter than a
+    // Row, and no server's shorter than an Owner. Memory that is not used costs nothing, while
+    // growing does.
     table().rows.reserve(text_.size() / sizeof(Row));
     table().owners.reserve(text_.size() / sizeof(Owner));
     table().store = std::make_unique<std::pmr::monotonic_buffer_resource>();
@@ -271,7 +272,8 @@ class Scanner {
       }
     });
     if (!read || !keys.has(0) || !keys.has(3)) return false;
-    constexpr std::size_t kMaxGroups = 64;  // limit because names are compared with each other
+    constexpr std::size_t kMaxGroups = 64;  // a limit, because each name is compared with all
+                                            // others
     const bool again = std::ranges::find(groups_, name) != groups_.end();
     if (again || groups_.size() == kMaxGroups) return false;
     groups_.push_back(name);
@@ -363,7 +365,7 @@ class Scanner {
   bool device(Row& row) {
     static constexpr std::array<std::string_view, kFields> kNames = {"device_id", "device_ip",
                                                                      "rank_id", "super_device_id"};
-    // Template 2 has no rank_id, and other keys would have to be kept.
+    // A template 2 has no rank_id here: like other keys, it would have to be kept.
     const bool template2 = table().format == TableFormat::kTemplate2;
     Keys keys({kNames.data(), static_cast<std::size_t>(template2 ? kRankId : kFields)});
     const char* mark = in_.place();
@@ -399,7 +401,7 @@ class Scanner {
 
   struct Shape {
     struct Part {
-      std::string_view before;  // text before the value
+      std::string_view before;  // the text before the value, equal for all devices
       Field field;
     };
     std::vector<Part> fields;

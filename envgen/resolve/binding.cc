@@ -25,7 +25,8 @@ std::string_view launcher_option(const Plan& plan, const Process& process) {
   if (base_name(process.argv[0]) == "msrun") return "msrun --bind_core";
   const std::string_view framework = ParsedCommand(process.argv).framework();
   const FrameworkLauncher& own = launcher_of(plan.framework);
-  // A process without a launcher and without a rank is a worker of the ssh launcher.
+  // A process without a launcher and a rank is a worker's: the ssh launcher on another node binds
+  // its ranks.
   if (framework.empty() && own.needs_ssh_peers && process.rank < 0) return own.bind_option;
   return launcher_of(framework).bind_option;
 }
@@ -33,8 +34,8 @@ std::string_view launcher_option(const Plan& plan, const Process& process) {
 struct Share {
   Process* process = nullptr;
   CpuList cpus;
-  std::string reason;  // source of `cpus`, or why they are empty
-  bool known = false;  // the place of its device is known
+  std::string reason;  // where `cpus` comes from; if it is empty, why
+  bool known = false;  // the place of the rank's device is known
 };
 
 std::vector<Process*> bound_processes(Plan& plan) {
@@ -46,7 +47,7 @@ std::vector<Process*> bound_processes(Plan& plan) {
   return list;
 }
 
-// Joins the CPUs of all devices, which a command that is no rank uses.
+// Returns the CPUs of all devices together, for a command that is no rank.
 Locality of_all(const std::vector<Locality>& places) {
   Locality all;
   for (const Locality& place : places) {
@@ -67,7 +68,8 @@ std::vector<Share> shares_of(const std::vector<Process*>& processes,
   shares.reserve(processes.size());
   for (std::size_t i = 0; i < processes.size(); ++i) {
     std::size_t at = i;
-    // A task among several on this node may see all devices, or only its own.
+    // If the platform started several tasks on this node, a task may see all devices or only its
+    // own.
     if (resolved.platform.own_rank) at = static_cast<std::size_t>(resolved.platform.local_rank);
     if (resolved.platform.own_rank && places.size() == 1) at = 0;
     Locality place;
@@ -112,7 +114,7 @@ std::vector<CpuList> cores_of(Inputs& inputs, const CpuList& cpus) {
   return cores;
 }
 
-// Sets the number as a default: it replaces the launcher's own guess, but no value of the user or
+// Sets the number as a default: it replaces the launcher's guess, but not a value of the user or
 // the platform.
 void set_threads(Process& process, std::size_t threads) {
   const std::string value = std::to_string(std::max<std::size_t>(threads, 1));
@@ -169,7 +171,7 @@ void bind_all(Inputs& inputs, Bind bind, std::vector<Share>& shares) {
   }
 }
 
-// Adds a warning for each reason.
+// Adds one warning for each different reason.
 void warn_of_unbound(const std::vector<Share>& shares, const std::string& option, Plan& plan) {
   std::vector<std::string_view> told;
   for (const Share& share : shares) {
@@ -183,7 +185,7 @@ void warn_of_unbound(const std::vector<Share>& shares, const std::string& option
   }
 }
 
-// Divides the usable CPUs among all ranks if the place of one device is not known.
+// Divides all usable CPUs evenly among the ranks, if the place of a device is not known.
 void share_evenly(std::vector<Share>& shares, const CpuList& usable, Plan& plan) {
   const auto unknown = std::ranges::find(shares, false, &Share::known);
   if (unknown == shares.end()) return;

@@ -1,10 +1,10 @@
 #pragma once
-// --bind: binds each rank that trainit itself starts to the CPUs near its device.
+// --bind: limits each rank that trainit itself starts to the CPUs near its device.
 //
-// `numa` gives a rank all CPUs of the device's NUMA node. `core` divides the node's cores among the
-// ranks that share it, by whole physical cores. A rank only gets CPUs that this process may use:
-// the cgroup's cpuset. A rank that cannot be bound is unchanged, and a warning gives the reason. If
-// the place of a device is not known, `core` divides all usable cores evenly.
+// `numa` gives a rank all CPUs of the NUMA node of its device. `core` divides the physical cores of
+// a NUMA node among the ranks whose devices are there. A rank gets only CPUs that this process may
+// use (the cpuset of the cgroup). A rank that cannot be bound is unchanged, and a warning gives the
+// reason. If it is not known where a device is, `core` divides all usable cores evenly.
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"
@@ -12,9 +12,9 @@
 
 namespace envgen {
 
-// Fills Process::cpus and cpus_reason. Gives each bound rank an OMP_NUM_THREADS if the user set
-// none: its physical cores, shared with the ranks that have the same ones. Must run after the
-// launcher.
+// Sets Process::cpus and cpus_reason. Each bound rank gets OMP_NUM_THREADS, unless the user has set
+// it: the number of its physical cores, divided by the number of ranks that have the same ones.
+// Must run after the launcher.
 void plan_binding(Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
 }  // namespace envgen

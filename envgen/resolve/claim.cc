@@ -11,7 +11,7 @@
 namespace envgen {
 namespace {
 
-// Variables of a shell, a connection or a session, not of the job.
+// Variables of a shell, a connection or a login session. Two starts of one job can differ in them.
 constexpr auto kVolatile =
     base::words("_", "SHLVL", "OLDPWD", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID",
                 "TMUX", "TMUX_PANE", "STY", "WINDOWID", "TERM", "COLUMNS", "LINES",
@@ -54,7 +54,7 @@ std::uint64_t claim_of(const Plan& plan, const base::Environ& env, std::string_v
   if (plan.cluster) {
     for (const Node& node : plan.cluster->nodes) add(hash, node.host);
   }
-  // A second instance in a container has another run directory, or none.
+  // A second instance in a container has another run directory, or none, so its paths do not count.
   const std::string own = std::string(run_dir) + "/";
   const auto add_unless_own = [&](std::string_view text) {
     if (own.size() == 1 || !text.contains(own)) add(hash, text);

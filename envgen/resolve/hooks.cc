@@ -23,7 +23,7 @@ constexpr auto kEvents = std::to_array(
 
 std::string directory_name(HookEvent event) { return std::string(name_of(event)) + ".d"; }
 
-// File name -> path of the hook.
+// Path of each hook, by its file name.
 using Found = std::map<std::string, std::string>;
 
 struct Root {
@@ -44,8 +44,8 @@ void warn_of_odd_directories(const Root& root, Plan& plan) {
   }
 }
 
-// Returns the state of a directory, else nullptr. With `told`, the user named the directory, so a
-// missing one gets a warning.
+// Returns the state of a directory; nullptr if it is none. With `told`, the user has named it, so a
+// missing one causes a warning.
 const PathState* look_into(Inputs& inputs, const std::string& path, bool told, Plan& plan) {
   const PathState* state = inputs.content(path);
   if (state == nullptr || state->kind == PathState::Kind::kDirectory) return state;
@@ -58,7 +58,8 @@ const PathState* look_into(Inputs& inputs, const std::string& path, bool told, P
   return nullptr;
 }
 
-// Adds an entry of an event's directory. Even one that cannot run replaces a hook of the same name.
+// Adds an entry of an event's directory. An entry that cannot run still replaces a hook of the same
+// name.
 void add_entry(Inputs& inputs, const std::string& name, const std::string& path, Found& found,
                Plan& plan) {
   const PathState* state = inputs.kind(path);
@@ -110,7 +111,7 @@ base::Result<std::string> lifecycle_script(Inputs& inputs) {
       "name a script with a run bit (chmod +x), which is called with the event's name");
 }
 
-// Returns the time limit of a hook, without the limits of a stop.
+// Returns the time limit of a hook. A stop may shorten it further.
 std::int64_t time_of(HookEvent event, const Request& request, const base::Policy& policy) {
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
   if (asked) return *asked;
@@ -204,7 +205,7 @@ base::Status find_hooks(Inputs& inputs, Plan& plan) {
 }
 
 void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  // The health monitor's checks use these variables too.
+  // Without hooks, the variables are set only if the health monitor's checks need them.
   if (plan.hooks.empty() && plan.observe.health_checks.empty()) return;
   const Cluster& cluster = resolved.cluster;
   auto set = [&plan](const char* name, std::string value) {

@@ -1,10 +1,11 @@
 #pragma once
-// Hooks: the programs of an image or a job that run at phases of the job.
+// Hooks: programs of an image or a job that trainit runs at events of the job.
 //
-// Hooks are in <event>.d below /etc/trainit/hooks and below --hooks-dir, and run in the order of
-// their file names over both. A file of --hooks-dir replaces the image's file of the same name; a
-// link to /dev/null disables it. Names that run-parts and editors ignore are ignored here too. The
-// lifecycle script is called last, at each phase event of the job, with the event's name.
+// Hooks of an event are in the directories <event>.d below /etc/trainit/hooks and below
+// --hooks-dir. They run in the order of their file names, those of both directories together. A
+// file of --hooks-dir replaces the image's file of the same name; a symlink to /dev/null disables
+// it. Names that run-parts and editors ignore are ignored. The lifecycle script is called last, at
+// each phase event of the job, with the event's name.
 
 #include <cstdint>
 #include <string_view>
@@ -19,16 +20,16 @@ inline constexpr const char* kHooksDirectory = "/etc/trainit/hooks";
 
 inline constexpr std::size_t kMaxHooks = 256;  // for one event
 
-// Fills plan.hooks. Warns of files that look like hooks and will not run. Without a hooks directory
-// this costs one look at a path.
+// Sets plan.hooks. Warns of files that look like hooks but will not run. If no hooks directory
+// exists, only one path is looked at.
 base::Status find_hooks(Inputs& inputs, Plan& plan);
 
-// Fills plan.hook_env with the plan's facts as variables. Requires a plan with hooks, after its
-// launcher.
+// Sets plan.hook_env: the plan's facts as variables. Call it after the launcher, for a plan that
+// has hooks.
 void add_hook_environment(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan);
 
-// Returns whether a file beside hooks is no hook: ".x", "x~", "x.bak", "README.md", "x.dpkg-old",
-// "x.rpmsave".
+// Returns true if a file in a hooks directory is ignored: ".x", "x~", "x.bak", "README.md",
+// "x.dpkg-old", "x.rpmsave".
 bool is_passed_over(std::string_view name);
 
 }  // namespace envgen

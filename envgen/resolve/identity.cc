@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// Replaces numbers: "algo-12" becomes "algo-#".
+// Replaces each number in a name: "algo-12" becomes "algo-#".
 std::string without_numbers(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -29,13 +29,13 @@ bool are_siblings(std::string_view one, std::string_view other) {
   return one != other && without_numbers(one) == without_numbers(other);
 }
 
-// Returns the name in a host; "" for an address.
+// Returns the host if it is a name; "" if it is an address.
 std::string_view name_of(std::string_view host) {
   return is_address(host) ? std::string_view() : label_of(host);
 }
 
-// Returns whether the host is an IPv4 address that is not loopback. Other addresses may be written
-// in several forms.
+// Returns whether the host is an IPv4 address and not loopback. Other addresses can be written in
+// several forms, so they cannot be compared as texts.
 bool is_ipv4(std::string_view host) {
   return !host.empty() && is_address(host) && !host.contains(':') && !is_loopback(host);
 }
@@ -112,7 +112,7 @@ base::Result<std::string> check_identity(const Inputs& inputs, const ResolvedClu
 }
 
 base::Result<std::string> check_replica_name(Inputs& inputs) {
-  constexpr std::size_t kMaxDigits = 2;  // a longer number is a hash, or a date
+  constexpr std::size_t kMaxDigits = 2;  // a longer number is probably a hash or a date
   static constexpr auto kRoles = base::words("worker", "replica", "rank", "trainer");
   if (inputs.variable("KUBERNETES_SERVICE_HOST").empty()) return std::string();
   const std::string_view name = name_of(inputs.facts().host_name);
@@ -122,7 +122,8 @@ base::Result<std::string> check_replica_name(Inputs& inputs) {
   const auto number = base::parse_count<int>(digits);
   if (!number || digits.size() > kMaxDigits) return std::string();
   const PathState* hosts = inputs.content(kHostsFile);
-  // The kubelet's header shows that the name is the machine's.
+  // This header, which the kubelet writes, shows that the pod has the machine's name and not its
+  // own.
   if (hosts != nullptr && hosts->content.contains("(host network)")) return std::string();
   const std::string text = "the pod's name " + std::string(name) + " looks like ";
   if (*number == 0) return lone_warning(text + "the first of several replicas");

@@ -1,7 +1,7 @@
 #pragma once
-// Checks the identity of this node against the name and addresses of this machine. Replicas have
-// the same names except for their numbers: "algo-1" and "algo-2", "train-worker-0" and
-// "train-worker-1".
+// Checks that the plan's identity of this node fits the name and addresses of this machine. The
+// names of a job's replicas differ only in their numbers: "algo-1" and "algo-2", "train-worker-0"
+// and "train-worker-1". Such other names are called siblings here.
 
 #include <string>
 
@@ -18,10 +18,11 @@ namespace envgen {
 // - This is another node, and the master's address belongs to this machine.
 base::Result<std::string> check_identity(const Inputs& inputs, const ResolvedCluster& resolved);
 
-// Judges the name of a pod if nothing else says that the pod is one of several.
-// - Error: a number above 0 after the name of a role ("train-worker-1"), or in the domain of a
-//   service, as a StatefulSet's pods have it.
-// - Warning: any other number ("llama-2"), and 0, which may be alone.
+// Checks the name of a pod, if nothing else says that the pod is one of several.
+// - Error: a number above 0 that follows the name of a role ("train-worker-1"), or that is in the
+//   domain
+// of a service, as in the pods of a StatefulSet.
+// - Warning: any other number ("llama-2"), and 0, because a pod with the number 0 may be alone.
 // - "" otherwise.
 base::Result<std::string> check_replica_name(Inputs& inputs);
 

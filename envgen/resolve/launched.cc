@@ -13,8 +13,8 @@
 namespace envgen {
 namespace {
 
-// A variable of a launcher: its name, the part before the words that state its meaning, and its
-// value.
+// A variable of a launcher: its name, the part of the name before the words that state the meaning,
+// and the value.
 struct Given {
   std::string_view name;
   std::string_view launcher;  // "OMPI_COMM_WORLD"
@@ -27,11 +27,11 @@ constexpr std::array<std::string_view, 4> kLocalSize = {"LOCAL_SIZE", "LOCAL_WOR
                                                         "LOCALNRANKS", "LOCAL_NRANKS"};
 constexpr std::array<std::string_view, 3> kJobRank = {"RANK", "RANKID", "PROCID"};
 constexpr std::array<std::string_view, 2> kJobSize = {"SIZE", "STEP_NUM_TASKS"};
-// Launchers whose processes may have no number on their node. For other launchers, names with these
-// endings may count anything (LORA_RANK).
+// Launchers whose processes may have no number on their node. The numbers of other variables with
+// these endings may mean anything (LORA_RANK).
 constexpr std::array<std::string_view, 6> kProcessLaunchers = {
     "OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "JSM_NAMESPACE", "HOROVOD", "SLURM"};
-// Process numbers without a matching size.
+// Numbers of processes without a variable for their count.
 constexpr std::array<std::string_view, 3> kProcessRank = {"PMIX_RANK", "PALS_RANKID",
                                                           "FLUX_TASK_RANK"};
 
@@ -49,7 +49,8 @@ std::vector<Given> given_as(const base::Environ& env, std::span<const std::strin
     const auto shape = std::ranges::find_if(shapes, fits);
     if (shape == shapes.end()) continue;
     const std::size_t before = name.size() - shape->size();
-    if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;  // too general
+    // a name that consists only of such words is too general
+    if (before == 0 && *shape != "LOCAL_RANK" && *shape != "RANK") continue;
     const auto number = base::parse_count<int>(base::trimmed(value));
     if (number) all.push_back({name, name.substr(0, before == 0 ? 0 : before - 1), *number});
   }
@@ -88,8 +89,8 @@ base::Status check_launched_once(const Inputs& inputs, int node_count, int node_
   const std::vector<Given> local_sizes = given_as(env, kLocalSize);
   const std::vector<Given> ranks = given_as(env, kJobRank);
   const std::vector<Given> sizes = given_as(env, kJobSize);
-  // Returns whether the rank numbers the nodes: one process for each, several of which may be on
-  // one host.
+  // Returns whether the rank is that of a node: the launcher starts one process for each node, of
+  // which several may be on one host.
   const auto is_node = [&](const Given& rank) {
     const auto size = of_same_launcher(sizes, rank);
     return size && size->value == node_count && rank.value == node_rank;
@@ -108,7 +109,7 @@ base::Status check_launched_once(const Inputs& inputs, int node_count, int node_
       ", for a job of " + std::to_string(node_count) + (node_count == 1 ? " node" : " nodes");
   for (const Given& rank : ranks) {
     const auto each = of_same_launcher(local_sizes, rank);
-    if (each && each->value == 1) continue;  // the list of nodes may be shorter than the launcher's
+    if (each && each->value == 1) continue;  // a launcher may know more nodes than this list
     const bool known =
         std::ranges::find(kProcessLaunchers, rank.launcher) != kProcessLaunchers.end() ||
         (!rank.launcher.empty() && of_same_launcher(local_ranks, rank));

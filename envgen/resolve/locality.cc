@@ -30,7 +30,7 @@ struct Topology {
 struct Gpu {
   std::string bus_id;
   std::string uuid = {};  // "" = not known
-  int minor = -1;         // number N of /dev/nvidia<N>; -1 = not known
+  int minor = -1;         // N of /dev/nvidia<N>; -1 = not known
 };
 
 // Returns the bytes of a file; "" without it.
@@ -67,7 +67,7 @@ std::vector<int> chosen(std::optional<std::string_view> list, const std::vector<
     if (item.empty()) break;
     const auto same = std::ranges::find_if(
         devices, [item](const Gpu& one) { return one.uuid.starts_with(item); });
-    // A part of a device (MIG) does not show its device, unless there is only one.
+    // A part of a device (MIG) does not show to which device it belongs, unless there is only one.
     const bool only = item.starts_with("MIG-") && count == 1;
     const bool found = same != devices.end();
     places.push_back(only ? 0 : found ? static_cast<int>(same - devices.begin()) : -1);
@@ -112,7 +112,7 @@ base::Result<Topology> read_topology(Inputs& inputs, const base::Environ& env) {
   topology.path =
       named.empty() ? std::string(kOwnTopologyFile) : join_path(inputs.facts().cwd, named);
   const PathState* state = inputs.content(topology.path);
-  // NCCL continues if the file does not exist.
+  // Continues without the file if it does not exist, as NCCL does.
   if (state == nullptr || state->kind != PathState::Kind::kFile) return topology;
   TRY_ASSIGN(topology.nodes, parse_nccl_topology(state->content, topology.path));
   return topology;
@@ -211,7 +211,7 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const base::Environ
   const PathState* dev = npus.empty() ? inputs.content("/dev") : nullptr;
   if (dev == nullptr) return devices;
   for (const DeviceKind& kind : device_kinds()) {
-    // A wait for a display's render node is not useful.
+    // A render node may belong to a display, so the job does not wait for it.
     if (kind.holds == DeviceKind::Holds::kAnything) continue;
     const auto files = device_files(inputs, *dev, kind.prefix);
     if (!files) return devices;
@@ -222,7 +222,7 @@ std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const base::Environ
     }
     if (minors.empty()) continue;
     const std::vector<Gpu> all = numbered(inputs, kind.prefix, minors);
-    // The variable of a kind with parts contains numbers of parts.
+    // For a kind with parts, the variable contains numbers of parts and not of devices.
     const bool picks = kind.holds == DeviceKind::Holds::kDevice;
     std::vector<int> places = chosen(picks ? env.get(kind.process_variable) : std::nullopt, all);
     if (std::ranges::find(places, -1) != places.end()) places = chosen(std::nullopt, all);

@@ -1,7 +1,9 @@
 #pragma once
-// Locality: the devices that this container's ranks use, and the CPUs near them. The sources:
-// - GPUs: NCCL's topology file, else the kernel (/sys/bus/pci/devices/<id>). Their PCI addresses
-//   come from the driver (/proc/driver/nvidia/gpus), else from the topology file.
+// Locality: the devices that the ranks of this container use, and the CPUs near these devices.
+// Sources:
+// - GPUs: NCCL's topology file, otherwise the kernel (/sys/bus/pci/devices/<id>). Their PCI
+//   addresses
+// come from the driver (/proc/driver/nvidia/gpus), otherwise from the topology file.
 // - Ascend NPUs: `npu-smi info -t topo`.
 
 #include <string>
@@ -16,21 +18,21 @@ namespace envgen {
 
 struct Locality {
   CpuList cpus;  // empty: not known
-  // Source of `cpus`: "NUMA node 0 of GPU 0000:10:1c.0 (sysfs)". If `cpus` is empty: why they are
-  // not known.
+  // Where `cpus` comes from: "NUMA node 0 of GPU 0000:10:1c.0 (sysfs)". If `cpus` is empty: why
+  // they are not known.
   std::string reason;
 };
 
-// Returns the localities of the NPUs with these physical ids, in their order. If `npus` is empty,
-// returns those of all devices that processes with this environment see, in CUDA's order or CANN's.
-// Error: a source that must not be believed. The result is provisional while the snapshot lacks
+// Returns the localities of the NPUs with these physical ids, in the same order. If `npus` is
+// empty, returns those of all devices that processes with this environment see, in the order of
+// CUDA or CANN. Fails if a source is malformed. The result is provisional while the snapshot lacks
 // paths.
 base::Result<std::vector<Locality>> find_localities(Inputs& inputs, const base::Environ& env,
                                                     const std::vector<int>& npus);
 
-// Returns the device files of the same devices: those that a variable such as CUDA_VISIBLE_DEVICES
-// picks. If it names a device that cannot be identified, returns all of /dev. The result is
-// provisional while the snapshot lacks paths.
+// Returns the device files of these devices: those that a variable such as CUDA_VISIBLE_DEVICES
+// selects. If the variable names a device that cannot be identified, returns all device files in
+// /dev. The result is provisional while the snapshot lacks paths.
 std::vector<DeviceWait::Device> find_devices(Inputs& inputs, const base::Environ& env,
                                              const std::vector<int>& npus);
 

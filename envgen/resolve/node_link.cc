@@ -30,8 +30,8 @@ int link_port(int master_port, const Cluster& cluster) {
   return port_at(i);
 }
 
-// Returns whether the processes depend on each other: a collective that one has left never ends on
-// the others.
+// Returns whether the processes need each other: if one leaves a collective, the collective never
+// ends on the others.
 bool depends(const ResolvedCluster& resolved, const Plan& plan) {
   const FrameworkLauncher& launcher = launcher_of(plan.framework);
   if (launcher.only_starts) return false;
@@ -44,7 +44,7 @@ void plan_node_link(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
   const Request& request = inputs.request();
   const Participants participants = participants_of(resolved);
   if (participants.count < 2 || participants.rank >= participants.count) return;
-  if (resolved.local_node.unnumbered) return;  // each would be node 0
+  if (resolved.local_node.unnumbered) return;  // without node ranks, each node would be node 0
   RendezvousAddress master = rendezvous_address(request, resolved);
   if (master.address.empty()) return;
   const bool together = plan.policy.rendezvous_ms > 0;

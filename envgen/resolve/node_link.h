@@ -1,6 +1,6 @@
 #pragma once
-// The link of a job's nodes: the address at which each node connects to node 0, and the effect of
-// one node's failure on the others.
+// Plans the link between the nodes of a job: the address at which each node connects to node 0, and
+// what the failure of a node means for the others.
 
 #include "envgen/plan/inputs.h"
 #include "envgen/plan/plan.h"

@@ -21,7 +21,7 @@ void plan_output(const Request& request, Plan& plan) {
     const bool shown = all || process.log.empty();
     const bool file = !process.log.empty();
     any_file = any_file || file;
-    // Output that is not shown cannot be watched.
+    // Only output that is shown on trainit's stdout is watched.
     const bool watched = shown && (reads_lines(plan.observe) || plan.observe.stall_ms > 0);
     process.tee = all || (shown && prefixed) || watched || (file && plan.observe.log_max_bytes > 0);
     process.echo = process.tee && shown;

@@ -1,12 +1,13 @@
 #pragma once
-// The output of a node's processes: which of them write through its tee, and how lines are shown.
+// Plans the output of a node's processes: which of them write through the tee, and the prefix of
+// their lines.
 
 #include "envgen/plan/plan.h"
 #include "envgen/plan/request.h"
 
 namespace envgen {
 
-// Decides Process::tee, echo and prefix of plan.processes, whose files the launcher has named:
+// Sets Process::tee, echo and prefix of plan.processes. The launcher must have set their files.
 //   --output tee        each has its file, and its output is copied to trainit's stdout and stderr
 //   --log-max-size      output to a file goes through the tee, which begins a new file at that size
 //   --log-prefix 1      output to trainit's stdout goes through the tee, each line after the prefix

@@ -14,8 +14,8 @@ namespace envgen {
 namespace {
 
 struct TypedRanks {
-  int ranks = 0;         // 0: not a number
-  bool of_node = false;  // ranks of a node; false = of the job
+  int ranks = 0;         // 0: the flag's value is not a number
+  bool of_node = false;  // true = ranks of a node; false = ranks of the job
 };
 
 // Returns a launcher's flag for the ranks of a node or of the job; nothing without such a flag.
@@ -61,7 +61,7 @@ int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
   const auto typed = command.launcher() ? typed_ranks(command) : std::nullopt;
   const bool alone = resolved.cluster.nodes.size() < 2;
   if (typed && (typed->of_node || alone)) return typed->ranks - 1;
-  // A launcher may have started trainit for one of its ranks.
+  // If a launcher has started trainit for one of its ranks, that rank's number counts.
   if (launcher.only_starts)
     return base::parse_count<int>(inputs.variable("LOCAL_RANK")).value_or(-1);
   const bool agent = launcher.needs_ssh_peers || command.launcher() || tells_ranks(inputs, plan);
@@ -71,8 +71,8 @@ int last_local_rank(const Inputs& inputs, const FrameworkLauncher& launcher,
   return (at < nodes.size() ? nodes[at].slots : plan.world_size) - 1;
 }
 
-// Counts the devices that ranks see. Devices of a rank table belong to its ranks, whatever is in
-// /dev. A command that is only started does not cause a look at /dev.
+// Returns the devices that the ranks see. Devices of a rank table belong to its ranks, whatever
+// /dev contains. For a command that is only started, /dev is not looked at.
 DeviceCount devices_seen(Inputs& inputs, const FrameworkLauncher& launcher, const Plan& plan) {
   const bool of_table = std::ranges::any_of(
       plan.processes, [](const Process& process) { return process.device >= 0; });

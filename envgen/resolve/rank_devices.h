@@ -1,7 +1,7 @@
 #pragma once
-// Checks the ranks of this node against its accelerators. It finds a number of ranks that was
-// guessed although some devices cannot be counted, and a LOCAL_RANK beyond the devices that its
-// rank sees. Neither concerns a command that is only started.
+// Compares the ranks of this node with its accelerators. Detects a number of ranks that was
+// guessed, although some devices cannot be counted. Also detects a LOCAL_RANK that is too high for
+// the devices that its rank sees. Does not apply to a command that trainit only starts.
 
 #include "base/result.h"
 #include "envgen/framework/framework.h"
@@ -11,13 +11,14 @@
 
 namespace envgen {
 
-// Returns an error if the plan depends on the number of devices, which is not known
-// (Inputs::uncounted). If the devices need not be accelerators, adds a warning instead. Returns no
-// error with --slots, or if the command gives the number of its ranks.
+// Returns an error if the plan depends on the number of devices and that number is not known
+// (Inputs::uncounted). If the devices may be no accelerators, adds a warning instead. Returns no
+// error with --slots, or if the command itself gives the number of its ranks.
 base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
                            const ResolvedCluster& resolved, Plan& plan);
 
-// Warns of ranks without a device of their own, and of a list of devices that CANN refuses.
+// Adds warnings about ranks that have no device of their own, and about a list of devices that CANN
+// refuses.
 void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,
                      const ResolvedCluster& resolved, Plan& plan);
 

@@ -31,7 +31,7 @@
 namespace envgen {
 namespace {
 
-// Returns "use one of a, b", for platforms or for launchers.
+// Returns advice that lists names, of platforms or of launchers: "use one of a, b".
 std::string use_one_of(const auto& names) {
   std::string list;
   for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
@@ -42,8 +42,8 @@ std::string chosen_by(ChosenBy reason) { return std::string(launcher_chosen_by(r
 
 std::string wanted_framework(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   if (!request.framework.empty()) return request.framework;
-  // A launcher in the user's command starts the ranks of a node, so it must not be started once for
-  // each rank.
+  // If the command contains a launcher, which starts the ranks of a node itself, it must not be
+  // started once for each rank.
   std::string by_command(resolved.platform.command.framework());
   if (const std::string& by_platform = resolved.platform.framework; !by_platform.empty()) {
     const bool each_device = launcher_of(by_platform).needs_cann;
@@ -58,7 +58,7 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   if (has_devices) return chosen_by(ChosenBy::kDevices);
   if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
   if (nodes.size() < 2) return chosen_by(ChosenBy::kNobody);
-  // These options alone choose no framework: an image may set them for any platform.
+  // These options do not choose a framework alone, because an image may set them for any platform.
   if (request.torch_launcher) return chosen_by(ChosenBy::kTorchLauncher);
   if (request.ascend_launcher) return chosen_by(ChosenBy::kAscendLauncher);
   plan.warnings.push_back(
@@ -79,8 +79,8 @@ base::Result<const FrameworkLauncher*> choose_framework(const std::string& wante
       use_one_of(std::views::transform(framework_launchers(), &FrameworkLauncher::name)));
 }
 
-// Returns the part of the grace that the hooks of a stop have together. The rest belongs to the
-// job, for saving.
+// Returns the part of the grace period that the hooks of a stop may use together. The rest belongs
+// to the job, for saving.
 std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& plan) {
   if (!has_hooks(plan, event)) return 0;
   const auto& asked = request.hook_timeouts.at(static_cast<std::size_t>(event));
@@ -89,13 +89,14 @@ std::int64_t hook_share_ms(const Request& request, HookEvent event, const Plan& 
   return std::min(post_stop ? base::post_stop_share_ms(*asked) : *asked, plan.policy.grace_ms / 3);
 }
 
-// Must run before the launcher, whose plan has to fit in the rest.
+// Divides the grace period. Must run before the launcher, whose plan has to fit into the rest.
 void share_grace(const Request& request, Plan& plan) {
   plan.policy.pre_stop_ms = hook_share_ms(request, HookEvent::kPreStop, plan);
   plan.policy.post_stop_ms += hook_share_ms(request, HookEvent::kPostStop, plan);
 }
 
-// Must run after the launcher, which may reserve a part of the grace.
+// Warns of hooks that a stop cuts short. Must run after the launcher, which may reserve a part of
+// the grace period.
 void warn_of_cut_hooks(const Request& request, Plan& plan) {
   const base::Budget stop = stop_budget(plan);
   for (const auto& [event, has_ms] : {std::pair{HookEvent::kPreStop, stop.notify_at},
@@ -109,8 +110,8 @@ void warn_of_cut_hooks(const Request& request, Plan& plan) {
   }
 }
 
-// Returns --log-dir, else the platform's directory, else RUN_DIR/logs. The path is absolute,
-// because hooks and `trainit status` have another working directory.
+// Returns the log directory: --log-dir, otherwise the platform's, otherwise RUN_DIR/logs. It is
+// absolute, because hooks and `trainit status` have other working directories.
 std::string log_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& plan) {
   const std::string& cwd = inputs.facts().cwd;
   if (!inputs.request().log_dir.empty()) return join_path(cwd, inputs.request().log_dir);
@@ -175,7 +176,8 @@ base::Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& 
   const bool launches = request.torch_launcher || request.ascend_launcher;
   const std::optional<Launcher>& typed = command.launcher();
   const bool told = !typed || tells_its_nodes(inputs, command);
-  // A PyTorch operator set this variable, but its count of nodes is missing.
+  // A PyTorch operator has set this variable, but its count of nodes is missing, so this is an
+  // error.
   const bool torch = !inputs.variable("PET_NODE_RANK").empty();
   if (asked || launches || torch || !told) return std::unexpected(*uncounted);
   if (request.framework.empty() && !typed) {
@@ -189,7 +191,7 @@ base::Status check_count(const Inputs& inputs, ResolvedCluster& resolved, Plan& 
 // Sets the number of ranks, which the framework decides.
 void count_ranks(const Request& request, const FrameworkLauncher& launcher,
                  ResolvedCluster& resolved) {
-  // The tasks that the platform has started are the ranks.
+  // The tasks that the platform has started are the ranks, so their number does not change.
   if (resolved.platform.own_rank) return;
   const bool one = launcher.one_per_node && !request.slots;
   if (launcher.ranks_of_role == nullptr && !one) return;
@@ -333,7 +335,7 @@ Outcome outcome_of(Inputs& inputs) {
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
     return plan_located(inputs, std::move(*resolved), std::move(plan));
   }
-  // Only a rank table is waited for.
+  // Only a rank table causes a wait here.
   auto launcher =
       choose_framework(inputs.request().framework.empty() ? chosen_by(ChosenBy::kDevices)
                                                           : inputs.request().framework,
@@ -349,8 +351,8 @@ Outcome outcome_of(Inputs& inputs) {
 
 namespace {
 
-// Adds a message for each ignored link. It is added to an error too, because the missing variable
-// may exist as a link.
+// Adds a message for each variable that was ignored because it is a link to a Service. An error
+// gets them too: a variable that it calls missing may be such a link.
 void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
   for (const std::string& link : inputs.ignored_links()) {
     if (auto* error = std::get_if<base::Error>(&outcome)) {
@@ -377,12 +379,13 @@ Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo
 bool is_pass_through(const base::Environ& env, const Request& request) {
   if (!request.platform.empty() && request.platform != "local") return false;
   if (!request.framework.empty() && !launcher_of(request.framework).only_starts) return false;
-  // The resolver looks up users and compiles profiles.
+  // Users are looked up, and profiles compiled, in the resolver.
   if (request.sandbox != SandboxRequest{}) return false;
-  // The resolver lists directories, looks for the terminal's program and watches the nodes.
+  // Directories are listed, the terminal's program is searched, and nodes are watched, in the
+  // resolver.
   if (!request.hooks_dir.empty() || !request.lifecycle_script.empty()) return false;
   if (request.policy.elastic || has_terminal(request)) return false;
-  // A restart needs a new plan, with more variables than the first start.
+  // A restart needs a new plan, which has more variables than the first one.
   if (request.max_restarts.value_or(0) > 0) return false;
   if (request.observe != Observation{} || request.command.empty()) return false;
   if (!request.data.specs.empty()) return false;
@@ -393,7 +396,7 @@ bool is_pass_through(const base::Environ& env, const Request& request) {
   snapshot.paths[kHooksDirectory] = {};  // the caller has looked at it
   Inputs inputs(snapshot, request);
   const auto chosen = choose_platform(inputs);
-  // Locating a node means parsing lists, tables and JSON, which is the resolver's work.
+  // A platform's lists, tables and JSON are parsed in the resolver.
   if (!chosen || chosen->platform->name != "local" || !inputs.wants().empty()) return false;
   Answer answer = resolve(snapshot, request);
   return answer.wants.empty() && std::holds_alternative<Planned>(answer.outcome);

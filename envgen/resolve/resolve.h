@@ -1,7 +1,7 @@
 #pragma once
-// The path from a snapshot to a plan, in two steps that can be repeated: a platform locates the
-// nodes and which one this is, then the processes to start are planned. `Pending` is an answer,
-// because a rank table may be incomplete when the container starts.
+// Makes a plan from a snapshot. First a platform finds the nodes, and which of them this one is.
+// Then the processes to start are planned. Both steps can be repeated: a rank table may be
+// incomplete when the container starts, and the answer is then `Pending`.
 
 #include <string>
 #include <variant>
@@ -19,9 +19,9 @@ struct Planned {
   Plan plan;
 };
 struct Pending {
-  Plan plan;         // platform, framework, policy and the open wait; no processes
-  std::string path;  // file that is not ready
-  std::string why;   // reason why it cannot be used yet: `status is "initializing"`
+  Plan plan;         // platform, framework, policy and the open wait, but no processes
+  std::string path;  // the file that is not ready
+  std::string why;   // why the file cannot be used yet: `status is "initializing"`
 };
 struct TableMemo;
 using Outcome = std::variant<Planned, Pending, base::Error>;
@@ -33,15 +33,15 @@ struct Answer {
   std::vector<Want> wants;
 };
 
-// Returns the same answer for the same snapshot and request. Pure. `memo`
-// (envgen/platform/table_location.h) serves consecutive calls with one snapshot, to which paths are
-// only added. With it no rank table is read twice.
+// Computes the answer. The same snapshot and request always give the same answer. Pure. `memo`
+// (envgen/platform/table_location.h) can be kept for consecutive calls with one snapshot to which
+// only paths are added. With it, no rank table is read twice.
 Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo = nullptr);
 
-// Returns true if only argv and the environment decide the plan: no platform is detected, there is
-// one process, and no file to read. PID 1 may then plan without a resolver child. PID 1 calls this
-// function, so it parses no format of a platform. The caller must know that kHooksDirectory
-// (envgen/resolve/hooks.h) does not exist.
+// Returns true if argv and the environment alone decide the plan: no platform is detected, there is
+// one process, and no file must be read. PID 1 may then make the plan itself, without a resolver
+// child. PID 1 calls this function, so it parses no format of a platform. Before the call, the
+// caller must have checked that kHooksDirectory (envgen/resolve/hooks.h) does not exist.
 bool is_pass_through(const base::Environ& env, const Request& request);
 
 }  // namespace envgen

@@ -17,16 +17,17 @@ namespace envgen {
 namespace {
 
 constexpr int kMasterPort = 29500;  // PyTorch's default, which the other launchers use as well
-// Kubernetes sends KILL 30 s after its TERM, so the grace must end earlier.
+// Default grace on Kubernetes, which sends KILL 30 s after its TERM.
 constexpr std::int64_t kKubernetesGraceMs = 25000;
 constexpr std::int64_t kTerminalHoldMs = 4LL * 60 * 60 * 1000;
-constexpr std::int64_t kMinDelayMs = 100;  // a start costs a resolver and all forks
+constexpr std::int64_t kMinDelayMs = 100;  // minimum delay, because a start costs a resolver and
+                                           // all forks
 
 std::string address_of(const Node& node) {
   for (const std::string* address : {&node.host, &node.container_ip, &node.host_ip}) {
     if (!address->empty()) return *address;
   }
-  // A server_id is a host's address, or any other text.
+  // A server_id is an address of the host only if it has that form; it may be any text.
   const bool address = node.server_id.find_first_not_of("0123456789.") == std::string::npos ||
                        node.server_id.find(':') != std::string::npos;
   return address ? node.server_id : std::string();
@@ -38,8 +39,8 @@ bool hides_ranks(const ResolvedCluster& resolved, const Plan& plan) {
          !resolved.platform.own_rank;
 }
 
-// Returns whether the user asks for checkpoints, or for an option that only makes sense with them.
-// Restarts are then the platform's task.
+// Returns whether the user asks for checkpoints, or for an option that makes sense only with them.
+// The platform then does the restarts.
 bool wants_checkpoints(const Request& request) {
   return request.checkpoint_signal.value_or(0) != 0 ||
          base::asks_for_checkpoint(request.policy.signals);
@@ -57,7 +58,7 @@ void warn_of_signals(const Request& request, Plan& plan, bool saved_by_hooks) {
     using Kind = base::SignalRule::Kind;
     const bool stops = rule.from == SIGTERM || rule.from == SIGINT;
     if (!stops || rule.kind == Kind::kSignal) continue;
-    // Platforms stop a job with TERM.
+    // Only forwarding TERM is suspicious, because platforms stop a job with TERM.
     if (rule.kind == Kind::kForward && rule.from != SIGTERM) continue;
     plan.warnings.push_back(
         "--signal: " + base::signal_name(rule.from) + " stops the job no more" +
@@ -75,7 +76,7 @@ void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Pl
   const bool saved_by_hooks = has_own_hooks(plan, HookEvent::kCheckpoint);
   policy.checkpoint_signal = request.checkpoint_signal.value_or(saved_by_hooks ? 0 : SIGUSR1);
   warn_of_signals(request, plan, saved_by_hooks);
-  // The node with the launcher signals all ranks.
+  // A worker does not signal ranks: the node with the launcher signals all of them.
   if (is_worker(plan)) policy.checkpoint_signal = 0;
   if (policy.checkpoint_signal == 0 || !hides_ranks(resolved, plan)) return;
   policy.checkpoint_signal = 0;
@@ -88,7 +89,8 @@ void plan_checkpoint(const Request& request, const ResolvedCluster& resolved, Pl
 
 void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   base::Policy& policy = plan.policy;
-  // The node with the launcher starts the ranks again, over this node's sshd.
+  // A worker does not restart ranks: the node with the launcher starts them again, over this node's
+  // sshd.
   if (is_worker(plan)) {
     policy.max_restarts = 0;
     policy.elastic = false;
@@ -119,8 +121,8 @@ void plan_restart(const Request& request, const ResolvedCluster& resolved, Plan&
   policy.rendezvous_ms = request.restart_window_ms;
 }
 
-// Waits for all devices, not only those that the platform gave: a command as it was typed uses them
-// too.
+// Plans the wait for devices before a restart. It covers all devices and not only those that the
+// platform gave, because a command that is only started can use all of them.
 void plan_device_wait(Inputs& inputs, Plan& plan) {
   const std::int64_t timeout_ms = inputs.request().device_wait_ms;
   const bool restarts = plan.policy.max_restarts > 0 || plan.policy.elastic;
@@ -142,8 +144,8 @@ void warn_of_lost_nodes(const Request& request, Plan& plan) {
       "changes, and a failure ends the job: give --max-restarts too");
 }
 
-// Sets the time of post-stop hooks for a job that ended without a stop request, when no platform
-// waits. It is twice the hooks' own time, which their worker enforces; the second half is for a
+// Sets the time for post-stop hooks of a job that ends without a stop request, so that no platform
+// waits. It is twice the hooks' own limits: their worker enforces these, and the rest is for a
 // worker that hangs.
 void plan_post_stop(Plan& plan) {
   base::Policy& policy = plan.policy;
@@ -166,12 +168,12 @@ bool may_wait_for_peers(const std::string& framework) {
 std::int64_t resolve_timeout_ms(const Request& request) {
   constexpr std::int64_t kMinMs = 2000;
   constexpr std::int64_t kMaxMs = 60'000;
-  constexpr std::int64_t kLongestWaitMs = 1'000'000'000;  // the machine's limit is no longer
+  constexpr std::int64_t kLongestWaitMs = 1'000'000'000;  // maximum of the lifecycle's own times
   std::int64_t wait_ms = std::min(request.rank_table_timeout_ms, kLongestWaitMs);
   if (may_wait_for_peers(request.framework)) {
     wait_ms += std::min(request.peer_timeout_ms, kLongestWaitMs);
   }
-  // The last look at the devices may take this additional time.
+  // Additional time for a last look at the devices.
   constexpr std::int64_t kDeviceLookMs = 10'000;
   if (request.max_restarts.value_or(0) > 0 || request.policy.elastic) {
     wait_ms += std::min(request.device_wait_ms, kLongestWaitMs) + kDeviceLookMs;
@@ -209,7 +211,7 @@ RendezvousAddress rendezvous_address(const Request& request, const ResolvedClust
   if (!cluster.nodes.empty()) {
     const Node& first = cluster.nodes[0];
     if (address.address.empty()) address.address = address_of(first);
-    // A TensorFlow task has its own port.
+    // A task of TensorFlow has its own port, which is used if no other one is given.
     if (address.port == 0) address.port = first.port;
   }
   address.port_given = address.port != 0;
@@ -219,7 +221,7 @@ RendezvousAddress rendezvous_address(const Request& request, const ResolvedClust
 
 Participants participants_of(const ResolvedCluster& resolved) {
   if (resolved.platform.own_rank) return {*resolved.platform.own_rank, resolved.cluster.world_size};
-  // An evaluator communicates with no other node. Its number is after all others.
+  // An evaluator does not communicate with other nodes, and is numbered after all others.
   const auto count = std::ranges::count_if(
       resolved.cluster.nodes, [](const Node& node) { return node.role != "evaluator"; });
   return {resolved.local_node.node_rank, std::max(static_cast<int>(count), 1)};
@@ -254,8 +256,9 @@ void add_membership_watch(const Request& request, const std::set<std::string>& f
                           " tells its nodes by variables, which do not change while the job runs");
 }
 
-// After a failure, a rank that communicates has lost its peers. A launcher ends its own ranks in
-// its own time, and a server or a job with an escalation has its times chosen.
+// Sets the grace after a failure, for ranks that communicate and have lost a peer. Not for a
+// launcher, which ends its own ranks in its own time, and not for a server or a job with an
+// escalation, whose times were chosen.
 void plan_failure_grace(const Request& request, const ResolvedCluster& resolved, Plan& plan) {
   constexpr std::int64_t kLostPeersMs = 3000;
   if (request.failure_grace_ms) return;

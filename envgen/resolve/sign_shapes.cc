@@ -17,8 +17,8 @@
 namespace envgen {
 namespace {
 
-constexpr int kMaxNodes = 65536;                // a larger number counts something else
-constexpr int kMaxUnconfirmed = 256;            // largest X_NNODES that needs no confirmation
+constexpr int kMaxNodes = 65536;                // a larger number counts something other than nodes
+constexpr int kMaxUnconfirmed = 256;            // maximum of an X_NNODES that needs no confirmation
 constexpr std::size_t kLongestList = 1U << 20;  // bytes
 
 struct EnvEntry {
@@ -54,7 +54,7 @@ constexpr auto kAddresses = base::words("ADDR", "ADDRESS", "IP", "HOST", "HOSTNA
 constexpr auto kLists =
     base::words("HOSTS", "HOSTLIST", "HOSTNAMES", "NODES", "NODELIST", "WORKERS", "MACHINES",
                 "PEERS", "ADDRS", "ADDRESSES", "IPS", "LIST", "ENDPOINTS");
-// Words before LIST.
+// Words that may be before LIST.
 constexpr auto kListed = base::words("NAME", "NAMES", "SERVER", "SERVERS", "PEER", "CLUSTER");
 
 bool counts(std::string_view name, const auto& what) {
@@ -63,8 +63,8 @@ bool counts(std::string_view name, const auto& what) {
          (is_one_of(before, kCounts) && is_one_of(last, what));
 }
 
-// Returns whether the name is X_NNODES or X_NHOSTS. Besides a job's nodes it can only count the
-// nodes of a graph, which are more.
+// Returns whether the name is X_NNODES or X_NHOSTS. If it does not count the nodes of a job, it can
+// only count those of a graph, which are more.
 bool says_nodes(std::string_view name) {
   const std::string_view last = ending_of(name).last;
   return last == "NNODES" || last == "NHOSTS";
@@ -86,8 +86,8 @@ std::string_view family_of(std::string_view name) {
   return of_all ? std::string_view() : first;
 }
 
-// Returns whether the name is X_NODE_RANK or MACHINE_RANK, whose number above 0 proves other nodes.
-// An index may be a shard's.
+// Returns whether the name is X_NODE_RANK or MACHINE_RANK: a value above 0 proves that there are
+// other nodes. A name with INDEX is not enough, as it may be that of a shard.
 bool ranks_a_node(std::string_view name) {
   const auto [before, last] = ending_of(name);
   return last == "NODERANK" || (is_one_of(before, kNodes) && last == "RANK");
@@ -118,8 +118,8 @@ bool names_a_leader(std::string_view name) {
   return false;
 }
 
-// Returns "X_WORKER_" for X_WORKER_0_HOST, the address of the first of several; "" for any other
-// name.
+// Returns the name before the number, "X_WORKER_", for X_WORKER_0_HOST: the address of the first of
+// several. Returns "" for any other name.
 std::string_view numbered_stem(std::string_view name, std::string_view number = "0") {
   const auto [before, last] = ending_of(name);
   if (before != number || !is_one_of(last, kAddresses)) return "";
@@ -133,8 +133,8 @@ bool lists_nodes(std::string_view name) {
          !name.contains("ALLOWED");
 }
 
-// Returns whether the list may be of something else. Such a list can contain a word that is also
-// this host's name.
+// Returns whether a list with this name may contain other things than hosts, of which one may by
+// chance have the name of this host.
 bool lists_anything(std::string_view name) {
   const auto [before, last] = ending_of(name);
   return last == "LIST" && !is_one_of(before, kNodes) && !is_one_of(before, kWorkers) &&
@@ -161,16 +161,17 @@ std::optional<int> number_in(std::string_view value) {
   return number && *number < kMaxNodes ? number : std::nullopt;
 }
 
-// Returns whether another variable confirms the meaning of a name and a number. NUM_NODES may be a
-// graph's and NUM_WORKERS a data loader's. Replicas without a leader may be jobs of their own.
+// Returns whether another variable confirms that this one counts nodes. NUM_NODES may count the
+// nodes of a graph, and NUM_WORKERS those of a data loader. Replicas without a leader may be jobs
+// of their own.
 bool is_confirmed(const EnvEntry& count, int number, const std::vector<EnvEntry>& all) {
   const bool nodes = counts_nodes(count.name);
   const Ending ending = ending_of(count.name);
-  // X_WORKER_NUM belongs to a platform, NUM_WORKERS to a library.
+  // X_WORKER_NUM is a platform's variable, NUM_WORKERS a library's.
   const bool workers = is_one_of(ending.before, kWorkers) && is_one_of(ending.last, kCounts);
   const bool group = ending.before == "GROUP" && ending.last == "SIZE";
   const std::string_view family = family_of(count.name);
-  // X_NUM counts the hosts if the first one is X_WORKER_0_HOST.
+  // X_NUM counts hosts if X_WORKER_0_HOST exists.
   const bool bare = !family.empty() && ending.before == family && is_one_of(ending.last, kCounts);
   if (!nodes && !workers && !group && !bare && !counts(count.name, kReplicas)) return false;
   return std::ranges::any_of(all, [&](const EnvEntry& other) {
@@ -197,11 +198,11 @@ std::string_view host_of_item(std::string_view item) {
   return item.substr(0, item.find_last_not_of(kAround) + 1);
 }
 
-// The machines of a list of hosts.
+// What a list of hosts contains.
 struct Listed {
-  bool own = false;      // the list has this machine
-  bool another = false;  // the list has another machine
-  bool several = false;  // the list has two other machines, or more
+  bool own = false;      // this machine
+  bool another = false;  // another machine
+  bool several = false;  // at least two other machines
 };
 
 // Reads a list of hosts. A list with a word that could be anything has no hosts, unless the list is
@@ -216,7 +217,7 @@ Listed hosts_in(std::string_view value, bool sure, const Inputs& inputs) {
     const std::size_t end = value.find_first_of(", ;\t\n");
     const std::string_view host = host_of_item(value.substr(0, end));
     value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
-    // A number between hosts is the slots of a host.
+    // A number after a host is its number of slots, and no host.
     if (host.find_first_not_of(kOfNumbers) == std::string_view::npos) continue;
     if (host.find_first_not_of(kOfHosts) != std::string_view::npos || host.starts_with('.')) {
       return {};
@@ -236,7 +237,7 @@ Listed hosts_in(std::string_view value, bool sure, const Inputs& inputs) {
 }
 
 bool lists_this_host(std::string_view value, const Inputs& inputs) {
-  std::string expanded;  // "n2,n3,n4" of "n[2-4]"
+  std::string expanded;  // the hosts of a compressed item: "n2,n3,n4" for "n[2-4]"
   if (value.size() <= kLongestList && value.contains('[') && !value.starts_with('[')) {
     const auto hosts = expand_nodelist(value, "");
     if (hosts) expanded = base::joined(*hosts, ",");
@@ -245,7 +246,7 @@ bool lists_this_host(std::string_view value, const Inputs& inputs) {
   return listed.own && listed.another;
 }
 
-// Returns the hosts of X_WORKER_0_HOST, X_WORKER_1_HOST, ...: "a,b".
+// Returns the hosts of X_WORKER_0_HOST, X_WORKER_1_HOST, ... as a list: "a,b".
 std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& all) {
   const std::string_view stem = numbered_stem(first.name);
   std::string list(first.value);
@@ -258,10 +259,11 @@ std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& a
   return list;
 }
 
-// The texts "host:port" and "host:port,port" of a JSON object, as lists of hosts.
+// The hosts in a JSON object of texts "host:port" or "host:port,port", as lists.
 struct ObjectHosts {
   std::string all;
-  std::string listed;  // hosts in the arrays below one key, if this machine is among them; else ""
+  std::string listed;  // the hosts in the arrays of one key, if this machine is among them; "" =
+                       // none
 };
 ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   ObjectHosts hosts;
@@ -286,7 +288,7 @@ ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   return hosts;
 }
 
-// Returns the first word of each line: the host, before its slots.
+// Returns the first word of each line: a host, which its number of slots may follow.
 std::string hosts_of_lines(std::string_view text) {
   std::string hosts;
   while (!text.empty() && hosts.size() <= kLongestList) {
@@ -325,7 +327,8 @@ base::Result<std::string> check_host_file(const EnvEntry& one, Inputs& inputs) {
                       ", which lists several hosts, and this machine is none of them");
 }
 
-// Returns "job" for "job-worker-0" and "job-0.svc"; "" for an address.
+// Returns the first word of a host name: "job" for "job-worker-0" and "job-0.svc"; "" for an
+// address.
 std::string_view first_word_of(std::string_view host) {
   return is_address(host) ? std::string_view() : host.substr(0, host.find_first_of("-.:"));
 }
@@ -368,8 +371,8 @@ bool follows_another(const EnvEntry& own, const std::vector<EnvEntry>& all, cons
   });
 }
 
-// Returns whether X_RANK is above X_LOCAL_RANK, or X_SIZE above X_LOCAL_SIZE: another node then has
-// processes.
+// Returns whether X_RANK is above X_LOCAL_RANK, or X_SIZE above X_LOCAL_SIZE. Another node then has
+// processes of the job.
 bool exceeds_local(const EnvEntry& one, int number, const std::vector<EnvEntry>& all) {
   static constexpr auto kOfProcesses = base::words("RANK", "RANKID", "SIZE");
   const std::string_view last = ending_of(one.name).last;

@@ -12,7 +12,7 @@
 namespace envgen {
 namespace {
 
-// Variables that differ at each start and that no module reads during its import. They hold the
+// Variables that may differ between two starts, because no module reads them during its import: the
 // number of starts, the rendezvous of the ranks, and what a socket activation passed to the first
 // start.
 constexpr auto kFree = base::words("TRAINIT_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT",
@@ -30,8 +30,8 @@ bool is_free(std::string_view name, const std::vector<std::string>& free) {
 
 std::string_view name_of_entry(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-// Options with which Python does not load sitecustomize, ignores PYTHONPATH, or reads its program
-// differently.
+// Letters of Python options with which a spare cannot work: Python would not load sitecustomize,
+// would ignore PYTHONPATH, or would read its program differently.
 constexpr std::string_view kHindering = "EIShVix?";
 
 // Returns why the process cannot have a spare; "" = it can.
@@ -115,13 +115,14 @@ base::Environ warm_environment(const base::Environ& env, const WarmPlan& warm, i
 
 std::vector<std::string> warm_command(const std::vector<std::string>& argv,
                                       const WarmProcess& process) {
-  // An older Python exits here, as does one whose wrapper drops PYTHONPATH.
+  // Exits if the spare does not work: with an older Python, or with a wrapper that drops
+  // PYTHONPATH.
   constexpr std::string_view kProbe =
       "import os, sys\n"
       "getattr(sys, '_trainit_warm', None) or sys.exit(3)\n"
       "os.execvpe(sys.argv[1], sys.argv[1:], sys._trainit_warm)\n";
   std::vector<std::string> command(argv.begin(), argv.begin() + process.operand);
-  if (process.module) command.back().pop_back();  // "-m", "-um"
+  if (process.module) command.back().pop_back();  // removes the "m" of "-m" or "-um"
   if (command.back() == "--" || command.back() == "-") command.pop_back();
   command.emplace_back("-c");
   command.emplace_back(kProbe);

@@ -31,7 +31,8 @@ void plan_health(Plan& plan) {
   }
 }
 
-// Returns whether ranks may wait for each other, or the user asks why a rank stalls.
+// Returns whether stacks may be needed: ranks can wait for each other, or the user asks why a rank
+// stalls.
 bool may_hang(const Plan& plan) {
   return plan.processes.size() > 1 || plan.world_size > 1 || plan.observe.stall_ms > 0;
 }
@@ -76,7 +77,7 @@ void plan_recorders(const Inputs& inputs, Plan& plan) {
     const std::string home = first_of({"HOME"});
     const std::string cache = first_of({"XDG_CACHE_HOME"});
     add(observe.traces, (cache.empty() ? home + "/.cache" : cache) + "/torch/comm_lib_trace_rank_");
-    add(observe.traces, "/tmp/nccl_trace_rank_");  // older than 2.8
+    add(observe.traces, "/tmp/nccl_trace_rank_");  // the name in versions before 2.8
   }
   const std::string hccl = first_of({"TORCH_HCCL_DEBUG_INFO_TEMP_FILE"});
   add(observe.traces, hccl);
@@ -92,7 +93,8 @@ void plan_recorders(const Inputs& inputs, Plan& plan) {
 void plan_watches(const Inputs& inputs, Plan& plan) {
   plan.observe = inputs.request().observe;
   plan_health(plan);
-  // An sshd or a parameter server is idle while it has no client.
+  // A server (an sshd, a parameter server) is idle while it has no client, so it has no stall
+  // watch.
   if (plan.policy.success == base::SuccessPolicy::kServe) plan.observe.stall_ms = 0;
   plan_stacks(inputs, plan);
   plan_recorders(inputs, plan);

@@ -8,13 +8,14 @@ namespace copy {
 namespace {
 
 constexpr std::int64_t kWindowMs = 10'000;
-// More often would push older samples out of the window.
+// Minimum time between two samples. With more samples, the older ones would not fit into the
+// window.
 constexpr std::int64_t kSpacingMs = 250;
 // Time without progress after which there is no rate.
 constexpr std::int64_t kQuietMs = 3'000;
 constexpr std::uint64_t kMsPerSecond = 1000;
 
-// part * factor / whole, for values of which the product may not fit.
+// Returns part * factor / whole. The product may not fit into 64 bits.
 std::uint64_t scaled(std::uint64_t part, std::uint64_t factor, std::uint64_t whole) {
   if (whole == 0) return 0;
   return static_cast<std::uint64_t>(static_cast<long double>(part) *
@@ -34,7 +35,7 @@ std::string amount(const std::string& done, const std::string& total, bool known
   return known ? done + " of " + total : done;
 }
 
-// Milliseconds of a running copy mean nothing to a reader.
+// Returns the time left in whole seconds.
 std::string left_text(std::int64_t left_ms) {
   constexpr std::int64_t kSecond = 1000;
   const std::int64_t seconds = (left_ms + kSecond - 1) / kSecond;
@@ -43,7 +44,7 @@ std::string left_text(std::int64_t left_ms) {
 
 struct Detail {
   std::string text;
-  std::size_t width = 0;  // the given width, so that a bar does not jump when a number grows
+  std::size_t width = 0;  // reserved width, so that the bar does not move when a number grows
 };
 
 Detail detail(std::string text, std::string_view widest) {
@@ -51,10 +52,11 @@ Detail detail(std::string text, std::string_view widest) {
   return {std::move(text), width};
 }
 
-// How many of them have a place beside a bar that is as short as can be.
+// Number of details that are more important than the bar: if they leave no room for the shortest
+// bar, the bar is left out.
 constexpr std::size_t kBeforeTheBar = 2;
 
-// The parts, the most important first: the first two are worth more than a bar.
+// Returns the details, the most important first.
 std::vector<Detail> details_of(const CopyProgress& progress, const Rate& rate) {
   const bool known = progress.total_entries > 0;
   std::vector<Detail> details;
@@ -76,7 +78,7 @@ std::string title_of(const CopyProgress& progress) {
   return (progress.waiting ? "waiting for another copy, " : "") + std::string(progress.phase);
 }
 
-// Shown in the other order than they count: amounts, rate, time left.
+// Joins the first `count` details in reverse order: amounts, rate, time left.
 std::string joined(const std::vector<Detail>& details, std::size_t count) {
   std::string text;
   for (std::size_t i = std::min(count, details.size()); i > 0; --i) {
@@ -86,7 +88,8 @@ std::string joined(const std::vector<Detail>& details, std::size_t count) {
   return text;
 }
 
-// Each part begins with a blank or a comma.
+// Returns the width of the first `count` details. Before each of them is a blank, or a comma and a
+// blank.
 std::size_t width_of(const std::vector<Detail>& details, std::size_t count) {
   std::size_t width = 0;
   for (std::size_t i = 0; i < std::min(count, details.size()); ++i) {
@@ -103,7 +106,7 @@ std::string bar_of(int percent, std::size_t width) {
   return " [" + bar + "]";
 }
 
-// The total is unknown: shows what was found so far.
+// Returns what was found so far, for a copy whose total is not known yet.
 std::string so_far(const CopyProgress& progress) {
   return title_of(progress) + ": " + std::to_string(progress.entries) + " entries so far, " +
          size_text(progress.bytes) + (progress.stalled.empty() ? "" : ", " + progress.stalled);
@@ -114,15 +117,16 @@ std::string so_far(const CopyProgress& progress) {
 void RateWindow::add(std::int64_t now_ms, std::uint64_t bytes, std::uint64_t entries) {
   const Sample sample{.at_ms = now_ms, .bytes = bytes, .entries = entries};
   const std::size_t last = (next_ + kSamples - 1) % kSamples;
-  // A copy that began anew: what it had before says nothing.
+  // The copy has started again, so its earlier samples mean nothing.
   if (count_ > 0 && (bytes < ring_.at(last).bytes || entries < ring_.at(last).entries)) count_ = 0;
   const bool moved =
       count_ == 0 || bytes > ring_.at(last).bytes || entries > ring_.at(last).entries;
-  // A stall is over: the rate is that since the last sample in it.
+  // A stall has just ended: the rate counts only from its last sample.
   if (moved && count_ > 1 && now_ms - moved_ms_ > kWindowMs) count_ = 1;
   if (moved) moved_ms_ = now_ms;
   const std::size_t before_last = (next_ + kSamples - 2) % kSamples;
-  // The newest sample is always kept; it takes the place of the one before when that came too soon.
+  // The newest sample is always kept. If the previous one came too soon after the one before, it is
+  // replaced.
   if (count_ > 1 && ring_.at(last).at_ms - ring_.at(before_last).at_ms < kSpacingMs) {
     ring_.at(last) = sample;
     return;
@@ -166,7 +170,7 @@ int percent_done(const CopyProgress& progress) {
   const std::uint64_t entries = scaled(progress.entries, kAll, progress.total_entries);
   std::uint64_t percent = entries;
   if (progress.total_bytes > 0) percent = scaled(progress.bytes, kAll, progress.total_bytes);
-  // All bytes are there, and each entry is looked at once more.
+  // All bytes are copied, and in this phase each entry is looked at once more.
   if (progress.phase == "checking") percent = std::min(percent, entries);
   return static_cast<int>(std::min(percent, kAll - 1));
 }
@@ -175,7 +179,7 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
   constexpr std::size_t kMinBar = 10;
   constexpr std::size_t kMaxBar = 40;
   constexpr std::size_t kFrame = 3;  // " [" and "]"
-  // The last column is left free: some terminals go to the next line when it is written.
+  // The last column stays free, because some terminals wrap when it is written.
   const std::size_t room = columns > 1 ? static_cast<std::size_t>(columns - 1) : 0;
   if (progress.total_entries == 0) return so_far(progress).substr(0, room);
   std::string percent = std::to_string(percent_done(progress)) + "%";
@@ -191,7 +195,8 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
     const std::size_t rest = room - head.size() - kFrame - width_of(details, shown);
     head += bar_of(percent_done(progress), std::min(rest, kMaxBar));
   } else {
-    const std::size_t least = progress.stalled.empty() ? 0 : 1;  // a stall is cut, but seen
+    // the text about a stall is cut if needed, but not left out
+    const std::size_t least = progress.stalled.empty() ? 0 : 1;
     while (shown > least && head.size() + 1 + joined(details, shown).size() > room) --shown;
   }
   const std::string tail = joined(details, shown);

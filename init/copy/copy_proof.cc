@@ -5,10 +5,10 @@
 namespace copy {
 namespace {
 
-// Clocks of files tick every few milliseconds, those of some file systems every second or two.
+// The clocks of some file systems tick only every second or two.
 constexpr std::int64_t kFileTickNs = 2'000'000'000;
-// The kernel stamps with the last tick (at 100 Hz every 10 ms), which lies before the time that is
-// read.
+// The kernel stamps files with the time of its last tick (every 10 ms at 100 Hz), so a stamp can be
+// older than the clock that a process reads.
 constexpr std::int64_t kClockTickNs = 20'000'000;
 
 bool same_attributes(const FileState& wanted, const FileState& copy, const ProofRules& rules) {
@@ -24,11 +24,11 @@ bool same_attributes(const FileState& wanted, const FileState& copy, const Proof
   return !rules.owners || (wanted.uid == copy.uid && wanted.gid == copy.gid);
 }
 
-// A mtime that could be that of a write of ours.
+// Returns whether an mtime can be that of a write by trainit, instead of one that trainit has set.
 bool could_be_ours(std::int64_t mtime_ns, const FileState& copy, const ProofRules& rules) {
   const bool of_this_copy =
       mtime_ns >= rules.begun_ns - kFileTickNs && mtime_ns <= copy.ctime_ns + kFileTickNs;
-  // The same by the file alone, for a clock that has been set.
+  // The same test with the times of this file alone, in case the clock was set.
   const std::int64_t age = copy.ctime_ns - mtime_ns;
   return of_this_copy || (age >= -kFileTickNs && age <= kFileTickNs);
 }
@@ -59,7 +59,8 @@ bool may_be_mtime(std::int64_t wanted_ns, std::int64_t shown_ns) {
 
 bool is_proven(const FileState& wanted, const FileState& copy, const ProofRules& rules) {
   if (!rules.same_boot || !same_attributes(wanted, copy, rules)) return false;
-  // A file that changed after the copy began can have been read before, whatever its mtime is.
+  // A file whose ctime is after the begin of the copy may have been read before it changed,
+  // whatever its mtime is.
   if (wanted.ctime_ns >= rules.begun_ns - kClockTickNs) return false;
   return !could_be_ours(copy.mtime_ns, copy, rules);
 }

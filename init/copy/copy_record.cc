@@ -11,10 +11,12 @@ namespace {
 constexpr const char* kWhat = "reading the record of a copy";
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 constexpr std::size_t kIdentityDigits = 32;
-// No file system holds more, in bytes or entries; the lengths of files with holes may add up to it.
+// Limit for numbers of bytes and entries. No file system holds more, but the lengths of files with
+// holes may add up to it.
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 60U;
 
-// A path is bytes and JSON is not: what is no printable ASCII is written %XX, as in a URL.
+// Returns a path for JSON. A path can be any bytes, so a byte that is not printable ASCII becomes
+// %XX, as in a URL.
 std::string escaped(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
@@ -48,13 +50,13 @@ std::optional<std::string> unescaped(std::string_view text) {
   return bytes;
 }
 
-// JSON's integers are signed here; no tree has so many bytes.
+// Limits a value to the signed integers that the JSON writer supports. No tree has more bytes.
 std::int64_t to_signed(std::uint64_t value) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   return value > std::uint64_t{kMax} ? kMax : static_cast<std::int64_t>(value);
 }
 
-// Reads members until one is wrong.
+// A reader of a record's members. After the first wrong member it reads nothing more.
 class Reader {
  public:
   Reader(base::json::Value root, std::string_view where) : root_(root), where_(where) {}

@@ -15,11 +15,14 @@
 namespace copy {
 namespace {
 
-// 1980-01-01, the first day that archives of all formats can hold.
+// The mtime that replaces an invented one: 1980-01-01, the first day that all archive formats can
+// store.
 constexpr timespec kMadeUpMtime{.tv_sec = 315'532'800, .tv_nsec = 0};
-// Later than any begin of a copy: what has it is never proven to be unchanged.
+// The ctime that replaces an invented one. It is later than the begin of any copy, so a file with
+// it is never proven to be unchanged.
 constexpr timespec kMadeUpCtime{.tv_sec = time_t{1} << 33U, .tv_nsec = 0};
-// The kernel keeps the attributes of FUSE for a second, as a rule.
+// A time younger than this may be invented at each stat(). The kernel usually keeps the attributes
+// of FUSE for a second.
 constexpr std::int64_t kYoungNs = 2'000'000'000;
 
 bool is_young(const timespec& time) {
@@ -37,7 +40,8 @@ timespec time_of(const struct statx_timestamp& time) {
   return {.tv_sec = time.tv_sec, .tv_nsec = static_cast<long>(time.tv_nsec)};
 }
 
-// Asks the file system itself where the kernel can: the kernel may answer by what it has kept.
+// Reads the times again, and makes the kernel ask the file system if it can. Otherwise the kernel
+// may answer from its own cache.
 bool look_again(int directory, const char* name, struct stat& status) {
   constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
   struct statx asked{};
@@ -58,8 +62,8 @@ bool has_other_times(const struct stat& before, const struct stat& now) {
          !(same(before.st_mtim, now.st_mtim) && same(before.st_ctim, now.st_ctim));
 }
 
-// Readable once a program of this machine writes to the file or sets its times: a writer moves
-// times as fast as a file system that makes them up.
+// Returns a descriptor that becomes readable when a program of this machine writes to the file or
+// sets its times. The times then change because of that program, and need not be invented.
 sys::Fd watch_of(int directory, const char* name) {
   sys::Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   std::string path = "/proc/self/fd/" + std::to_string(directory);

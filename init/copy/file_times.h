@@ -1,5 +1,6 @@
 #pragma once
-// Times of files. Some FUSE file systems invent new times at each stat(): these times mean nothing.
+// Detects invented times of files: some FUSE file systems show new times at each stat(), so their
+// times mean nothing.
 
 #include <sys/stat.h>
 
@@ -13,20 +14,20 @@ constexpr std::int64_t to_ns(const timespec& time) {
   return (std::int64_t{time.tv_sec} * kNsPerSecond) + time.tv_nsec;
 }
 
-// State of one process: the times that it has seen of the current file system.
+// What one process has seen of the times of a file system.
 struct TimesOfDevice {
   std::optional<dev_t> device = {};
   bool looked = false;
-  bool looked_young = false;  // a file whose time is less than a moment old
+  bool looked_young = false;  // a file was seen whose time was less than a moment old
   bool made_up = false;
 };
 
-// Replaces times in `status` that change at each stat() of the regular file by constants. `name`
-// lies in `directory`; "" is the open file itself. Returns whether the mtime was replaced. Sleeps
-// for some milliseconds once a file system.
+// Calls stat() again to find times in `status` that change each time, and replaces them by
+// constants. `name` is a regular file in `directory`; "" is the open file itself. Returns true if
+// the mtime was replaced. Sleeps for some milliseconds once for each file system.
 bool settle_times(TimesOfDevice& known, int directory, const char* name, struct stat& status);
 
-// Returns whether settle_times() replaced the ctime. Nothing proves then that the file is
+// Returns whether settle_times() has replaced the ctime. Nothing can then prove that the file is
 // unchanged.
 bool is_time_made_up(const struct stat& status);
 

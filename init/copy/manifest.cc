@@ -37,7 +37,7 @@ void append_path(std::string& text, std::string_view path) {
   }
 }
 
-// Takes a number and the space behind it.
+// Removes a number, and the blank after it, from the front of `line`.
 template <class T>
 bool take_number(std::string_view& line, T& value, int base = 10) {
   const char* end = line.data() + line.size();
@@ -48,7 +48,7 @@ bool take_number(std::string_view& line, T& value, int base = 10) {
   return true;
 }
 
-// Takes the next word and the space behind it.
+// Removes the next word, and the blank after it, from the front of `line` and returns it.
 std::string_view next_word(std::string_view& line) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return {};

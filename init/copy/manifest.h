@@ -23,7 +23,7 @@ enum class ManifestType : char { kDirectory = 'd', kFile = 'f', kLink = 'l', kPa
 struct ManifestLine {
   ManifestType type = ManifestType::kFile;
   std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;  // a part's offset in the file
+  std::int64_t mtime_ns = 0;  // for a part: its offset in the file
   std::uint32_t mode = 0;     // permissions only
   std::uint64_t links = 1;
   std::optional<std::uint64_t> hash;
@@ -32,9 +32,9 @@ struct ManifestLine {
   bool operator==(const ManifestLine&) const = default;
 };
 
-// Appends the line with its line end.
+// Appends `line` with a line end to `text`.
 void append_line(std::string& text, const ManifestLine& line);
-// Parses a line without its line end. nullopt: not a manifest's line.
+// Parses a line without its line end. Returns nullopt if it is not a line of a manifest.
 std::optional<ManifestLine> parse_manifest_line(std::string_view line);
 
 }  // namespace copy

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 4096;
 
-// The bytes of `pattern` from `at` that stand for one thing.
+// Returns the size of the token of `pattern` that begins at `at`: one character, a set, or stars.
 std::size_t token_size(std::string_view pattern, std::size_t at) {
   const std::string_view rest = pattern.substr(at);
   const bool begins = at == 0 || pattern[at - 1] == '/';
@@ -19,11 +19,12 @@ std::size_t token_size(std::string_view pattern, std::size_t at) {
   if (rest.starts_with("**")) return 2;
   if (rest[0] != '[') return 1;
   const std::size_t first = rest.size() > 1 && (rest[1] == '!' || rest[1] == '^') ? 2 : 1;
-  const std::size_t close = rest.find(']', first + 1);  // a ] that comes first is one of the set
+  const std::size_t close = rest.find(']', first + 1);  // a ] directly after the [ belongs to the
+                                                        // set
   return close == std::string_view::npos ? 0 : close + 1;
 }
 
-// `set`: what stands between the brackets.
+// Returns whether a set contains a character. `set` is the text between the brackets.
 bool is_in_set(std::string_view set, unsigned char c) {
   const bool inverted = set[0] == '!' || set[0] == '^';
   if (inverted) set.remove_prefix(1);
@@ -38,7 +39,7 @@ bool is_in_set(std::string_view set, unsigned char c) {
   return found != inverted;
 }
 
-// Tokens that match one character.
+// Returns whether a token that stands for one character matches `c`.
 bool takes(std::string_view token, char c) {
   if (token[0] == '?') return c != '/';
   if (token[0] == '[') {
@@ -47,8 +48,8 @@ bool takes(std::string_view token, char c) {
   return token[0] == c;
 }
 
-// The places in a pattern that what was read so far may have led to: all are followed at once, so
-// that no pattern takes longer than its length times the path's.
+// Matches a pattern character by character. It follows all possible positions in the pattern at
+// once, so that no pattern takes longer than its length times that of the path.
 class Matcher {
  public:
   explicit Matcher(std::string_view pattern) : pattern_(pattern) {
@@ -63,7 +64,7 @@ class Matcher {
     return is_at_end();
   }
 
-  // A directory that `path` lies in.
+  // Returns whether the pattern matches a directory that contains `path`.
   bool matches_above(std::string_view path) {
     bool above = false;
     for (const char c : path) {
@@ -81,7 +82,7 @@ class Matcher {
     return now_[pattern_.size()];
   }
 
-  // Those places from which a star takes nothing more.
+  // Adds the positions that are reached if a star matches nothing more.
   void pass_over() {
     std::size_t size = 0;
     for (std::size_t at = 0; at < pattern_.size(); at += size) {
@@ -90,11 +91,13 @@ class Matcher {
     }
   }
 
-  // Where the token at `at` leads with `c`; npos: nowhere.
+  // Returns the position after the token at `at` has read `c`; npos if the token does not match
+  // `c`.
   [[nodiscard]] std::size_t next_place(std::size_t at, std::string_view token, char c) const {
     constexpr std::size_t kNowhere = std::string_view::npos;
     if (token.size() == 3 && is_star(token)) {
-      // Within a name, the place is the second *: only a / leads back, and on.
+      // While the token **/ is within a name, the position is at its second *. Only a / leads back
+      // to its begin.
       if (!now_[at] && !now_[at + 1]) return kNowhere;
       return c == '/' ? at : at + 1;
     }
@@ -121,7 +124,7 @@ class Matcher {
 
   std::string_view pattern_;
   std::array<std::array<bool, kMaxBytes + 1>, 2>
-      sets_;  // the bytes of a pattern, each as long as the pattern
+      sets_;  // for each byte of a pattern: whether a match may be at that position
   bool* now_ = sets_[0].data();
   bool* next_ = sets_[1].data();
 };
@@ -213,7 +216,7 @@ std::string PathFilter::text() const {
   const auto add = [&lines](char sign, const Pattern& pattern) {
     std::string text = pattern.whole_path ? "/" + pattern.text : pattern.text;
     if (pattern.directories_only) text += '/';
-    // The length is part of the text, as a pattern can contain any character.
+    // The text contains the length of each pattern, because a pattern can contain any character.
     lines.push_back(sign + std::to_string(text.size()) + ":" + text);
   };
   for (const Pattern& pattern : include_) add('+', pattern);

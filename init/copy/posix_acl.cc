@@ -12,12 +12,13 @@ constexpr std::uint32_t kAll = 07;
 constexpr std::uint32_t kGroupAndOthers = 077;
 constexpr unsigned kGroupShift = 3;
 
-// Tags. The others are the owner's, the mask and the others', which the mode has.
+// Tags of entries that are needed. Other entries are those of the owner, the mask and the others,
+// which the mode contains.
 constexpr std::uint32_t kUser = 0x02;
 constexpr std::uint32_t kGroupObject = 0x04;
 constexpr std::uint32_t kGroup = 0x08;
 
-// Little endian.
+// Returns the little-endian number of `size` bytes at `at`.
 std::uint32_t number_at(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint32_t value = 0;
   for (std::size_t i = size; i > 0; --i) {
@@ -32,7 +33,8 @@ std::uint32_t without_acl(std::uint32_t mode, std::string_view acl) {
   const bool known = acl.size() >= kHeaderBytes && (acl.size() - kHeaderBytes) % kEntryBytes == 0 &&
                      number_at(acl, 0, kHeaderBytes) == kVersion;
   if (!known) return mode & ~kGroupAndOthers;
-  // The mask counts for all but the owner and the others, and the kernel shows it as the group's.
+  // The mask limits all entries except those of the owner and the others. The kernel shows it as
+  // the group bits of the mode.
   const std::uint32_t mask = (mode >> kGroupShift) & kAll;
   std::uint32_t group = mask;
   std::uint32_t other = mode & kAll;

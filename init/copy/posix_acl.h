@@ -1,6 +1,6 @@
 #pragma once
-// The mode of a file whose access control list is dropped. The list's format is that of the
-// attribute system.posix_acl_access (linux/posix_acl_xattr.h): a version, then entries of {tag,
+// Computes the mode of a file's copy, which gets no access control list. The list has the format of
+// the attribute system.posix_acl_access (linux/posix_acl_xattr.h): a version, then entries of {tag,
 // permissions, id}.
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace copy {
 
-// Returns the mode of a copy without the list of its source, whose mode is `mode`. The copy gives
-// no user more than the source. With a list, the group's bits of a mode are the maximum of all
-// entries, not the group's own permissions. A user named in the list becomes a member of the group,
-// or one of the others, without the list.
+// Returns the mode of the copy of a file that has the mode `mode` and the list `acl`. No user may
+// get more access than to the source. Two facts matter. With a list, the group bits of a mode are
+// the maximum of all its entries, and not the group's own permissions. Without the list, a user
+// named in it is only a member of the group, or one of the others.
 std::uint32_t without_acl(std::uint32_t mode, std::string_view acl);
 
 }  // namespace copy

@@ -22,7 +22,7 @@ Stall stall_of(const Counters& counters) {
   constexpr auto kOrder = std::memory_order_relaxed;
   const Stall stall{.side = counters.stalled_side.load(kOrder),
                     .for_ms = counters.stalled_ms.load(kOrder)};
-  // Counters of another user's copy can have any values.
+  // The counters of another user's copy can have any values, so impossible ones are ignored.
   return stall.side > CopySide::kBoth || stall.for_ms < 0 ? Stall() : stall;
 }
 

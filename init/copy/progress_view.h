@@ -13,7 +13,7 @@
 
 namespace copy {
 
-// Returns the numbers as they are now. `waiting`: they are those of another job's copy.
+// Returns the current values of the counters. `waiting`: they belong to another job's copy.
 CopyProgress progress_of(const Counters& counters, bool waiting = false);
 Stall stall_of(const Counters& counters);
 
@@ -22,14 +22,15 @@ class ProgressView {
   static constexpr std::int64_t kLineEveryMs = 5'000;
   static constexpr std::int64_t kBarEveryMs = 200;
 
-  // Writes to stderr: a bar if that is a terminal. `name`: the source's; "" = not shown. `places`:
-  // their names in lines about a stall.
+  // Creates a view that writes to stderr: a bar if that is a terminal, otherwise lines. `name` is
+  // shown before the text; "" = no name. `places` names the two sides in lines about a stall.
   explicit ProgressView(std::string name, CopyPlaces places = {});
-  // Calls `say` with lines, each without an end of line.
+  // Creates a view that calls `say` with each line, without its line end.
   ProgressView(std::string name, CopyPlaces places, std::function<void(std::string_view)> say);
 
-  // Call it several times a second. A bar appears at once, the first line after kLineEveryMs: a
-  // quick copy needs none. A stall, and its end, are a line at once, also above a bar.
+  // Shows the progress. Call it several times a second. A bar appears at once, but the first line
+  // only after kLineEveryMs, because a quick copy needs no line. The beginning and the end of a
+  // stall are lines that appear at once, also above a bar.
   void show(const Counters& counters, bool waiting = false);
   // Erases the bar, so that other lines can follow.
   void clear();

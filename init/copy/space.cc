@@ -24,7 +24,7 @@ base::Result<Space> space_of(const std::string& path, const envgen::Headroom& he
                             size / kPercent * static_cast<std::uint64_t>(headroom.percent));
   space.available_bytes = status.f_bavail * status.f_frsize;
   space.free_bytes = space.available_bytes - std::min(space.available_bytes, space.headroom);
-  // A file system of no size does not say what it has.
+  // A file system with the size 0 does not report its space.
   if (status.f_blocks == 0) {
     space.free_bytes = space.available_bytes = std::numeric_limits<std::uint64_t>::max();
   }

@@ -29,7 +29,7 @@ std::string StallLines::next(const Stall& now, const CopyPlaces& places) {
   last_ = now;
   const bool stalls = now.side != CopySide::kNone;
   const bool stalled = last.side != CopySide::kNone;
-  // A stall whose side is another one by now is still the same stall.
+  // If only the side of a stall changes, it is still the same stall.
   if (stalls == stalled) return "";
   if (stalls) {
     return stall_text(now, places) +

@@ -1,31 +1,32 @@
 #pragma once
-// Stalls of a copy: nothing has come from its source, or nothing could be written, for a while.
-// Pure: the observations come from init/copy/tree/pass.h, the times from the caller.
+// Detects that a copy stalls: for a while, nothing has come from its source, or nothing could be
+// written. Pure: the observations come from init/copy/tree/pass.h, the times from the caller.
 
 #include <cstdint>
 #include <string>
 
 namespace copy {
 
-// The file systems that a process of a copy waits for, as bits.
+// The file systems that the processes of a copy wait for, as bits.
 enum class CopySide : std::uint32_t { kNone = 0, kSource = 1, kCopy = 2, kBoth = 3 };
 
 struct Stall {
-  CopySide side = CopySide::kNone;  // kNone: there is no stall
-  std::int64_t for_ms = 0;          // since the last progress
+  CopySide side = CopySide::kNone;  // the file systems that are waited for; kNone: no stall
+  std::int64_t for_ms = 0;          // time since the last progress
 
   bool operator==(const Stall&) const = default;
 };
 
-// Decides by looks at a copy whether it stalls.
+// Decides from regular observations of a copy whether it stalls.
 class StallWatch {
  public:
   static constexpr std::int64_t kStallMs = 10'000;
-  // A longer pause between two looks is one of the process that looks, and of the copy with it.
+  // If two observations are further apart, the observing process itself was paused, and the copy
+  // with it. That time does not count.
   static constexpr std::int64_t kOwnPauseMs = 3'000;
 
-  // `progress`: any number that is another one after each step of the copy. `waits_for`: the sides
-  // that its processes wait for now.
+  // Records an observation and returns the stall, if there is one. `progress` is a number that
+  // changes with each step of the copy. `waits_for` is the side that its processes wait for now.
   Stall look(std::int64_t now_ms, std::uint64_t progress, CopySide waits_for);
 
  private:
@@ -35,19 +36,19 @@ class StallWatch {
   std::uint64_t progress_ = 0;
 };
 
-// How messages name the two sides.
+// The names of the two sides in messages.
 struct CopyPlaces {
   std::string source;
   std::string copy;
 };
 
-// "nothing from /mnt/x for 40s"; "" without a stall.
+// Returns "nothing from /mnt/x for 40s", or "" if there is no stall.
 std::string stall_text(const Stall& stall, const CopyPlaces& places);
 
-// The lines that a log gets of stalls: one when a stall begins, one when it is over.
+// Makes the log lines about stalls: one when a stall begins, one when it ends.
 class StallLines {
  public:
-  // The line that is due; "" = none.
+  // Returns the line that is due now; "" = none.
   std::string next(const Stall& now, const CopyPlaces& places);
 
  private:

@@ -8,9 +8,10 @@
 namespace copy {
 
 bool is_storage_error(int error) {
-  // The closed list is that of the other errors: those of a path walk, of rights, of limits and of
-  // what is not supported are the same on all file systems. What drivers and network protocols
-  // report is not, and to try again what is no error of theirs only takes time.
+  // The list contains the errors that are not the storage's. Errors of path walks, of rights, of
+  // limits and of unsupported calls are the same on all file systems, so this list can be complete.
+  // A list of the errors of drivers and network protocols cannot. To repeat a call needlessly only
+  // costs time.
   switch (error) {
     case 0:
     case ENOENT:

@@ -1,7 +1,8 @@
 #pragma once
-// Calls of a copy at its source, or at the copy, whose storage may be another machine. A call that
-// fails for the storage's sake is tried again with pauses, while other processes go on; and whoever
-// waits for the processes sees which storage each of them waits for. The only place of both.
+// Calls to the storage of a copy's source or of the copy, which may be another machine. A call that
+// fails because of the storage is repeated after pauses, while the other processes continue. Each
+// process shows which storage it waits for, so that the parent process can report a stall. Only
+// this unit repeats calls and records waits.
 
 #include <atomic>
 #include <cstdint>
@@ -12,36 +13,36 @@
 
 namespace copy {
 
-// The storage that a process of a copy waits for, in memory that it shares with the process that
-// waits for it. A cache line of its own, as each call writes to it.
+// What a process of a copy waits for. It is in memory that this process shares with its parent,
+// which reads it. Each process has its own cache line, because each call writes to it.
 struct alignas(64) Waiting {
   std::atomic<CopySide> side;
-  std::atomic<std::uint64_t> steps;  // calls that came back, and whatever else is progress
+  std::atomic<std::uint64_t> steps;  // number of finished calls and other steps of progress
 
   void step() { steps.fetch_add(1, std::memory_order_relaxed); }
 };
 
-// Returns true for an errno that says something about the storage: not about the entry or its name,
-// what a file system can do, or what the caller may.
+// Returns true if an errno reports a fault of the storage. Returns false if it is about the entry
+// or its name, about what the file system supports, or about the caller's rights and limits.
 bool is_storage_error(int error);
 
-// Tries of a call that fails for the storage's sake.
+// Maximum number of tries of a call that fails because of the storage.
 inline constexpr int kMaxTries = 4;
-// Text of the errno of a call that is not tried again any more; and what to do then.
+// Returns the text of the errno of a call that has failed for good, with the number of tries.
 std::string tried_text(int error);
 inline constexpr const char* kCheckStorage =
     "check the storage and the network to it; run it again: it goes on";
 
-// A call and its tries.
+// One call and its repetitions. While the object exists, `waiting` shows `side`.
 class StorageCall {
  public:
-  // `waiting`: nullptr where no process looks.
+  // `waiting` is nullptr if no process reads it.
   StorageCall(Waiting* waiting, CopySide side);
   StorageCall(const StorageCall&) = delete;
   StorageCall& operator=(const StorageCall&) = delete;
   ~StorageCall();
-  // Returns true, after a pause, if another try is due. Call it after a try that failed with errno,
-  // which stays.
+  // Returns true, after a pause, if the call should be repeated. Call it after a try that failed;
+  // errno is its reason, and is the same afterwards.
   bool again();
 
  private:
@@ -57,7 +58,8 @@ bool has_failed(Integer result) {
   return result < 0;
 }
 
-// Returns the last result of `call`, which sets errno when it fails.
+// Makes `call`, which sets errno when it fails, with its repetitions. Returns the result of the
+// last try.
 template <typename Call>
 auto ask_storage(Waiting* waiting, CopySide side, const Call& call) {
   StorageCall tries(waiting, side);

@@ -20,8 +20,8 @@ std::size_t index_of(CheckStatus verdict) { return static_cast<std::size_t>(verd
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
-// Returns the number of UTF-8 characters. A wide one counts as one, which only makes the table's
-// edge uneven.
+// Returns the number of UTF-8 characters. A wide character counts as one, which only makes the
+// right edge of the table uneven.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return !continues(c); }));
@@ -34,7 +34,8 @@ std::string padded(std::string_view text, std::size_t columns) {
   return result;
 }
 
-// Takes at most `columns` characters off the front, cut at a blank if possible.
+// Removes at most `columns` characters from the front of `text` and returns them. Cuts at a blank
+// if possible.
 std::string_view take_columns(std::string_view& text, std::size_t columns) {
   std::size_t end = 0;
   std::size_t blank = 0;

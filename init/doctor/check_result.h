@@ -17,8 +17,8 @@ namespace doctor {
 
 enum class CheckStatus : std::uint8_t {
   kOk,
-  kSkipped,  // does not apply here, or cannot be determined: `found` says why
-  kWarning,  // the job may have a problem with it
+  kSkipped,  // the check does not apply here, or could not be made: `found` says why
+  kWarning,  // the job may have a problem
   kFailed,   // the job would fail
 };
 inline constexpr std::array<std::string_view, 4> kVerdictNames = {"ok", "skipped", "warning",
@@ -27,10 +27,10 @@ std::string_view verdict_name(CheckStatus verdict);
 
 struct CheckResult {
   std::string check;  // name of the check, as in --only: "shm"
-  std::string place;  // object, e.g. "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
+  std::string place;  // what was checked: "/dev/shm", "GPU 0000:0a:00.0"; "" = the machine
   CheckStatus verdict = CheckStatus::kOk;
   std::string found;
-  std::string fix;  // the remedy; never "" for a warning or a failure
+  std::string fix;  // what the user can do; never "" for a warning or a failure
 
   bool operator==(const CheckResult&) const = default;
 };
@@ -41,7 +41,7 @@ inline void fields(base::FieldVisitor& v, CheckResult& result) {
   v("found", result.found);
   v("fix", result.fix);
 }
-// Returns "shm: /dev/shm: 64 MiB; give the container --shm-size 8g".
+// Returns one line: "shm: /dev/shm: 64 MiB; give the container --shm-size 8g".
 std::string to_line(const CheckResult& result);
 
 struct CheckCounts {
@@ -54,17 +54,17 @@ CheckCounts count_results(std::span<const CheckResult> results);
 // Returns "14 ok, 1 warning, 0 failed, 3 skipped".
 std::string counts_to_text(const CheckCounts& counts);
 
-// Returns a table. `columns` is the terminal's width; 0 leaves the lines unbroken. The last line
-// has the counts.
+// Returns the results as a table. `columns` is the terminal's width; 0 leaves the lines unbroken.
+// The last line has the counts.
 std::string results_to_text(std::span<const CheckResult> results, bool colour, int columns);
-// Returns {"ok", "warnings", "failed", "skipped", "results": [{"check", "place", "verdict",
-// "found", "fix"}]}.
+// Returns a JSON object {"ok", "warnings", "failed", "skipped", "results": [{"check", "place",
+// "verdict", "found", "fix"}]}.
 std::string results_to_json(std::span<const CheckResult> results);
-// Returns one suite with a case for each result. A warning is a passed case with its text in
-// system-out, because JUnit has no status for warnings.
+// Returns JUnit's XML: one suite with a case for each result. A warning is a case that has passed,
+// with its text in system-out, because JUnit has no status for warnings.
 std::string results_to_junit(std::span<const CheckResult> results, std::string_view host);
 
-// Returns bytes for a pipe between trainit's processes. Control characters become blanks.
+// Encodes results for a pipe between trainit's processes. Control characters become blanks.
 std::string encode_results(std::span<const CheckResult> results);
 base::Result<std::vector<CheckResult>> decode_results(std::string_view bytes);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The checks, one function each, and the functions that make their results. The runner sets
+// The checks, one function each, and functions that make their results. The caller sets
 // CheckResult::check.
 
 #include <string>
@@ -21,8 +21,8 @@ Results check_plan(const Context& context);
 
 Results check_devices(const Context& context);
 Results check_ranktable(const Context& context);
-// Returns what a driver's tool prints. On failure it adds a result that says why: skipped if the
-// tool does not exist, failed if it hangs or cannot be run.
+// Returns the output of a driver's tool. If the tool fails, adds a result that says why: skipped if
+// the tool does not exist, failed if it hangs or cannot be run.
 std::string run_tool(const Context& context, const std::vector<std::string>& argv,
                      Results& results);
 Results check_gpu(const Context& context);

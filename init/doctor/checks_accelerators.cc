@@ -26,8 +26,8 @@ namespace {
 constexpr const char* kReset =
     "drain the node and reset the GPU (nvidia-smi --gpu-reset), or reboot the host";
 
-// Returns the tool's time limit, shorter than the check's, so that the tool's own time-out is
-// reported.
+// Returns the time limit for a tool. It is shorter than that of the check, so that a time-out of
+// the tool is reported as such.
 std::int64_t limit_of(const Context& context) { return context.limit_ms * 8 / 10; }
 
 CheckResult fault_of(base::Error error) {
@@ -105,7 +105,7 @@ bool has_unowned_memory(const Gpu& gpu) {
   return gpu.pids.empty() && !gpu.mig && gpu.used_mib >= std::max(kMinMib, gpu.memory_mib / kPart);
 }
 
-// Returns false while a job runs: every process on the device can then be the job's.
+// Returns whether processes on a device are leftovers. While a job runs, they can be the job's own.
 bool looks_for_leftovers(const Context& context) { return context.occasion != Occasion::kMonitor; }
 
 // Returns the current content of the kernel's log; each read of the device returns one line. Tests

@@ -21,10 +21,10 @@ namespace {
 struct Kind {
   std::string_view name;
   std::string_view prefix;             // start of the name under /dev; digits follow
-  std::array<const char*, 3> control;  // further nodes that every process needs
+  std::array<const char*, 3> control;  // further device nodes that every process needs
   std::string_view runtime_variable;   // names the devices that the container should get
   std::string_view process_variable;   // names the devices that a process may use
-  const char* fix;                     // advice to give them to a container
+  const char* fix;                     // advice how to give the devices to a container
 };
 
 constexpr std::array<Kind, 3> kKinds = {{
@@ -85,8 +85,8 @@ std::optional<std::vector<int>> numbers_listed(std::string_view list) {
   return numbers;
 }
 
-// Returns why a device node cannot be used, or "". While a job runs, the device is not opened,
-// because that can wake a driver with a fault.
+// Returns why a device node cannot be used; "" if it can. While a job runs, the node is not opened,
+// because that can wake up a driver that has a fault.
 std::string fault_of_node(const Context& context, const std::string& path) {
   const std::string file = context.root + path;
   if (context.occasion == Occasion::kMonitor) {
@@ -116,7 +116,8 @@ void check_nodes(const Context& context, const Kind& kind, const std::vector<int
 
 void check_variables(const Context& context, const Kind& kind, const std::vector<int>& numbers,
                      Results& results) {
-  // A runtime can renumber the devices of a container, so only their count is compared.
+  // Only the number of devices is compared, because a runtime can renumber the devices of a
+  // container.
   const std::string_view given = context.env.get_or(kind.runtime_variable, "");
   const auto wanted = numbers_listed(given);
   if (wanted && wanted->size() > numbers.size()) {

@@ -26,7 +26,7 @@ constexpr std::size_t kShards = 8;      // processes, unless kMaxPeers requires 
 constexpr std::size_t kMaxPeers = 500;  // limit for nodes per process, as each needs a descriptor
 constexpr std::int64_t kNameMs = 5000;
 
-// Calls `examine` for the nodes, in several processes.
+// Calls `examine` for each node, divided among several processes.
 Results in_shards(const Context& context,
                   Results (*examine)(const Context&, std::span<const OtherNode>)) {
   std::vector<Part> parts;
@@ -76,7 +76,8 @@ struct Try {
   bool done = false;
 };
 
-// Begins a connection by IPv4 or IPv6. Returns -1 and sets errno if not even that is possible.
+// Starts a connection by IPv4 or IPv6. Returns an invalid descriptor, with errno, if that is not
+// possible.
 sys::Fd begin_connect(const std::string& address, int port) {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -128,7 +129,7 @@ void look(Try& one) {
   socklen_t size = sizeof error;
   ::getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   one.done = true;
-  // A refusal without a listener means that the node is alive.
+  // A refusal because no process listens also means that the node is alive.
   if (error != 0 && error != ECONNREFUSED && error != ECONNRESET) {
     one.fault = sys::errno_text(error);
   }

@@ -25,8 +25,8 @@
 namespace doctor {
 namespace {
 
-// Returns 0 if the call works, or would work with other arguments. Otherwise returns the errno of a
-// kernel or profile without the call.
+// Returns 0 if the kernel has the call, even if these arguments are wrong. Otherwise returns the
+// errno with which the kernel or a seccomp profile refused it.
 int refusal(long result) {
   if (result >= 0) return 0;
   return errno == ENOSYS || errno == EPERM || errno == EACCES ? errno : 0;
@@ -72,8 +72,8 @@ constexpr std::array<Probe, 5> kSeccompProbes = {{
     {"ptrace", try_ptrace, nullptr, nullptr},
 }};
 
-// Runs each probe in a child, because a profile can kill for a call, and ptrace changes the
-// relation to the parent.
+// Runs each probe in a child, because a seccomp profile can kill the process that makes a call, and
+// ptrace changes the relation to the parent.
 Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   std::vector<Part> parts;
   parts.reserve(probes.size());
@@ -88,7 +88,7 @@ Results answers_of(std::span<const Probe> probes, std::int64_t limit_ms) {
   return run_all(parts, limit_ms);
 }
 
-// Returns a result for each refusal that matters. `said` gets the other refusals.
+// Returns a result for each refusal that matters to a job. `said` gets the other refusals.
 Results judge(std::span<const Probe> probes, const Results& answers,
               std::vector<std::string>& said) {
   Results results;
@@ -155,7 +155,8 @@ Results check_seccomp(const Context& context) {
   std::vector<std::string> said;
   const Results answers = answers_of(kSeccompProbes, context.limit_ms * 8 / 10);
   Results results = judge(kSeccompProbes, answers, said);
-  // glibc before 2.34 does not call clone3. Later versions use the old call only after ENOSYS.
+  // glibc from 2.34 on calls clone3, and falls back to the old call only after ENOSYS, not after
+  // EPERM.
   if (!answers.empty() && answers[0].found.find("EPERM") != std::string::npos) {
     results.push_back(failed("EPERM: programs of glibc 2.34 or newer cannot start threads",
                              "update the container runtime (Docker 20.10.10), whose profile "

@@ -78,7 +78,8 @@ Results check_nofile(const Context& context) {
 }
 
 Results check_pids(const Context& context) {
-  // Threads count, too: those of the framework's pools, and the data loaders with theirs.
+  // Number of tasks that a rank needs, with its threads: those of the framework's pools, and data
+  // loaders with their threads.
   constexpr std::uint64_t kTasksOfRank = 256;
   constexpr std::uint64_t kMinOfRank = 32;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});
@@ -102,7 +103,7 @@ Results check_pids(const Context& context) {
   const char* fix =
       "start the container with a higher --pids-limit; in Kubernetes raise the kubelet's "
       "podPidsLimit";
-  // A running job has already taken what it needs.
+  // A running job has already started its tasks.
   const bool runs = context.occasion == Occasion::kMonitor;
   if (left < ranks * kMinOfRank) return {runs ? warning(found, fix) : failed(found, fix)};
   if (left < ranks * kTasksOfRank && !runs) return {warning(found, fix)};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPorts = "/sys/class/infiniband/";
 
-// Returns "ACTIVE" for "4: ACTIVE".
+// Returns the word after the number: "ACTIVE" for "4: ACTIVE".
 std::string_view word_of(std::string_view text) {
   const std::size_t colon = text.find(": ");
   return colon == std::string_view::npos ? text : text.substr(colon + 2);
@@ -50,7 +50,7 @@ void read_ports(const Context& context, const std::string& device, Ports& ports)
 }
 
 void check_mtus(const Ports& ports, Results& results) {
-  constexpr std::uint64_t kFull = 4200;  // RDMA's 4096 bytes plus the headers
+  constexpr std::uint64_t kFull = 4200;  // the MTU for RDMA's maximum of 4096 bytes plus headers
   if (ports.mtus.empty()) return;
   if (ports.mtus.size() > 1) {
     std::vector<std::string> each;

@@ -104,7 +104,7 @@ Results check_memory(const Context& context) {
 Results check_cpu(const Context& context) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // The call fails with more than 1024 CPUs.
+  // sched_getaffinity fails if the machine has more than 1024 CPUs.
   if (::sched_getaffinity(0, sizeof set, &set) != 0) {
     return {skipped("the CPUs cannot be counted: " + sys::errno_text(errno))};
   }

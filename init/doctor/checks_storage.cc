@@ -21,8 +21,8 @@ namespace {
 
 struct Directory {
   std::string path;
-  std::string use;            // "of the logs"
-  std::uint64_t least_bytes;  // less free space is a warning
+  std::string use;            // for messages: "of the logs"
+  std::uint64_t least_bytes;  // with less free space, the result is a warning
   bool needed = false;        // the job fails if it is not writable
 };
 
@@ -68,7 +68,7 @@ struct Mount {
   bool read_only = false;
 };
 
-// mountinfo writes a blank as "\040".
+// Replaces escapes of mountinfo, which writes a blank as "\040".
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -97,7 +97,7 @@ std::vector<Mount> mounts_of(const Context& context) {
     const std::string_view options = base::take_part(line, ' ');
     const std::size_t dash = line.find("- ");
     const std::string_view super = dash == std::string_view::npos ? "" : line.substr(dash);
-    // Either the mount is read-only, or its whole file system.
+    // The mount itself can be read-only, or its whole file system.
     mount.read_only = options == "ro" || options.starts_with("ro,") ||
                       super.find(" ro,") != std::string_view::npos || super.ends_with(" ro");
     mounts.push_back(std::move(mount));
@@ -111,7 +111,8 @@ bool lies_in(std::string_view path, std::string_view directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-// Returns the mount that contains `path`: the last one, if several are at one place.
+// Returns the mount that contains `path`. If several are at one place, returns the last one, which
+// covers the others.
 const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {

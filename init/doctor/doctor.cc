@@ -36,7 +36,8 @@ constexpr auto kChecks = std::to_array({
     Check{"user", "who the job is, and what it may", check_user},
 });
 
-// A live node answers on any port, if only with a refusal.
+// The port that is tried on other nodes. A node that is alive answers on any port, even if with a
+// refusal.
 constexpr int kAnyPort = 29500;
 
 void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
@@ -44,7 +45,8 @@ void take_hosts(std::string_view list, std::vector<OtherNode>& other_nodes) {
     other_nodes.push_back({.host = std::move(host), .port = 0});
 }
 
-// Adds the nodes from the variables for hooks, because PID 1's plan has no cluster.
+// Adds the other nodes from the variables for hooks, because the plan that PID 1 has contains no
+// cluster.
 void add_told_peers(const std::vector<base::EnvEdit>& edits, Context& context) {
   int own = 0;
   int port = kAnyPort;
@@ -63,7 +65,8 @@ void add_told_peers(const std::vector<base::EnvEdit>& edits, Context& context) {
 void add_peers(const envgen::Plan& plan, Context& context) {
   const envgen::Cluster& cluster = *plan.cluster;
   const int own = plan.local_node ? plan.local_node->node_rank : -1;
-  // A launcher is only one process of the plan, but has several ranks.
+  // Takes the number of ranks from the cluster: a launcher is one process in the plan, but starts
+  // several ranks.
   if (own >= 0 && own < std::ssize(cluster.nodes)) {
     context.ranks = std::max(context.ranks, cluster.nodes[static_cast<std::size_t>(own)].slots);
   }
@@ -145,7 +148,8 @@ base::Result<std::vector<std::string>> parse_check_names(std::string_view list) 
 
 namespace {
 
-// Each check is a child that can run a tool, which can have child processes, too.
+// Returns how many checks can run at once. Each is a child that can run a tool, which can have
+// children too.
 std::size_t most_at_once(const Context& context) {
   constexpr std::uint64_t kTasksOfCheck = 4;
   const auto most = cgroup_limit(context, {"pids", "pids.max", "pids.max"});

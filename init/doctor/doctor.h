@@ -1,8 +1,8 @@
 #pragma once
-// Checks of the machine that will run a job: devices, limits, disks, network, kernel. Each check
-// runs in a forked child with its own deadline, all in parallel. A hanging mount, driver or name
-// server therefore costs one result and at most the deadline. Blocks until all checks have
-// answered, so it is for commands and workers, never for PID 1.
+// Checks of the machine on which a job will run: devices, limits, disks, network, kernel. Each
+// check runs in its own forked child, all at the same time. So a mount, driver or name server that
+// hangs costs one result, and at most the time limit. Blocks until all checks have answered: only
+// for commands and workers, never for PID 1.
 
 #include <cstdint>
 #include <span>
@@ -18,9 +18,8 @@
 
 namespace doctor {
 
-// Makes the input of the checks from a plan. The plan can be the one that PID 1 has decoded.
-// `start` is the environment in which trainit was started. With the plan's edits it becomes that of
-// the job.
+// Makes the input of the checks from a plan, which can be the plan that PID 1 has decoded. `start`
+// is the environment in which trainit was started. The plan's edits turn it into that of the job.
 Context context_of(const envgen::Plan& plan, const base::Environ& start);
 
 struct Check {

@@ -54,8 +54,8 @@ void for_each_name(const std::string& path, const std::function<void(int, const 
   }
 }
 
-// Returns the devices that the process has open. Only the text of each link is read: following a
-// link to a dead mount can hang.
+// Returns the devices that the process has open. Only reads the text of each link, because
+// following a link into a dead mount can hang.
 std::set<std::string> open_devices(const std::string& process, std::span<const Device> devices) {
   std::set<std::string> open;
   for_each_name(process + "/fd", [&](int directory, const char* name) {
@@ -71,7 +71,7 @@ std::set<std::string> open_devices(const std::string& process, std::span<const D
   return open;
 }
 
-// Returns the holders in /proc. `older` gets the pids of processes that began before `since`.
+// Returns the holders that /proc shows. `older` gets the pids of holders that began before `since`.
 std::vector<Holder> holders_in_proc(const Context& context, std::span<const Device> devices,
                                     std::uint64_t since, std::set<int>& older) {
   std::set<int> pids;
@@ -99,8 +99,8 @@ bool has_any(std::span<const Device> devices, std::string_view prefix) {
       devices, [prefix](const Device& device) { return device.path.starts_with(prefix); });
 }
 
-// Returns the text for a process that a tool has named. The pid is in the host's numbering, and can
-// be that of a different process here.
+// Returns the text for a process that a tool has named. Its pid is in the host's numbering, so here
+// the same number can mean a different process.
 std::string process_of_tool(int pid, std::string_view name, const std::string& tool) {
   constexpr std::size_t kMaxOfName = 80;
   std::string text(name.substr(0, kMaxOfName));
@@ -161,7 +161,8 @@ Results look(const Context& context, std::span<const Device> devices, std::uint6
   Results results;
   std::set<int> older;
   std::vector<Holder> holders = holders_in_proc(context, devices, since, older);
-  // Only now, because a tool takes seconds, and opens the devices itself.
+  // Runs the tools only if /proc showed no holder, because a tool takes seconds and opens the
+  // devices itself.
   if (holders.empty()) {
     ask_npu_smi(context, devices, older, holders, results);
     ask_nvidia_smi(context, devices, older, holders, results);

@@ -1,7 +1,8 @@
 #pragma once
-// Finds the processes that have devices open. /proc is read first. If it shows no process, the
-// drivers' tools are asked, which also know processes of other containers. Blocks for at most
-// Context::limit_ms, even if a tool hangs, so it is for commands and workers, never for PID 1.
+// Finds the processes that have devices open. /proc is read first. If no process is found there,
+// the tools of the drivers are run, because they also know processes of other containers. Blocks
+// for at most Context::limit_ms, even if a tool hangs: only for commands and workers, never for PID
+// 1.
 
 #include <cstdint>
 #include <span>
@@ -14,12 +15,12 @@ namespace doctor {
 
 struct DeviceHolders {
   std::string held;     // "pid 12 (python) holds /dev/nvidia0, ..."; "" = no process found
-  std::string unknown;  // sources that could not be read, and why; "" = every source was read
+  std::string unknown;  // which sources could not be read, and why; "" = every source was read
 };
 
 // Returns the processes that hold `devices`. Processes that began before `since` (clock ticks after
-// boot) are ignored, because the first start succeeded beside them (a driver's daemon outside of a
-// container).
+// boot) are ignored: the job's first start has succeeded beside them. An example is a driver's
+// daemon outside of the container.
 DeviceHolders find_holders(const Context& context,
                            std::span<const envgen::DeviceWait::Device> devices,
                            std::uint64_t since);

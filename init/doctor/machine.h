@@ -16,28 +16,29 @@ std::string text_of(const Context& context, const std::string& path);
 // Returns the names in a directory, or an empty list if there is no such directory.
 std::vector<std::string> names_in(const Context& context, const std::string& path);
 
-// A file of this container's cgroup controller, in v1 and v2. cgroup_text() returns its content, or
-// "" if it does not exist.
+// The names of a cgroup controller's file in v1 and v2. cgroup_text() returns the content of this
+// container's file, or "" if it does not exist.
 struct CgroupFile {
   std::string_view controller;
   std::string_view v1;  // "" = v1 lacks this file
   std::string_view v2;
 };
 std::string cgroup_text(const Context& context, const CgroupFile& file);
-// Returns a cgroup's value as a number. Returns nullopt for "max", for v1's "unlimited", and
-// without a file.
+// Returns the number in a cgroup file. Returns nullopt for "max", for v1's "unlimited", and if the
+// file does not exist.
 std::optional<std::uint64_t> cgroup_limit(const Context& context, const CgroupFile& file);
 
 std::optional<std::uint64_t> number_in(std::string_view text);
-// Returns the word after `name`, for example after "CapEff:" in /proc/self/status, or "".
+// Returns the word after `name`, for example after "CapEff:" in /proc/self/status. Returns "" if
+// `name` is not in the text.
 std::string_view field_of(std::string_view text, std::string_view name);
-// Returns the texts between commas, without blanks around them.
+// Returns the items of a list separated by commas, without blanks around them.
 std::vector<std::string> split_list(std::string_view list);
 
 std::string size_text(std::uint64_t bytes);  // returns "64 MiB", "1.5 GiB"
-// Returns "3 things" or "1 thing".
+// Returns the count with its noun: "3 things", "1 thing".
 std::string count_text(std::size_t count, std::string_view thing);
-// Returns "a, b, c and 5 more".
+// Returns the names as one text; a long list is cut: "a, b, c and 5 more".
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace doctor

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxRows = 4096;
 
-// Returns a, b, c for "| a | b | c |".
+// Returns the cells of a row: a, b, c for "| a | b | c |".
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   line.remove_prefix(1);
@@ -25,7 +25,7 @@ class Reader {
     line_ = number;
     line = base::trimmed(line);
     if (line.starts_with('+')) return {};
-    if (!line.starts_with('|')) return {};  // a message outside the table
+    if (!line.starts_with('|')) return {};  // a message outside of the table
     const auto cells = cells_of(line);
     if (cells.empty()) return refuse("half a line of the table");
     if (cells.size() == 1) return take_title(cells[0]);
@@ -58,7 +58,7 @@ class Reader {
       cell.remove_prefix(at + kVersion.size());
       report_.version = base::take_word(cell);
     }
-    return {};  // another title, such as "No running processes found in NPU 2"
+    return {};  // the title of no known table, such as "No running processes found in NPU 2"
   }
 
   base::Status take_header(const std::vector<std::string_view>& cells) {
@@ -106,7 +106,7 @@ class Reader {
   std::size_t line_ = 0;
   Section section_ = Section::kNone;
   bool seen_header_ = false;
-  std::optional<NpuChip> half_;  // a chip's first line
+  std::optional<NpuChip> half_;  // a chip of which only the first line was read
   NpuReport report_;
 };
 

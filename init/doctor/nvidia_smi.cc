@@ -77,12 +77,12 @@ void read_repairs(const base::xml::Element& log, Gpu& gpu) {
   gpu.repair_failed = log.text_at("remapped_rows/remapped_row_failure") == "Yes";
 }
 
-// Reads only harmful slowdowns. Low clocks of an idle card, or of a card at its power cap, are
-// normal.
+// Reads only slowdowns that are harmful. A low clock is normal for an idle card, or for one at its
+// power limit.
 void read_slowdowns(const base::xml::Element& log, Gpu& gpu) {
   constexpr std::array<std::string_view, 4> kHarmful = {
       "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"};
-  // Drivers before 535 name them throttle reasons.
+  // Drivers before 535 call them throttle reasons.
   for (const auto& [list, prefix] :
        {std::pair{"clocks_event_reasons", "clocks_event_reason_"},
         std::pair{"clocks_throttle_reasons", "clocks_throttle_reason_"}}) {

@@ -63,8 +63,8 @@ std::size_t count_running(const std::vector<Run>& runs) {
   return static_cast<std::size_t>(std::ranges::count(runs, false, &Run::done));
 }
 
-// Blocks until a child has sent data, has ended or is late. Not ChildRun::wait(), which waits for
-// one child only.
+// Blocks until a child has sent data, has ended or is late. ChildRun::wait() is not used, because
+// it waits for only one child.
 void collect(std::vector<Run>& runs) {
   std::vector<pollfd> waits;
   std::int64_t look_ms = INT64_MAX;
@@ -78,8 +78,7 @@ void collect(std::vector<Run>& runs) {
   for (Run& run : runs) {
     if (run.done) continue;
     run.done = run.child->step();
-    // Reap the child to make room for the next check. A child in D state is left to the next
-    // reaper.
+    // Reaps the child to make room for the next one. A child in D state is left to the next reaper.
     if (run.done) run.child->end(kReapMs);
   }
 }
@@ -120,7 +119,7 @@ std::vector<Results> run_parts(std::span<const Part> parts, std::int64_t limit_m
   while (runs.size() < parts.size() || count_running(runs) > 0) {
     while (runs.size() < parts.size() && count_running(runs) < most_at_once) {
       Run run = start(parts[runs.size()], limit_ms);
-      // No more processes are possible beside the running parts: wait until one exits.
+      // The system allows no further process: waits until a running part ends.
       if (run.no_room && count_running(runs) > 0) break;
       runs.push_back(std::move(run));
     }

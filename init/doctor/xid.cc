@@ -40,8 +40,9 @@ std::vector<Xid> find_xids(std::string_view kernel_log) {
 }
 
 bool is_of_hardware(int code) {
-  // Memory: 48, 63, 64, 94, 95, 140. Processors: 62, 109, 110, 119, 120, 143. NVLink: 74, 137, 149.
-  // Off the bus: 79. Many corrected errors: 92. Clocks: 61. Recovery required: 154.
+  // Codes of hardware faults. Memory: 48, 63, 64, 94, 95, 140. Processors: 62, 109, 110, 119, 120,
+  // 143. NVLink: 74, 137, 149. Off the bus: 79. Many corrected errors: 92. Clocks: 61. Recovery
+  // required: 154.
   constexpr std::array<int, 18> kHardware = {48, 61,  62,  63,  64,  74,  79,  92,  94,
                                              95, 109, 110, 119, 120, 137, 140, 149, 154};
   return std::ranges::find(kHardware, code) != kHardware.end();

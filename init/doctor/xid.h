@@ -19,8 +19,8 @@ struct Xid {
 // Returns the last error for each pair of device and code, in the order of the log.
 std::vector<Xid> find_xids(std::string_view kernel_log);
 
-// Returns true if the code means a hardware fault: the card, its memory, its link. Other codes are
-// about programs, and a log can have many of them.
+// Returns true if the code means a fault of the hardware: the card, its memory, its link. Other
+// codes are caused by programs, and a log can contain many of them.
 bool is_of_hardware(int code);
 
 }  // namespace doctor

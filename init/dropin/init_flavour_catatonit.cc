@@ -1,4 +1,4 @@
-// catatonit 0.1.7.
+// The options of catatonit 0.1.7.
 
 #include <array>
 #include <csignal>

@@ -1,4 +1,4 @@
-// dumb-init 1.2.5.
+// The options of dumb-init 1.2.5.
 
 #include <array>
 #include <csignal>

@@ -1,4 +1,4 @@
-// tini 0.19, which Docker names docker-init.
+// The options of tini 0.19, which Docker calls docker-init.
 
 #include <array>
 #include <climits>
@@ -12,9 +12,9 @@
 namespace dropin {
 namespace {
 
-// The daemon reads "tini version VERSION - git.COMMIT" and shows the commit in `docker info`. For
-// the name docker-init the commit is "trainit". For tini it is left out, because scripts compare
-// the text.
+// Docker's daemon reads "tini version VERSION - git.COMMIT" and shows the commit in `docker info`.
+// When called docker-init, the commit is "trainit". When called tini, it is left out, because
+// scripts compare the text.
 constexpr std::string_view kVersion = "tini version 0.19.0";
 constexpr std::string_view kCommit = " - git.trainit";
 
@@ -105,7 +105,7 @@ void take_variables(const Input& input, InitFlavour* tini) {
   if (variable(input, "TINI_KILL_PROCESS_GROUP") != nullptr) tini->signal_group = true;
   if (const char* level = variable(input, "TINI_VERBOSITY"); level != nullptr) {
     tini->verbosity = std::atoi(level);
-    // tini reads it as unsigned.
+    // tini reads the number as unsigned, so a negative one is very large.
     if (tini->verbosity < 0) tini->verbosity = INT_MAX;
   }
 }

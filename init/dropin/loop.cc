@@ -27,8 +27,9 @@ constexpr int kFirstInherited = 3;
 
 bool is_stop(int signal) { return signal == SIGTSTP || signal == SIGTTOU || signal == SIGTTIN; }
 
-// Returns true for the SIGPIPE of trainit's own write to a closed pipe, which seems sent by trainit
-// itself. The terminal's hand-off signals seem so, too, but they count.
+// Returns true for a SIGPIPE that trainit's own write to a closed pipe has caused. The kernel shows
+// trainit as its sender. It does so for the terminal's hand-off signals as well, but these must be
+// handled.
 bool is_our_own_pipe(const siginfo_t& info) {
   return info.si_signo == SIGPIPE && info.si_code <= 0 && info.si_pid == ::getpid();
 }
@@ -37,8 +38,8 @@ bool is_our_own_pipe(const siginfo_t& info) {
 // uses its text.
 class ListenPid {
  public:
-  // Finds the variable if its value is trainit's pid. Text after the number is accepted, as in the
-  // original program.
+  // Finds the variable, if its value is the pid of trainit. Text after the number is accepted, as
+  // in the original program.
   void find(char** environment) {
     for (char** entry = environment; *entry != nullptr; ++entry) {
       const bool is_it = std::strncmp(*entry, kName.data(), kName.size()) == 0;
@@ -85,10 +86,12 @@ class Loop {
   const InitFlavour& flavour_;
   proc::SavedSignals saved_;
   const pid_t parent_ = ::getppid();
-  const pid_t group_ = ::getpgrp();  // 0 = group of a process outside trainit's pid namespace
+  const pid_t group_ = ::getpgrp();  // 0 = the group is of a process outside of trainit's pid
+                                     // namespace
   ListenPid listen_pid_;
-  sys::Fd directory_;  // the command's start directory, if trainit has left it
-  std::array<bool, InitFlavour::kSignals + 1> hand_off_{};  // the next one is the terminal's
+  sys::Fd directory_;  // the directory in which the command starts, if trainit has left it
+  // for each signal: the next instance comes from the terminal's hand-off
+  std::array<bool, InitFlavour::kSignals + 1> hand_off_{};
   pid_t command_ = 0;
   int exit_code_ = -1;
 };
@@ -106,7 +109,7 @@ void Loop::die_with_parent() const {
   if (::getppid() != parent_) ::kill(::getpid(), flavour_.parent_death_signal);
 }
 
-// If the kernel refuses, the command still has an init, but its orphans do not.
+// A refusal is ignored: the command still has an init, only its orphans do not.
 void Loop::become_reaper() const {
   if (flavour_.subreaper) {
     const bool done = ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
@@ -118,7 +121,8 @@ void Loop::become_reaper() const {
   if (!known || subreaper != 1) print_message(flavour_, Event::kNoReaper);
 }
 
-// If a session leader gives up its terminal, the kernel sends SIGHUP and SIGCONT to the group.
+// Gives up the terminal. For a session leader, the kernel then sends SIGHUP and SIGCONT to the
+// group.
 void Loop::leave_terminal() {
   if (flavour_.terminal != Terminal::kNewSession) return;
   if (::ioctl(STDIN_FILENO, TIOCNOTTY) != 0) {
@@ -130,8 +134,8 @@ void Loop::leave_terminal() {
   hand_off_[SIGCONT] = leader;
 }
 
-// Leaves the directory before the command runs, because the command can check it. A descriptor is
-// kept for the return, because entering a directory needs a permission that staying in it does not.
+// Leaves the directory before the command runs, because the command can check that. Keeps a
+// descriptor for the command: entering a directory needs a permission that staying in it does not.
 void Loop::leave_directory() {
   if (!flavour_.leave_directory) return;
   directory_.reset(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -153,8 +157,8 @@ bool Loop::join_group() const {
   return true;
 }
 
-// Takes the terminal only if trainit's own group has it: after a start with '&' the shell has it.
-// SIGTTOU is blocked, like all signals.
+// Gives the terminal to the command's group, only if trainit's own group has it. After a start with
+// '&', the shell has it. SIGTTOU is blocked, like all signals.
 void Loop::take_terminal() const {
   if (flavour_.terminal == Terminal::kLeave) return;
   if (flavour_.terminal == Terminal::kNewSession) {
@@ -198,8 +202,8 @@ void Loop::be_command() {
   } else {
     proc::reset_signals();
   }
-  // The C library searches PATH, by the rules of base/search_path.h: nothing may be allocated here,
-  // and errno gives the exit code, as in the program that trainit stands in for.
+  // Uses the C library's search in PATH (the rules are those of base/search_path.h): nothing may be
+  // allocated here, and errno gives the exit code, as in the original program.
   ::execvp(flavour_.command[0], flavour_.command);
   const int error = errno;
   print_message(flavour_, Event::kExecFailed, {.text = flavour_.command[0], .error = error});
@@ -273,7 +277,7 @@ void Loop::report_death(const siginfo_t& dead) const {
   const bool is_command = dead.si_pid == command_;
   const MessageArguments words{.number = dead.si_pid, .second = dead.si_status};
   print_message(flavour_, Event::kReaped, words);
-  // catatonit reports only the other processes.
+  // catatonit reports only processes other than the command.
   if (!is_command || flavour_.program != Program::kCatatonit) {
     print_message(flavour_, dead.si_code == CLD_EXITED ? Event::kExited : Event::kKilled, words);
   }
@@ -291,9 +295,10 @@ void Loop::end(const siginfo_t& dead) {
   if (flavour_.success[static_cast<std::size_t>(exit_code_)]) exit_code_ = 0;
 }
 
-// Returns false if no process is dead, or if the remaining ones are not waited for.
+// Reaps one dead process. Returns false if there is none, or if the remaining ones are not waited
+// for.
 bool Loop::reap_one() {
-  // The death is read before reaping, so that the group is signalled while its number is still
+  // Looks at the death before reaping, so that the group can be signalled while its number is still
   // valid.
   const bool look_first = flavour_.term_group_at_end;
   siginfo_t dead{};
@@ -334,20 +339,20 @@ int Loop::run(const Begun& begun) {
   }
   if (flavour_.close_descriptors) sys::close_descriptors(kFirstInherited, {});
   sigset_t all;
-  // Includes 32 and 33, which sigfillset leaves out.
+  // All bits, because sigfillset() leaves out 32 and 33.
   std::memset(&all, 0xFF, sizeof all);
   siginfo_t info{};
   if (begun.command != 0) {
     if (begun.received != nullptr) take(*begun.received);
-    // The command's SIGCHLD may be the received signal, or may have arrived before the signals were
-    // taken over.
+    // Reaps first: the command's SIGCHLD may be `received`, or may have come before the signals
+    // were blocked.
     reap();
   }
   if (exit_code_ < 0) sys::release_start_memory();
   while (exit_code_ < 0) {
     if (::sigwaitinfo(&all, &info) < 0) continue;  // EINTR: trainit was stopped and continued
     take(info);
-    // tini reaps after every signal. The other programs report a death only after its SIGCHLD.
+    // tini reaps after every signal. The other programs only after a SIGCHLD.
     const bool reaps = flavour_.program == Program::kTini || info.si_signo == SIGCHLD;
     if (reaps && exit_code_ < 0) reap();
   }

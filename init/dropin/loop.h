@@ -1,7 +1,7 @@
 #pragma once
-// The init that an InitFlavour describes: it starts the command, forwards signals, reaps, and exits
-// with the command. The loop uses no poller and no engine. With all signals blocked, the loop waits
-// in sigwaitinfo and reaps when a signal arrives.
+// The init that an InitFlavour describes. It starts the command, forwards signals, reaps children,
+// and exits with the command. It uses neither the poller nor the engine of `trainit run`: all
+// signals are blocked, the loop waits in sigwaitinfo, and reaps when a signal arrives.
 
 #include <signal.h>
 #include <sys/types.h>
@@ -11,14 +11,15 @@
 
 namespace dropin {
 
-// The steps that init/early has already done.
+// What init/early has already done.
 struct Begun {
-  pid_t command = 0;                    // runs, or has exited and is not reaped; 0 = not started
-  const siginfo_t* received = nullptr;  // taken from the queue, but not handled yet
+  pid_t command = 0;  // runs, or has exited and is not reaped yet; 0 = not started
+  const siginfo_t* received = nullptr;  // a signal that was taken from the queue, but not handled
+                                        // yet; nullptr: none
 };
 
-// Runs until the command exits and returns the exit code. `saved` is the caller's signal state,
-// because the signals have already been taken over.
+// Runs until the command has exited and returns the exit code. `saved` is the signal state of the
+// caller, because this process has already blocked all signals.
 int run_loop(const InitFlavour& flavour, const proc::SavedSignals& saved, const Begun& begun = {});
 
 }  // namespace dropin

@@ -1,7 +1,8 @@
 #pragma once
-// The run-time messages of the three programs. Each event has the program's own text, level and
-// stream. Printing does not allocate, works in a vfork's child, and needs one write per line. If
-// the reader has stopped reading, lines are lost, but the init is not blocked.
+// The run-time messages of the three programs. Each event has the text, the level and the stream
+// that the original program uses. Printing does not allocate, works in a vfork's child, and needs
+// one write per line. If the reader has stopped reading, lines are lost, but the init does not
+// block.
 
 #include <array>
 #include <string_view>
@@ -58,7 +59,7 @@ struct MessageArguments {
 
 void print_message(const InitFlavour& flavour, Event event, const MessageArguments& words = {});
 
-// A signal's name, as from strsignal: "Terminated".
+// The name of a signal, as strsignal returns it: "Terminated".
 class SignalText {
  public:
   explicit SignalText(int signal);

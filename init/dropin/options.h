@@ -1,7 +1,8 @@
 #pragma once
-// glibc's getopt_long as a value. Options must have the same meaning as in the three original
-// programs, and errors the same text. Allocates only for an error text. Order, abbreviations and
-// arguments have no differences to glibc. Flag pointers and optional arguments are not supported.
+// A parser with the behaviour of glibc's getopt_long. Options must mean the same as in the three
+// original programs, and errors must have the same text. Order, abbreviations and arguments are as
+// in glibc. Flag pointers and optional arguments are not supported. Allocates only for an error
+// text.
 
 #include <span>
 #include <string>
@@ -18,7 +19,7 @@ struct LongOption {
 struct Syntax {
   std::string_view letters;  // "hr:", with ':' after an option that takes an argument
   std::span<const LongOption> long_options;
-  bool stop_at_operand;  // false: options after operands are recognized, too, up to "--"
+  bool stop_at_operand;  // false: options after operands count too, up to "--"
 };
 
 class Options {
@@ -26,16 +27,16 @@ class Options {
   static constexpr int kEnd = -1;
   static constexpr int kWrong = '?';
 
-  // Moves operands to the front of `argv`. The elements do not change otherwise.
+  // Reads the options in `argv`. Moves operands to its front; the elements are otherwise unchanged.
   Options(const Syntax& syntax, int argc, char** argv)
       : syntax_(syntax), argc_(argc), argv_(argv) {}
 
-  // Returns the next option's letter, kEnd, or kWrong. After kWrong, error() has the reason in one
-  // line.
+  // Returns the letter of the next option, kEnd, or kWrong. After kWrong, error() has the reason in
+  // one line.
   int next();
   [[nodiscard]] char* argument() const { return argument_; }
   [[nodiscard]] const std::string& error() const { return error_; }
-  // Returns the operands and a null. Requires that next() returned kEnd.
+  // Returns the operands, ended by a null. Requires that next() has returned kEnd.
   char** operands();
 
  private:
@@ -48,8 +49,8 @@ class Options {
   int argc_;
   char** argv_;
   int index_ = 1;
-  int kept_ = 1;             // operands are in argv_[1 .. kept_)
-  char* cluster_ = nullptr;  // the rest of "-abc"
+  int kept_ = 1;             // the operands are argv_[1 .. kept_)
+  char* cluster_ = nullptr;  // the rest of several options in one word: "-abc"
   char* argument_ = nullptr;
   std::string error_;
 };

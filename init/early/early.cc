@@ -26,8 +26,8 @@
 #include "init/early/early_options.h"
 #include "init/early/environment_prefixes.h"
 
-// The program's entry instead of libc's. The code calls early_stage() with the kernel's stack, then
-// jumps to libc's entry with the same stack.
+// The entry point of the program, in place of libc's. It calls early_stage() with the stack that
+// the kernel has made, then jumps to libc's entry point with the same stack.
 #if defined(__x86_64__)
 asm(R"(
     .pushsection .text.trainit_start,"ax",@progbits
@@ -108,9 +108,10 @@ namespace {
 constexpr std::uint64_t kAll = ~0ULL;
 constexpr int kStackBytes = 16 * 1024;
 constexpr int kPathBytes = 4096;
-constexpr int kMaxVariables = 1000;  // limit, if trainit's own variables must be removed
-// Time that a command has to end the program from here. Until then main() does not compete with it
-// for a processor.
+constexpr int kMaxVariables =
+    1000;  // limit for the variables, if those of trainit's own must be removed
+// Time for the command to exit, so that the program can end from here. During it, main() does not
+// compete with the command for a processor.
 constexpr long kPatienceNs = 20'000'000;
 
 Handover g_handover;
@@ -152,15 +153,15 @@ struct KernelAction {
 
 enum class Called : unsigned char { kElse, kTrainit, kTini };
 
-// The command, and how it is started.
+// The command, and how it must be started.
 struct Command {
   Called called = Called::kElse;
   char** argv = nullptr;
   char** envp = nullptr;   // environment of the command
-  bool main_ends = false;  // main() must end the program, even for a command that ends at once
+  bool main_ends = false;  // main() must end the program, even if the command exits at once
   const char* search_path = nullptr;  // used if argv[0] has no '/'
   pid_t self = 0;
-  bool adopts = true;  // adopts orphans if it is not PID 1
+  bool adopts = true;  // true: orphans must be adopted, if this process is not PID 1
   volatile bool failed = false;
 };
 
@@ -171,9 +172,8 @@ bool contains(const char* text, char wanted) {
   return false;
 }
 
-// Returns the program by its name. Of the drop-ins, only the most frequent one is recognized. The
-// names are those of init/dropin/dropin.cc. The table of pointers there cannot be used, because
-// relocation has not happened yet.
+// Returns the program by its name. Only the most frequent drop-in is recognised. The names are
+// those in init/dropin/dropin.cc, whose table of pointers cannot be used before relocation.
 Called called_as(const char* argv0) {
   const char* base = argv0;
   for (const char* at = argv0; *at != '\0'; ++at) {
@@ -195,7 +195,7 @@ bool take_words(long argc, char** argv, Command& command) {
   char** word = argv + 1;
   const bool subreaper = tini && equal(*word, "-s");
   if (subreaper) ++word;
-  // tini without -s warns of orphans that it cannot adopt, unless it is PID 1.
+  // Without -s, tini warns that it cannot adopt orphans, unless it is PID 1. main() does that.
   if (tini && !subreaper && command.self != 1) return false;
   if (*word != nullptr && equal(*word, "--")) {
     ++word;
@@ -208,8 +208,8 @@ bool take_words(long argc, char** argv, Command& command) {
   return tini || !may_be_conda(*word);
 }
 
-// Returns false if a variable can require resolving. The variables of trainit's own options are
-// removed: the command gets the others, in `kept`.
+// Returns false if a variable may require resolving. Puts the variables for the command into
+// `kept`, without those of trainit's own options.
 bool take_environment(char** envp, char** kept, Command& command) {
   command.envp = envp;
   const char* path = nullptr;
@@ -250,8 +250,8 @@ bool has_standard_fds() {
   return true;
 }
 
-// Calls `each` with each name of a directory and whether it may be a link, until `each` returns
-// false. Returns false in that case, and if the directory cannot be read.
+// Calls `each` with each name in a directory, and with whether it may be a link, until `each`
+// returns false. Returns false then, and also if the directory cannot be read.
 template <class Each>
 bool each_name(long directory, Each each) {
   constexpr int kLengthAt = 16;  // offsets in struct linux_dirent64
@@ -284,8 +284,8 @@ bool each_name_of(const char* path, Each each) {
   return all;
 }
 
-// Returns true if the condition is true. A single command without a platform has one node and one
-// rank.
+// Returns whether a word of a hook's condition is true. A single command without a platform has one
+// node and one rank.
 bool holds(hook_condition::Need need, const hook_condition::Word& word, char** envp) {
   using hook_condition::Need;
   if (need == Need::kNodes || need == Need::kRanks) return false;
@@ -300,7 +300,7 @@ bool holds(hook_condition::Need need, const hook_condition::Word& word, char** e
   return false;
 }
 
-// Returns true if only root and this user can change the file; main() judges all other cases. A
+// Returns true if only root and this user can change the file; main() judges the other cases. A
 // directory must also be on the file system of /etc, because another one could hang, and trainit
 // with it.
 bool is_plainly_ours(long fd, dev_t device) {
@@ -325,7 +325,7 @@ bool may_apply(long directory, const char* name, char** envp) {
   });
 }
 
-// Returns true if none of an event's hooks may apply. With `later`, hooks are allowed if PID 1
+// Returns true if certainly no hook of the event runs. With `later`, hooks are allowed, if PID 1
 // itself can look at them after a failure.
 bool passes(long hooks, const char* event, bool later, dev_t device, char** envp) {
   constexpr int kMaxHooks = 256;  // main() refuses more
@@ -362,8 +362,8 @@ bool leaves_start_alone(char** envp, bool& any) {
   return alone;
 }
 
-// Returns true if there is a terminal. Then ^Z could stop the child before its exec, and so block
-// trainit. main() knows how to share a terminal.
+// Returns true if there is a terminal. main() must then start the command: ^Z could stop the child
+// before its exec, and so block trainit.
 bool has_terminal() {
   int group = 0;
   for (int fd = 0; fd <= 2; ++fd) {
@@ -382,8 +382,8 @@ bool may_be_parent(const Command& command) {
   return call(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-// The rules of base/search_path.h, apart from it because nothing can be allocated here. Returns the
-// search path up to the next ':' joined with `name`, or nullptr if it is too long.
+// Joins the search path up to the next ':' with `name`, by the rules of base/search_path.h (that
+// code allocates memory). Returns nullptr if the result is too long.
 const char* join(char* buffer, const char* directory, long length, const char* name) {
   long at = 0;
   for (; at < length; ++at) {
@@ -416,7 +416,7 @@ void execute(const Command& command) {
     const char* file = join(buffer, directory, length, command.argv[0]);
     if (file == nullptr) return;
     const long error = run(file);
-    // Only a missing file is skipped here. main() handles any other error.
+    // Returns after any error except a missing file: main() handles it.
     if (error != -ENOENT && error != -ENOTDIR) return;
     if (directory[length] == '\0') return;
     directory += length + 1;
@@ -448,13 +448,13 @@ namespace {
 
 // Starts the command. Returns 0 if it was not started.
 [[gnu::noinline]] pid_t start(Command& command) {
-  // The stack is below the part that this function's own frame needs.
+  // The child's stack, inside the frame of this function.
   alignas(16) char stack[kStackBytes];
   const long pid =
       early_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, stack + kStackBytes, child_main, &command);
   if (pid <= 0) return 0;
   if (!command.failed) return static_cast<pid_t>(pid);
-  // main() tries again.
+  // The start failed. main() tries again.
   call(__NR_wait4, pid, 0, __WALL, 0);
   return 0;
 }
@@ -466,14 +466,14 @@ void end_if_done(pid_t child) {
   if (info.si_pid != child || info.si_code != CLD_EXITED || info.si_status != 0) return;
   call(__NR_wait4, child, 0, __WALL, 0);
   g_handover.ended_well = true;
-  // Other children are leftovers, which main() stops.
+  // Other children are leftovers of the command, which main() stops.
   if (call(__NR_waitid, P_ALL, 0, address(&info), WEXITED | WNOHANG | WNOWAIT | __WALL) ==
       -ECHILD) {
     call(__NR_exit_group, 0);
   }
 }
 
-// Exits with the command, as tini does, whatever processes are left.
+// Exits with the exit code of the command, as tini does, even if other processes are left.
 void end_with(pid_t child) {
   siginfo_t info{};
   if (call(__NR_waitid, P_PID, child, address(&info), WEXITED | WNOHANG | WNOWAIT) != 0) return;
@@ -496,9 +496,9 @@ void wait_a_moment(const Command& command, pid_t child) {
   end_if_done(child);
 }
 
-// Returns true for a set-user-ID program or one with file capabilities, which main() refuses. For
-// root, AT_SECURE comes from a security module's change of domain. `vector` is the auxiliary vector
-// after the environment.
+// Returns true for a program with the set-user-ID bit or with file capabilities, which main()
+// refuses. If the user is root, AT_SECURE only means that a security module has changed the domain.
+// `vector` is the auxiliary vector after the environment.
 bool may_be_borrowed(const long* vector) {
   long uid = 0;
   long effective_uid = 0;

@@ -1,9 +1,9 @@
 #pragma once
-// Variables of options that change nothing before the command runs: how it is stopped, its mapped
-// exit code, the form of log lines. A command with only such variables, all with certainly valid
-// values, starts before libc is ready. main() reads them again. Here is only a small part of each
-// value's grammar. main() accepts or refuses any other value.
-// tests/init/early/early_options_test.cc compares the two.
+// Recognises variables of options that have no effect before the command runs: how it is stopped,
+// the mapping of its exit code, the form of log lines. If only such variables are set, all with
+// certainly valid values, the command starts before libc is ready, and main() reads the variables
+// later. This code knows only a small part of the grammar of each value; main() accepts or refuses
+// any other value. tests/init/early/early_options_test.cc compares the two.
 
 #include <algorithm>
 
@@ -13,12 +13,13 @@
 namespace early {
 
 enum class Option : unsigned char {
-  kNone,  // not such an option, or not certainly a valid value
+  kNone,  // not such an option, or its value may be invalid
   kTaken,
-  kTakenToTheEnd,  // like kTaken, but main() must handle the command's exit: its code may be mapped
+  kTakenToTheEnd,  // like kTaken, but main() must handle the command's exit, because its code may
+                   // be mapped
 };
 
-// Tables without pointers, because this code runs before relocation.
+// A table of words without pointers, because this code runs before relocation.
 template <const auto& kWords>
 struct InlineWords {
   char words[sizeof kWords / sizeof kWords[0]][8] = {};
@@ -41,7 +42,7 @@ struct KnownSignal {
 inline constexpr KnownSignal kKnownSignals[] = {{"TERM", 15}, {"INT", 2},   {"QUIT", 3},
                                                 {"HUP", 1},   {"USR1", 10}, {"USR2", 12}};
 
-// One value, read from the front. at_end() is true when all of it is read.
+// A value that is read from its beginning. at_end() is true when all of it has been read.
 class Value {
  public:
   constexpr explicit Value(const char* text) : at_(text) {}
@@ -65,7 +66,7 @@ class Value {
     return true;
   }
 
-  // Returns the number, or -1 without digits or with more than `most_digits`.
+  // Reads a number. Returns -1 if there is no digit, or more than `most_digits`.
   constexpr int take_number(int most_digits) {
     int number = 0;
     int digits = 0;
@@ -76,7 +77,7 @@ class Value {
     return digits > 0 ? number : -1;
   }
 
-  // Returns milliseconds, or -1.
+  // Reads a duration. Returns milliseconds, or -1.
   constexpr int take_duration() {
     const int number = take_number(4);
     if (number < 0) return -1;
@@ -85,7 +86,7 @@ class Value {
     return take_word("m") ? number * 60'000 : -1;
   }
 
-  // Returns the signal's number, which is the same on every Linux, or 0.
+  // Reads a signal's name. Returns its number, which is the same on every Linux, or 0.
   constexpr int take_signal() {
     for (const KnownSignal& known : kKnownSignals) {
       if (take_word(known.name)) return known.number;
@@ -107,7 +108,7 @@ constexpr bool is_one_of(Value value, const char (&words)[kCount][8]) {
   return false;
 }
 
-// Accepts "143=0,1-3=75".
+// Returns true for a list such as "143=0,1-3=75".
 constexpr bool is_exit_codes(Value value) {
   constexpr int kMax = 255;
   do {
@@ -120,7 +121,7 @@ constexpr bool is_exit_codes(Value value) {
   return value.at_end();
 }
 
-// Accepts "TERM=QUIT,USR1=none", each signal once.
+// Returns true for a list such as "TERM=QUIT,USR1=none", with each signal once.
 constexpr bool is_signal_map(Value value) {
   unsigned seen = 0;
   do {
@@ -134,7 +135,7 @@ constexpr bool is_signal_map(Value value) {
   return value.at_end();
 }
 
-// Accepts "INT@10s,QUIT@20s", each step later than the one before.
+// Returns true for a list such as "INT@10s,QUIT@20s", with each step later than the one before.
 constexpr bool is_escalation(Value value) {
   int last_ms = -1;
   do {
@@ -146,7 +147,8 @@ constexpr bool is_escalation(Value value) {
   return value.at_end();
 }
 
-// Returns how to treat `entry` ("NAME=VALUE"). An empty value of GRACE counts as not set.
+// Returns how to treat the variable in `entry` ("NAME=VALUE"). An empty value of GRACE counts as
+// not set.
 constexpr Option option_of(const char* entry) {
   constexpr char kPrefix[] = "TRAINIT_";
   if (!begins_with(entry, kPrefix)) return Option::kNone;
@@ -181,7 +183,7 @@ constexpr Option option_of(const char* entry) {
   if (const char* value = value_of("SIGNAL")) {
     return taken(is_signal_map(Value(value)), Option::kTaken);
   }
-  // main() must log a step that is too late for the grace.
+  // A step that is too late for the grace period is not accepted here, because main() must log it.
   if (const char* value = value_of("ESCALATE")) {
     return taken(is_escalation(Value(value)), Option::kTakenToTheEnd);
   }

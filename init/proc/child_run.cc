@@ -19,13 +19,13 @@
 namespace proc {
 namespace {
 
-// The pauses between looks when poll() does not report the exit. After the end of the output, the
-// first pause is short and each later one longer.
+// Pauses between two looks for the exit, if poll() does not report it. After the end of the output,
+// the first pause is short, and each later one is longer.
 constexpr std::int64_t kLookMs = 20;
 constexpr std::int64_t kFirstPauseMs = 2;
 constexpr std::int64_t kMaxPauseMs = 100;
 
-// Returns a descriptor that is readable when the process has exited; not valid before Linux 5.3.
+// Returns a descriptor that becomes readable when the process exits; invalid before Linux 5.3.
 sys::Fd exit_of(pid_t pid) { return sys::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
 struct Pipe {
@@ -62,8 +62,8 @@ base::Result<ChildRun> ChildRun::start(const RunLimits& limits, SpawnSpec spec,
   spec.new_session = true;
   spec.die_with_parent = true;
   spec.output_fd = pipe.write_end.get();
-  // Block signals: none may end the start half-way. During the wait, a stop signal ends this
-  // process at once.
+  // All signals are blocked during the start, so that none interrupts it. During the later wait, a
+  // stop signal ends this process at once.
   const SavedSignals own = saved != nullptr ? *saved : take_over_signals();
   auto spawned = spawn(spec, own);
   if (saved == nullptr) restore_signals(own);
@@ -87,7 +87,7 @@ void ChildRun::look_for_exit() {
   siginfo_t info{};
   const int looked =
       wait_id(P_PID, static_cast<id_t>(pid_.value), &info, WEXITED | WNOHANG | WNOWAIT);
-  // ECHILD: another reaper has reaped the child, so its exit status is unknown.
+  // ECHILD: another reaper has reaped the child, so how it exited is not known.
   if (looked == 0 ? info.si_pid == pid_.value : errno == ECHILD) exited_ = info;
   if (looked != 0 && errno == ECHILD) pid_.value = -1;
 }
@@ -108,8 +108,8 @@ void ChildRun::read_some() {
 }
 
 bool ChildRun::step() {
-  // Look for the exit before reading the pipe: all that the child wrote before its exit is then in
-  // it.
+  // Looks for the exit before it reads the pipe: if the child has exited, the pipe then contains
+  // everything that it wrote.
   if (!exited_) look_for_exit();
   if (output_.valid()) read_some();
   if (exited_ || bytes_.size() >= limits_.most_bytes) return true;
@@ -131,14 +131,14 @@ void ChildRun::wait() {
     const std::int64_t left_ms =
         std::clamp<std::int64_t>(until_ms - sys::monotonic_ms(), 0, 60'000);
     ::poll(ready.data(), ready.size(), static_cast<int>(left_ms));
-    // A tracer delays the reaping: the exit shows here before the parent may reap.
+    // A tracer delays the reaping: the exit is visible here before the parent can reap.
     if (ready[1].revents != 0 && !step()) exit.reset();
   }
 }
 
 void ChildRun::end(std::int64_t most_ms) {
-  // Look again even if the child has exited: another reaper may have taken it. An exit first seen
-  // here came after the run was over, and is no answer.
+  // Looks again, because another reaper may have reaped the child. But an exit that is seen only
+  // now came after the end of the run, so exited_ stays as it was.
   const auto known = exited_;
   if (pid_.value > 0) look_for_exit();
   const bool has_exited = known || exited_;

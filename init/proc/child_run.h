@@ -1,9 +1,9 @@
 #pragma once
-// A child process that answers by its output within a time limit: a program, or a function of
-// trainit in a forked worker. Only this unit implements the wait: its pipe, deadline, limit of
-// bytes, EINTR, and the end of the whole process group. A child in D state is never waited for; the
-// next reaper reaps it. Workers and commands use it, as they may block. A loop that must not block
-// polls fd() and calls step().
+// A child process that answers with its output within a time limit: a program, or a function of
+// trainit in a forked worker. All code that waits for such an answer uses this unit: it handles the
+// pipe, the deadline, the limit of bytes, EINTR, and the end of the whole process group. A child in
+// D state is never waited for; the next reaper reaps it. Workers and commands use it, as they may
+// block. A loop that must not block polls fd() and calls step().
 
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -27,10 +27,10 @@
 namespace proc {
 
 struct RunLimits {
-  std::int64_t time_ms = 0;             // limit, from the start
-  std::size_t most_bytes = 16UL << 20;  // output of this size ends the run
-  std::int64_t linger_ms = 500;         // limit, from the end of the output to the exit
-  bool keeps_group = false;             // do not kill processes that an exited child left
+  std::int64_t time_ms = 0;             // time limit from the start of the child
+  std::size_t most_bytes = 16UL << 20;  // the run ends when the output has this size
+  std::int64_t linger_ms = 500;  // time limit from the end of the output to the exit of the child
+  bool keeps_group = false;  // true = processes that the exited child left running are not killed
 };
 
 class ChildRun {
@@ -45,7 +45,8 @@ class ChildRun {
   // signals.
   static base::Result<ChildRun> start(const RunLimits& limits, SpawnSpec spec,
                                       const SavedSignals* saved);
-  // Takes over a child, which leads a process group, and the pipe that it writes to, if any.
+  // Takes over a child, which must lead a process group, and the pipe that it writes to, if there
+  // is one.
   ChildRun(pid_t pid, sys::Fd output, const RunLimits& limits);
 
   ChildRun(ChildRun&& other) noexcept = default;
@@ -55,7 +56,7 @@ class ChildRun {
   // Reads the available output; never blocks. Returns true when the run is over. The child has then
   // exited, did not exit within linger_ms of the end of its output, or reached a limit.
   bool step();
-  // Blocks until step() is true.
+  // Blocks until the run is over (step()).
   void wait();
   // Kills the child if it runs, and its group. Blocks until it is reaped, at most `most_ms`. Sends
   // no signal if the child has been reaped elsewhere: its pid may then belong to another process.
@@ -64,12 +65,12 @@ class ChildRun {
   [[nodiscard]] int fd() const { return output_.get(); }  // -1: the output has ended
   [[nodiscard]] std::int64_t next_look_ms() const;  // time of the next step(), monotonic clock
   [[nodiscard]] const std::string& output() const { return bytes_; }
-  // Returns whether the time limit was reached before the end of the output.
+  // Returns true if the time limit was reached before the output ended.
   [[nodiscard]] bool late() const { return late_; }
-  // Returns which limit ended the run, in words. Returns "" if the child exited with less than
-  // most_bytes of output.
+  // Returns a text about the limit that ended the run. Returns "" if the child exited, and its
+  // output is smaller than most_bytes.
   [[nodiscard]] std::string cut_short() const;
-  // Returns how the child exited; nullopt if it has not, or only end() killed it.
+  // Returns how the child exited. Returns nullopt if it has not exited, or if end() killed it.
   [[nodiscard]] const std::optional<siginfo_t>& exited() const { return exited_; }
   [[nodiscard]] int exit_code() const;  // 128 + n for signal n; -1 if no exit was seen
   // Returns why the program did not start; nullopt for a program that did.
@@ -86,17 +87,17 @@ class ChildRun {
 
   Pid pid_;
   sys::Fd output_;
-  sys::Fd start_pipe_;  // set for a program only
+  sys::Fd start_pipe_;  // only for a program
   RunLimits limits_;
   std::int64_t deadline_ms_;
-  std::int64_t pause_ms_ = 0;  // time to the next look, longer each time
+  std::int64_t pause_ms_ = 0;  // time until the next look for an exit; grows with each look
   std::string bytes_;
   std::optional<siginfo_t> exited_;
   bool late_ = false;
 };
 
-// The result of capture(), which runs a tool to its end, within the limits. capture() blocks, and
-// fails if the tool cannot be started.
+// The result of capture(), which runs a tool until it exits or reaches a limit. capture() blocks.
+// It fails if the tool cannot be started.
 struct Captured {
   std::string output;          // stdout and stderr, in one text
   int exit_code = -1;          // ChildRun::exit_code

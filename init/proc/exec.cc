@@ -77,7 +77,7 @@ std::string read_at(int fd, off_t offset, std::size_t size) {
   return bytes;
 }
 
-// Opens a file to read it. Non-blocking, as a file that is not executable may be a FIFO.
+// Opens a file for reading. O_NONBLOCK is used because the file may be a FIFO.
 sys::Fd open_program(const std::string& path) {
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
@@ -89,7 +89,7 @@ bool is_binary(std::string_view head) {
   return is_elf(head) || head.substr(0, 128).find('\0') != std::string_view::npos;
 }
 
-// Returns the interpreter: "/bin/sh" for "#!/bin/sh -e".
+// Returns the interpreter in the first line of a script: "/bin/sh" for "#!/bin/sh -e".
 std::string interpreter_of(std::string_view head) {
   if (!head.starts_with("#!")) return {};
   std::string_view line = head.substr(2, head.find('\n') - 2);
@@ -117,8 +117,8 @@ std::string loader_of(int fd, std::string_view head) {
   return {};
 }
 
-// Returns the first directory on the path to `path`, also behind links, that this process may not
-// search; "" if it may search all.
+// Returns the first directory of a path that this process may not search, also if it is reached
+// through links; "" if it may search all.
 std::string closed_directory(const std::string& path) {
   constexpr int kMaxLinks = 40;  // the kernel's limit
   std::string done = path.starts_with('/') ? "/" : "./";
@@ -155,7 +155,7 @@ std::string closed_text(const std::string& path) {
          " may not search";
 }
 
-// Returns why an interpreter or a loader cannot be executed; reads errno.
+// Returns why an interpreter or a loader cannot be executed; the reason is in errno.
 Reason helper_reason(const std::string& what, const std::string& path, const char* fix) {
   const int error = errno;
   const std::string closed = error == EACCES ? closed_text(path) : "";
@@ -163,8 +163,8 @@ Reason helper_reason(const std::string& what, const std::string& path, const cha
   return {what + path + " gives " + sys::errno_text(error), fix};
 }
 
-// Returns why the interpreter or loader that the file needs cannot run: Windows line ends, missing,
-// not executable. Returns nullopt if none of these is the cause.
+// Returns why the interpreter or loader of the file cannot run: Windows line ends, missing, or not
+// executable. Returns nullopt if the cause is another one.
 std::optional<Reason> blame_helper(const std::string& path) {
   const sys::Fd fd = open_program(path);
   if (!fd.valid()) return std::nullopt;
@@ -238,11 +238,11 @@ Reason blame_format(const std::string& path) {
           by_interpreter(path, "give it a #! line, or start it by its interpreter")};
 }
 
-// Returns the program of the search path that the user probably meant, or "". Reads the directories
-// of the path, because the name of the program is not known.
+// Returns the program in the search path that the user probably meant; "" if none is similar. Reads
+// the directories of the path.
 std::string nearest_program(std::string_view search_path, std::string_view name) {
   constexpr int kMaxEntries = 20'000;
-  constexpr std::size_t kMinBytes = 5;  // too many short names are similar
+  constexpr std::size_t kMinBytes = 5;  // shorter names are similar to too many others
   constexpr std::size_t kEditEvery = 4;
   std::string meant;
   if (name.size() < kMinBytes) return meant;
@@ -264,8 +264,8 @@ std::string nearest_program(std::string_view search_path, std::string_view name)
   return meant;
 }
 
-// Returns the advice for a name that no directory of PATH has. The working directory may have such
-// a file. `first` comes before an advice that is no question.
+// Returns the advice for a name that no directory of PATH contains. The working directory may
+// contain such a file. `first` is put before an advice that is not a question.
 std::string advice_for_name(const std::string& name, const std::string& search_path = "",
                             const std::string& first = "") {
   if (name.find(' ') != std::string::npos) {
@@ -353,7 +353,7 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-// Returns whether the path exists. A link counts, wherever it leads.
+// Returns whether the path exists. A link exists even if it leads nowhere.
 bool lies_there(const std::string& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0;
@@ -380,7 +380,7 @@ Program::Program(const std::vector<std::string>& argv, const base::Environ& env)
   if (!argv.empty()) shell_.insert(shell_.end(), arguments_.begin() + 1, arguments_.end());
   arguments_.push_back(nullptr);
   shell_.push_back(nullptr);
-  // Room for LISTEN_PID too.
+  // Room for two more entries: LISTEN_PID and the null.
   environment_.reserve(env.entries().size() + 2);
   for (const std::string& entry : env.entries()) environment_.push_back(pointer(entry));
   environment_.push_back(nullptr);
@@ -402,8 +402,8 @@ int Program::try_file(const std::string& path) {
   if (errno != ENOEXEC) return errno;
   const sys::Fd fd = open_program(path);
   if (!fd.valid() || is_binary(read_at(fd.get(), 0, kHeadBytes))) return ENOEXEC;
-  // Run a script by a shell, as execvp does. Not a Python file: a shell runs its `import` as a
-  // different program.
+  // Runs a script with a shell, as execvp does, but not a Python file: a shell would run its
+  // `import` as a program of that name.
   if (path.ends_with(kPythonEnding)) return ENOEXEC;
   shell_[1] = pointer(path);
   ::execve(kShell, shell_.data(), environment_.data());
@@ -412,7 +412,7 @@ int Program::try_file(const std::string& path) {
 
 StartFailure Program::exec() { return try_all(&Program::try_file); }
 
-// Returns 0 if execve() would go on to read the file, otherwise an errno.
+// Returns 0 if execve() could read the file as a program, otherwise an errno.
 int Program::inspect_file(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return errno;
@@ -429,14 +429,16 @@ std::optional<StartFailure> Program::find_fault() {
 StartFailure Program::try_all(int (Program::*attempt)(const std::string&)) {
   const std::string name = arguments_[0] == nullptr ? "" : arguments_[0];
   const std::string what = "starting " + (name.empty() ? "a program" : name);
-  const std::string* denied = nullptr;  // first file that exists, with its error
+  const std::string* denied = nullptr;  // the first file that exists but failed; `error` is its
+                                        // errno
   int denied_error = 0;
   std::string closed;  // about a directory of PATH
   for (const std::string& path : files_) {
     const int error = (this->*attempt)(path);
     if (error == 0) return {};
     if (is_absence(error) && !exists(path)) continue;
-    // The program may be in this directory, or not: execvp ends with EACCES too.
+    // Whether the program is in this directory is not known, because it cannot be searched. execvp
+    // ends with EACCES then.
     if (search_path_ && error == EACCES && !lies_there(path)) {
       if (closed.empty()) closed = closed_text(path);
       continue;

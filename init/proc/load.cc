@@ -29,14 +29,16 @@ bool is_below(const std::vector<Load>& loads, const Load& one, pid_t root) {
     if (at->pid == root) return true;
     at = at->parent > 0 ? find(loads, at->parent) : nullptr;
   }
-  // A process that PID 1 has adopted is still in the session of its rank.
+  // A process that PID 1 has adopted is still in the session of its rank, so it belongs to the
+  // tree.
   return one.session == root;
 }
 
 }  // namespace
 
 std::optional<Load> parse_load(std::string_view stat) {
-  // "pid (name) state parent group session ...": the name may hold spaces and parentheses.
+  // Fields after the name in "pid (name) state parent group session ...". The name may contain
+  // blanks and parentheses.
   constexpr int kState = 3;
   constexpr int kParent = 4;
   constexpr int kSession = 6;

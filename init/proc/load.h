@@ -16,7 +16,7 @@ struct Load {
   pid_t session = 0;
   char state = '?';
   std::uint64_t start = 0;   // start time, in clock ticks since boot
-  std::int64_t used_ms = 0;  // CPU time, with that of the children it has waited for
+  std::int64_t used_ms = 0;  // CPU time of the process and of the children that it has waited for
 };
 
 // Parses the text of /proc/<pid>/stat. Returns nullopt for any other text.
@@ -25,12 +25,12 @@ std::optional<Load> parse_load(std::string_view stat);
 // Returns all processes, sorted by pid; empty if /proc of this pid namespace is not mounted.
 std::vector<Load> all_loads();
 
-// Returns the CPU time of the process `root`, all processes below it, and the rest of its session.
-// `loads` is sorted by pid. The sum is not monotonic: it loses the time of a process that ends and
-// that no process of the tree has waited for.
+// Returns the CPU time of a tree: the process `root`, all processes below it, and all others of its
+// session. `loads` must be sorted by pid. The value can decrease: when a process ends that no
+// process of the tree waits for, its time is lost.
 std::int64_t tree_used_ms(const std::vector<Load>& loads, pid_t root);
 
-// Returns whether a process of that tree runs or waits for a CPU (state R).
+// Returns true if a process of that tree runs or waits for a CPU (state R).
 bool tree_runnable(const std::vector<Load>& loads, pid_t root);
 // Returns the pids of that tree, `root` first.
 std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root);

@@ -21,20 +21,20 @@ namespace {
 constexpr std::string_view kLibraries =
     "/usr/local/Ascend/driver/lib64/common:/usr/local/Ascend/driver/lib64/driver:"
     "/usr/local/nvidia/lib64:/usr/local/nvidia/lib:/usr/local/neuware/lib64";
-// The variables of libc's resolver that name no file.
+// Variables of libc's resolver that name no file, so they may be kept.
 constexpr auto kKept = base::words("LOCALDOMAIN", "RES_OPTIONS");
 constexpr std::string_view kLibraryPath = "LD_LIBRARY_PATH";
 constexpr std::string_view kHome = "HOME";
 
-// Returns a user that has root's group. The job's groups are unknown here, so a file that a group
-// may write counts as the job's.
+// Returns an identity for the checks if the job's is not known: a user with root's group. Files
+// that their group can write then count as the job's.
 envgen::Identity any_user() {
   envgen::Identity any;
   any.groups = {0};
   return any;
 }
 
-// Returns the absolute paths of `list` that exist and that only root may change.
+// Returns those absolute paths of `list` that exist and that only root can change, as a list.
 std::string ours_of(std::string_view list, const envgen::Identity& job) {
   std::string ours;
   while (!list.empty()) {
@@ -46,8 +46,8 @@ std::string ours_of(std::string_view list, const envgen::Identity& job) {
   return ours;
 }
 
-// Returns whether a path in `value` is the job's: in a list, in options ("-I/home/job"), or in an
-// assignment.
+// Returns whether `value` contains a path that the job's user can change: in a list, in options
+// ("-I/home/job"), or in an assignment.
 bool leads_to_job(std::string_view value, const envgen::Identity& job) {
   constexpr std::string_view kBetween = ": \t\n;,='\"";
   while (true) {
@@ -85,7 +85,8 @@ std::expected<Tool, StartFailure> find_ours(const std::string& name, std::string
   StartFailure failure{.exit_code = exit_code::kNotFound,
                        .error = {"running " + name, name, "no such program", "install it"}};
   const envgen::Identity any = any_user();
-  // Not sys::find_program(): a program that another user may change is passed over, and reported.
+  // sys::find_program() is not used: a program that another user can change must be skipped and
+  // reported.
   for (std::string& path : base::absolute_places_of_program(search_path, name)) {
     if (!sys::is_program(path)) continue;
     auto ours = sys::check_ours_alone(path, &any);
@@ -116,7 +117,8 @@ std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
 
 namespace {
 
-// Returns whether a loader or an interpreter reads the variable before the first line of a hook.
+// Returns whether a loader or an interpreter uses the variable before the first line of a hook
+// runs.
 bool is_obeyed_first(std::string_view name) {
   static constexpr auto kNames = base::words("BASH_ENV", "ENV", "GCONV_PATH", "NODE_OPTIONS",
                                              "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT");

@@ -1,9 +1,9 @@
 #pragma once
-// Programs that trainit runs with its own rights, although another user may have written the job's
-// environment: the tools of drivers (nvidia-smi, npu-smi, hccn_tool), getent, and hooks. Only this
-// unit decides where such a program is found and what its environment is. `start` is the
-// environment that trainit was started with, never the job's, which scripts and hooks change. Only
-// workers call it: a look at a directory may block on a dead mount.
+// Finds programs that trainit runs with its own rights, although another user may have written the
+// job's environment: the tools of drivers (nvidia-smi, npu-smi, hccn_tool), getent, and hooks. Only
+// this unit decides which file is run and with which environment. `start` is the environment in
+// which trainit was started, and never the job's, which scripts and hooks change. Only workers call
+// it, because a look at a directory may block on a dead mount.
 
 #include <expected>
 #include <string>
@@ -16,7 +16,7 @@
 namespace proc {
 
 struct Tool {
-  std::string path;  // a path without '/' is looked up in the PATH of `env`
+  std::string path;  // a name without '/' is searched in the PATH of `env`
   base::Environ env;
   std::string cwd = {};  // "": trainit's own directory
 };
@@ -32,23 +32,24 @@ struct Tool {
 std::expected<Tool, StartFailure> find_driver_tool(const std::string& name,
                                                    const base::Environ& start);
 
-// Finds a program of the image. Root gets it as above, but from the PATH of `start` only. An
-// ordinary user gets `name` and `start`.
+// Finds a program of the image. For root, the program must be one that no other user can change, as
+// above, but the search covers only the PATH of `start`. An ordinary user gets `name` and `start`.
 std::expected<Tool, StartFailure> find_image_tool(const std::string& name,
                                                   const base::Environ& start);
 
-// Returns whether the job's user may change what `path` means, or create it if it is missing. Only
-// for root.
+// Returns true if the job's user can change what `path` means, or can create it if it is missing.
+// Only for root.
 bool may_change(const envgen::Identity& job, std::string path);
 
-// Returns the directories of kTrustedPath that exist and that only root may change. Only for root.
+// Returns those directories of kTrustedPath that exist and that only root can change, as a PATH.
+// Only for root.
 std::string trusted_path(const envgen::Identity& job);
 
-// Returns the environment of a hook that root runs for another user's job: `env` with
-// trusted_path(), and without the paths that this user may change. TRAINIT_ variables stay
-// unchanged, and so does a variable whose name occurs in `text`, the text of the hook. Variables
-// that a loader or an interpreter reads first (LD_PRELOAD, PYTHONPATH) are excepted. If the user
-// may change HOME, it becomes /root. Only for root.
+// Returns the environment of a hook that root runs for another user's job. It is `env` with
+// trusted_path(), and without paths that the job's user can change. Variables whose names begin
+// with TRAINIT_ stay unchanged. So do variables whose names occur in `text`, the text of the hook,
+// except those that a loader or an interpreter reads first (LD_PRELOAD, PYTHONPATH). If the user
+// can change HOME, it becomes /root. Only for root.
 base::Environ trusted_env(const base::Environ& env, const envgen::Identity& job,
                           std::string_view text);
 

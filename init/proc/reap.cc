@@ -60,7 +60,7 @@ int wait_id(idtype_t type, id_t id, siginfo_t* info, int options) {
 
 Reaped reap(int limit) {
   Reaped result;
-  // __WALL: reap a clone() child whose exit signal is not SIGCHLD as well.
+  // __WALL: also reaps a child of clone() whose exit signal is not SIGCHLD.
   int options = WEXITED | WNOHANG | __WALL;
   while (limit > 0) {
     siginfo_t info{};

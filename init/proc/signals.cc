@@ -23,18 +23,18 @@ constexpr std::uint64_t kAll = ~0ULL;
 
 constexpr std::uint64_t bit(int signal) { return 1ULL << (signal - 1); }
 
-// The signals that are meant for the job, and that a worker survives.
+// The signals that are meant for the job. A worker must not die of them.
 constexpr auto kOfTheJob = std::to_array({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2});
 
-// Changes the mask by a system call. The functions of glibc neither block nor report 32 and 33,
-// which it reserves. The caller's mask would come back changed.
+// Changes the signal mask with the system call. The functions of glibc neither block nor report 32
+// and 33, which it reserves, so the caller's mask would not be restored exactly.
 std::uint64_t change_mask(int how, std::uint64_t set) {
   std::uint64_t before = 0;
   ::syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
   return before;
 }
 
-// The kernel's struct on x86-64 and arm64; glibc's has a different order of members.
+// The kernel's struct on x86-64 and arm64. The members of glibc's struct have another order.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -59,19 +59,20 @@ Received from_kernel(const signalfd_siginfo& info) {
           .value = info.ssi_ptr};
 }
 
-// Returns whether this process sent the signal. SIGPIPE of a write to a closed pipe looks so too.
-// Reports of the kernel about other processes (SIGCHLD with the child's pid) have a positive code.
+// Returns whether this process has sent the signal. A SIGPIPE of its own write to a closed pipe
+// looks like that too. Reports of the kernel about other processes (SIGCHLD with the child's pid)
+// do not: their code is positive.
 bool sent_by_ourselves(const Received& received) {
   return received.code <= 0 && received.sender == ::getpid();
 }
 
-// --- Without a signalfd ---
+// The following code is for a kernel that refuses a signalfd.
 
 bool handlers_installed = false;
 std::uint64_t ignored_before_handlers = 0;
 
-// The signals that handlers have stored. Each handler blocks all signals, so one wait adds one
-// signal; the rest is room for a kernel that behaves differently.
+// The signals that handlers have stored. A handler blocks all signals, so one wait stores one
+// signal. The other places are for a kernel that behaves differently.
 struct Caught {
   std::array<siginfo_t, 16> infos;
   volatile std::sig_atomic_t count;
@@ -85,8 +86,9 @@ void catch_signal(int /*signal*/, siginfo_t* info, void* /*context*/) {
   caught.count = caught.count + 1;
 }
 
-// Installs a handler for every signal. glibc refuses 32 and 33. So its action for SIGTERM is the
-// pattern for all, because only glibc knows the function that returns from a handler.
+// Installs a handler for every signal. glibc refuses 32 and 33. So glibc sets the action for
+// SIGTERM, and that action is copied to all others: only glibc knows the function that returns from
+// a handler.
 void install_handlers() {
   handlers_installed = true;
   struct sigaction action{};
@@ -120,7 +122,7 @@ void pass_over(int /*signal*/) {}
 
 void restore_dispositions(const SavedSignals& saved) {
   const std::uint64_t ignored = ignored_before_handlers | (saved.child_ignored ? bit(SIGCHLD) : 0);
-  // Dispositions that trainit has not changed are inherited as they are.
+  // Dispositions that trainit has not changed are already inherited.
   const int first = handlers_installed ? 1 : SIGCHLD;
   const int last = handlers_installed ? kSignals : SIGCHLD;
   for (int signal = first; signal <= last; ++signal) {
@@ -129,8 +131,8 @@ void restore_dispositions(const SavedSignals& saved) {
   }
 }
 
-// Sets handlers that do nothing, because exec removes them. Ignored or blocked signals would stay
-// so.
+// Sets handlers that do nothing for the job's signals. An exec removes handlers, while an ignored
+// or blocked signal would stay ignored or blocked.
 void pass_over_signals_of_job() {
   struct sigaction action{};
   action.sa_handler = pass_over;
@@ -157,9 +159,9 @@ SavedSignals take_over_signals() {
   SavedSignals saved;
   saved.mask = change_mask(SIG_SETMASK, kAll);
   KernelAction action{};
-  // Reset SIGCHLD also for SA_NOCLDWAIT, with which the kernel reaps automatically too. Reset it
-  // only if needed: the kernel discards a pending SIGCHLD when its default is set again. The end of
-  // a command that was started early would then be missed.
+  // Resets SIGCHLD also if SA_NOCLDWAIT is set, because the kernel then reaps automatically too.
+  // Does so only if needed: when the default is set, the kernel discards a pending SIGCHLD, and the
+  // end of a command that was started early would be missed.
   const bool known = get_action(SIGCHLD, &action);
   saved.child_ignored = known && action.handler == SIG_IGN;
   if (!known || action.handler != SIG_DFL || (action.flags & SA_NOCLDWAIT) != 0) {
@@ -212,7 +214,8 @@ void SignalSource::wait(std::span<pollfd> sources, std::int64_t timeout_ms) {
   const long ready =
       ::syscall(SYS_ppoll, sources.data(), sources.size(), timeout_ms < 0 ? nullptr : &limit,
                 fd_.valid() ? nullptr : &kNothingBlocked, sizeof kNothingBlocked);
-  // ppoll is refused, or the limit on descriptors was lowered meanwhile (EINVAL).
+  // ppoll was refused, or the limit on descriptors was lowered below the number of sources
+  // (EINVAL).
   if (ready < 0 && errno != EINTR) wait_for_signals(sources, timeout_ms);
 }
 
@@ -279,7 +282,8 @@ void forward_signal(pid_t pid, const Received& received) {
     std::memcpy(&info.si_value, &received.value, sizeof info.si_value);
     if (::syscall(SYS_rt_sigqueueinfo, pid, received.signal, &info) == 0) return;
   }
-  // Send without the value also if the queue is full (RLIMIT_SIGPENDING): better than not at all.
+  // The queue may be full (RLIMIT_SIGPENDING). The signal is then sent without its value, which is
+  // better than not at all.
   ::kill(pid, received.signal);
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// The signals of an init. Every signal that can be blocked is blocked and read by a SignalSource,
-// so no call is interrupted and no race exists. Each child gets back the caller's mask, and an
-// ignored SIGCHLD if the caller had that. No other disposition changes. Only without a signalfd all
-// of them change, and each child gets all of them back.
+// The signals of an init. Every signal that can be blocked is blocked, and a SignalSource reads it,
+// so no call is interrupted and there are no races. Each child gets back the mask of the caller,
+// and an ignored SIGCHLD if the caller had ignored it. Other dispositions do not change. The
+// exception is a kernel that refuses a signalfd: all dispositions then change, and each child gets
+// all of them back.
 
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +23,8 @@ namespace proc {
 // leave out 32 and 33.
 struct SavedSignals {
   std::uint64_t mask = 0;
-  bool child_ignored = false;  // SIGCHLD; other ignored signals stay so anyway
+  bool child_ignored = false;  // SIGCHLD was ignored; other ignored signals stay ignored without
+                               // help
 };
 
 // Blocks all 64 signals; an init calls it first. Resets SIGCHLD, which a caller may have left
@@ -36,7 +38,7 @@ struct SavedSignals {
 // would then interrupt this process.)
 SavedSignals take_over_signals();
 
-// Returns whether the caller had the signal ignored, as `nohup` does with SIGHUP. Not for SIGCHLD.
+// Returns true if the caller ignored the signal, as `nohup` does with SIGHUP. Not for SIGCHLD.
 bool caller_ignores(int signal);
 
 // Restores the signal state in a child: the dispositions, also where a SignalSource has set
@@ -46,45 +48,45 @@ void restore_signals(const SavedSignals& saved);
 // none except real-time signals that were ignored.
 void reset_signals();
 
-// Restores the signal state in a worker of trainit. The worker survives signals that are meant for
-// the job (HUP, INT, QUIT, TERM, USR1, USR2), because Slurm and others signal each process of a
-// container. A program that the worker executes has the dispositions of `saved`. A wait in the
-// worker may end early (EINTR). If the mask has all signals, sets no handlers: no signal reaches
-// the worker.
+// Restores the signal state in a worker of trainit. The worker does not die of signals that are
+// meant for the job (HUP, INT, QUIT, TERM, USR1, USR2), because Slurm and others signal each
+// process of a container. Such a signal may end a wait in the worker early (EINTR). A program that
+// the worker executes has the dispositions of `saved`. If all signals are in the mask, no handlers
+// are set, because no signal reaches the worker.
 void restore_signals_of_worker(const SavedSignals& saved);
-// Returns whether this process survives the signal because of restore_signals_of_worker().
-// Processes that it forks have to survive it as well.
+// Returns true if this process does not die of the signal because of restore_signals_of_worker().
+// The processes that it forks must not die of it either.
 bool outlives(int signal);
 
 struct Received {
   int signal = 0;
-  int code = 0;             // si_code
+  int code = 0;             // si_code of siginfo_t
   pid_t sender = 0;         // 0: the kernel, or a process outside of this pid namespace
   uid_t uid = 0;            // user of the sender
   std::uint64_t value = 0;  // sigval of sigqueue; sival_int is the low half
 };
 Received from_siginfo(const siginfo_t& info);
 
-// The source of signals that were taken over: a signalfd. If the kernel or a seccomp profile
-// refuses that, the source uses handlers, which run only inside wait(). One handler stores its
-// signal, and read() takes other pending signals from the queue. Allocates nothing. One per
-// process: handlers belong to the process, and stay when the source is destroyed.
+// A source that reads the blocked signals: a signalfd. If the kernel or a seccomp profile refuses
+// that, it uses handlers, which run only inside wait(). A handler stores its signal, and read()
+// takes other pending signals from the queue. Allocates nothing. Only one may exist in a process,
+// because handlers belong to the process. They stay when the source is destroyed.
 class SignalSource {
  public:
   SignalSource();
 
   // Returns the entry for wait() by which signals wake it. poll ignores a descriptor of -1.
   [[nodiscard]] pollfd source() const { return {fd_.get(), POLLIN, 0}; }
-  // Blocks until one of `sources` is ready, a signal came, or the time is over. A negative time-out
-  // has no limit. Wait only here: a plain poll would not see a signal that handlers take. If ppoll
-  // itself is refused, looks ten times a second and reports each source as ready: read the sources
-  // without blocking.
+  // Blocks until one of `sources` is ready, a signal has arrived, or the time is over. A negative
+  // time-out means no limit. The process must wait only here, because a plain poll would not notice
+  // a signal that a handler takes. If ppoll itself is refused, looks ten times a second and reports
+  // each source as ready: the caller must read sources without blocking.
   void wait(std::span<pollfd> sources, std::int64_t timeout_ms);
-  // Reads pending signals into `room` and returns the filled part. Leaves out signals that this
-  // process sent to itself (SIGPIPE), so fewer may come than were read. The next wait() reports the
-  // rest.
+  // Reads pending signals into `room` and returns the filled part. Signals that this process has
+  // sent to itself (SIGPIPE) are left out. The next wait() reports the rest.
   std::span<Received> read(std::span<Received> room);
-  // The room for one read(): a storm of signals must not starve the other sources.
+  // The room for the signals of one read(). It is limited, so that a storm of signals cannot starve
+  // the other sources.
   using Room = std::array<Received, 64>;
 
  private:
@@ -94,11 +96,10 @@ class SignalSource {
 std::uint64_t pending_signals();
 // Removes one pending instance of the signal, if any.
 void discard_signal(int signal);
-// Lets a pending instance of the signal take its default action, which for SIGTSTP stops this
-// process.
+// Lets a pending instance of the signal have its default action. For SIGTSTP, this process stops.
 void let_signal_act(int signal);
 
-// Sends `received` on; with value and sender if it came by sigqueue.
+// Sends the signal `received` to `pid`; with its value and sender if it came by sigqueue.
 void forward_signal(pid_t pid, const Received& received);
 
 using base::signal_name;

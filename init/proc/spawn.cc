@@ -37,8 +37,8 @@ namespace {
 
 constexpr int kFirstInherited = 3;
 
-// The record in the start pipe, at most PIPE_BUF bytes so that it is written whole: exit code,
-// whether the name is missing, four lengths, four texts.
+// The record in the start pipe: exit code, whether the name is missing, four lengths, four texts.
+// It has at most PIPE_BUF bytes, so that it is written as a whole.
 constexpr std::size_t kTexts = 4;
 constexpr std::size_t kNumbers = 2;
 using RecordHead = std::array<std::uint32_t, kNumbers + kTexts>;
@@ -108,8 +108,8 @@ base::Status put(const sys::Fd& fd, std::initializer_list<int> targets, const ch
   return {};
 }
 
-// Returns whether the descriptor is a terminal that is open for reading. Most are, also those of
-// stdout and stderr.
+// Returns whether the descriptor is a terminal that is open for reading. Most terminals are, even
+// as stdout and stderr.
 bool reads_terminal(int fd) {
   return ::isatty(fd) == 1 && (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY;
 }
@@ -118,7 +118,7 @@ void keep_from_reading() {
   write_terminals_only();
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (!reads_terminal(fd)) continue;
-    // The terminal could not be reopened, for want of /proc: the program has no output either.
+    // If the terminal cannot be opened again (no /proc), the program gets no output.
     const sys::Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (null.valid()) ::dup2(null.get(), fd);
   }
@@ -134,7 +134,8 @@ base::Status redirect(const SpawnSpec& spec) {
   if (!spec.log_path.empty()) {
     constexpr std::uint32_t kMode = 0644;
     auto log = sys::open_to_append(spec.log_path, kMode, other_user(spec), true);
-    // A file that another user put there must not end the job.
+    // If another user has put a file there, the output goes to trainit's own, so that the job can
+    // still start.
     const bool theirs = !log && log.error().what == sys::kNotOurs;
     if (!log && !theirs) return std::unexpected(std::move(log.error()));
     if (theirs) sys::log::warning(to_line(log.error()) + "; its output comes with trainit's own");
@@ -189,8 +190,8 @@ base::Status confine(const SpawnSpec& spec, pid_t parent) {
   return {};
 }
 
-// Closes what the child does not inherit. The caller's descriptors are those without CLOEXEC. A
-// descriptor of trainit among them, in a gap that the caller left, closes at exec.
+// Closes what the child must not inherit. The caller's descriptors are those without CLOEXEC. If
+// trainit's own descriptors are among their numbers, in gaps, they close at the exec.
 void close_the_rest(int start_fd, int channel_fd, int inherited_fds) {
   std::vector<int> keep = {start_fd};
   if (channel_fd >= 0) keep.push_back(channel_fd);
@@ -199,8 +200,7 @@ void close_the_rest(int start_fd, int channel_fd, int inherited_fds) {
 
 void report(int start_fd, const StartFailure& failure) {
   const std::string record = encode(failure);
-  // Ignore errors: a parent that does not read, or a filter that forbids writing, still leaves the
-  // exit code.
+  // A failure is ignored: the exit code still reports the error.
   std::ignore = ::write(start_fd, record.data(), record.size());
 }
 
@@ -216,8 +216,8 @@ base::Status prepare(const ChildContext& child) {
   TRY(redirect(spec));
   if (spec.inherited_fds > 0) child.program.set_listen_pid(::getpid());
   bind_to(spec);
-  // Close before the sandbox, which may remove /proc/self and lower the limit on descriptors;
-  // closing needs both.
+  // Closes before the sandbox is applied, because that may remove /proc/self and lower the limit on
+  // descriptors, which closing needs.
   if (!spec.callers_fds) close_the_rest(child.start_fd, spec.channel_fd, spec.inherited_fds);
   if (spec.channel_fd >= 0) ::fcntl(spec.channel_fd, F_SETFD, 0);
   if (spec.sandbox != nullptr) {
@@ -226,11 +226,12 @@ base::Status prepare(const ChildContext& child) {
   return change_directory(spec.cwd);
 }
 
-// Restores signals first: a filter may forbid that later, and the job would never get one.
+// Runs the program. Restores the signals first: a filter may forbid that later, and the job would
+// then get no signal.
 StartFailure run_program(const ChildContext& child) {
   restore_signals(child.saved);
   if (child.spec.sandbox == nullptr) return child.program.exec();
-  // Look for faults first: the calls that a filter allows are too few to explain a failed start.
+  // Looks for faults first, because the filter may forbid the calls that explain a failed start.
   if (auto missing = child.program.find_fault()) return std::move(*missing);
   if (auto installed = sandbox::install_seccomp(*child.spec.sandbox); !installed) {
     return {exit_code::kOwnFailure, std::move(installed.error())};
@@ -238,8 +239,8 @@ StartFailure run_program(const ChildContext& child) {
   return child.program.exec();
 }
 
-// Runs the child's steps. All its objects are destroyed when it returns: with vfork the memory is
-// the parent's.
+// Runs the steps of the child. All its objects must be destroyed when it returns, because with
+// vfork the memory belongs to the parent.
 int run_child(const ChildContext& child) {
   StartFailure failure{exit_code::kOwnFailure, {}};
   if (auto prepared = prepare(child); prepared) {
@@ -251,7 +252,7 @@ int run_child(const ChildContext& child) {
   return failure.exit_code;
 }
 
-// Forks in a small separate frame: vfork returns into it twice.
+// Forks in a small frame of its own, because vfork returns into it twice.
 [[gnu::noinline]] pid_t fork_child(const ChildContext& child) {
   // The unsafe part of vfork is intended: the parent waits until the program runs.
   const bool share = child.spec.share_memory && child.spec.sandbox == nullptr && !has_terminal();
@@ -305,11 +306,11 @@ void give_standard_fds(const envgen::Identity& who, bool pid1) {
     if (::fstat(fd, &status) != 0) continue;
     const bool terminal = pid1 && S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
     struct statfs system{};
-    // A FIFO that lies in a directory keeps its owner.
+    // A FIFO that has a name in a directory keeps its owner.
     const bool pipe =
         S_ISFIFO(status.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
     if (!pipe && !terminal) continue;
-    // Ignore errors: without CAP_CHOWN, or on a read-only file system, the owner stays.
+    // A failure is ignored: without CAP_CHOWN, or on a read-only file system, the owner stays.
     std::ignore = ::fchown(fd, who.uid, status.st_gid);
   }
 }
@@ -334,7 +335,7 @@ base::Result<Spawned> spawn(const SpawnSpec& spec, const SavedSignals& saved) {
                             .parent_group = ::getpgrp()});
   if (spawned.pid < 0) return fork_failed(what, errno);
   if (spec.log_path.empty() && spec.output_fd < 0) sys::log::share_stderr();
-  // Parent and child both do this, so that the group exists before any signal to it.
+  // The child does this too. So the group exists before either of them continues.
   if (!spec.new_session && !spec.callers_group) ::setpgid(spawned.pid, spawned.pid);
   return spawned;
 }
@@ -388,7 +389,8 @@ base::Result<pid_t> fork_worker(const SavedSignals& saved, std::span<const int> 
 
 namespace {
 
-// Sends the standard descriptors of this process and the end of a start pipe.
+// Sends the standard descriptors of this process, and the end of a start pipe, to the spare
+// process.
 bool send_descriptors(int channel, std::string_view message, int start_fd) {
   const std::array<int, 4> fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, start_fd};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fds)> control{};
@@ -414,7 +416,9 @@ int carry(const SpawnSpec& spec, int channel, std::string_view message, int star
     if (const auto* who = other_user(spec)) give_standard_fds(*who, !spec.die_with_parent);
     if (send_descriptors(channel, message, start_fd)) return 0;
     const int error = errno;
-    if (error == EPIPE || error == ECONNRESET) return 0;  // the spare has died, and is reaped
+    if (error == EPIPE || error == ECONNRESET)
+      return 0;  // the spare process has died, and will be
+                 // reaped
     failure.error = {"handing a rank over", "sendmsg", sys::errno_text(error), ""};
   }
   report(start_fd, failure);

@@ -20,8 +20,8 @@ constexpr std::uint64_t kTerminals =
 
 bool has_parent_session() { return ::getpid() != 1 && ::getsid(0) != ::getpid(); }
 
-// Returns the signal that stopped this child, or 0 if it is not stopped now. Leaves its state for
-// the next question.
+// Returns the signal that stopped this child; 0 if it is not stopped now. Does not change the state
+// that a later wait reports.
 int stopped_by(pid_t child) {
   siginfo_t info{};
   const auto id = static_cast<id_t>(child);
@@ -43,8 +43,8 @@ void take_back_terminal(pid_t ended) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const pid_t foreground = ::tcgetpgrp(fd);
     if (foreground < 0) continue;
-    // If this process is PID 1 or a session leader, other groups are the main process's. A group
-    // without a number here (0) is outside of this pid namespace.
+    // Of a PID 1 or a session leader, all other groups belong to the main process. A group with the
+    // number 0 is outside of this pid namespace.
     const bool of_job = foreground == ended || (foreground > 0 && !has_parent_session());
     if (of_job && foreground != ours) ::tcsetpgrp(fd, ours);  // SIGTTOU is blocked, as all are
     return;
@@ -72,7 +72,7 @@ bool JobControl::is_ignored(const Received& received) const {
 
 bool JobControl::has_reached(pid_t main, const Received& received) const {
   if (!in_callers_group_ || !sent_by_terminal(received)) return false;
-  // A shell as the main process makes a separate group.
+  // A main process that is a shell makes a group of its own.
   return (unsure_ & bit(received.signal)) == 0 && ::getpgid(main) == ::getpgrp();
 }
 
@@ -88,12 +88,13 @@ std::int64_t JobControl::stop_with(pid_t main) {
   const int signal = stopped_by(main);
   if (signal == 0) return 0;
   const std::int64_t since_ms = sys::monotonic_ms();
-  // Stop by the same signal, because the shell names it. Only signals of kStops can stay pending
+  // Stops by the same signal, because the shell shows its name. Only signals of kStops stay pending
   // while blocked.
   const bool waits = (bit(signal) & kStops) != 0;
   ::kill(::getpid(), waits ? signal : SIGSTOP);
   if (waits) {
-    // The main process was continued meanwhile: no process would continue this one.
+    // The main process was continued meanwhile. If this process stopped now, no process would
+    // continue it.
     if (stopped_by(main) == 0) {
       discard_signal(signal);
       return 0;
@@ -102,8 +103,8 @@ std::int64_t JobControl::stop_with(pid_t main) {
   }
   discard_signal(SIGCONT);
   terminal_stop_ = false;
-  // SIGCONT woke the whole group of this process, but not a main process in a separate group.
-  // Continue it, unless the next ^Z has come already.
+  // SIGCONT continued the whole group of this process, but not a main process in another group. So
+  // continues that one, unless the next ^Z has already come.
   if (stopped_by(main) != 0 && (pending_signals() & kStops) == 0) ::kill(main, SIGCONT);
   return std::max<std::int64_t>(sys::monotonic_ms() - since_ms, 1);
 }

@@ -21,7 +21,7 @@
 namespace proc {
 
 std::string read_small(const std::string& path) {
-  // The size is enough for a whole stat or wchan, and for a status up to its signals.
+  // Enough for a whole stat or wchan file, and for a status file up to its signals.
   constexpr std::size_t kMaxBytes = 4096;
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, kMaxBytes> text;
@@ -51,16 +51,16 @@ std::vector<pid_t> numbers_in(const std::string& path) {
   return numbers;
 }
 
-// A snapshot of all processes. Processes whose parents started or exited meanwhile are read a
-// second time.
+// A snapshot of all processes. If a parent started or exited while the snapshot was made, its
+// process is read a second time.
 class Table {
  public:
   Table() {
     for (const Member& member : all_processes()) members_[member.pid] = member;
   }
 
-  // Returns how far a process is below this one. Returns 0 if it is not below, or in or below one
-  // of `spared`.
+  // Returns how many steps a process is below this one. Returns 0 if it is not below, or if it is
+  // one of `spared` or below one of them.
   int depth_of(pid_t pid, const std::vector<pid_t>& spared) {
     const pid_t self = ::getpid();
     int depth = 0;
@@ -77,8 +77,8 @@ class Table {
  private:
   static constexpr int kDeepest = 1 << 16;
 
-  // Returns the parent. If that has died since the snapshot, returns the process that adopted
-  // `pid`.
+  // Returns the parent of `pid`. If the parent has died since the snapshot, returns the process
+  // that has adopted `pid`.
   pid_t parent_of(pid_t pid) {
     const auto known = [this](pid_t one) -> const Member* {
       const auto found = members_.find(one);
@@ -109,7 +109,8 @@ bool has_own_proc() {
 }
 
 std::optional<Member> parse_member(std::string_view stat) {
-  // "pid (name) state parent group session ...": the name may hold spaces and parentheses.
+  // Fields after the name in "pid (name) state parent group session ...". The name may contain
+  // blanks and parentheses.
   constexpr int kState = 3;
   constexpr int kParent = 4;
   constexpr int kGroup = 5;
@@ -157,7 +158,7 @@ std::optional<std::vector<Member>> descendants(const std::vector<pid_t>& spared)
   Table table;
   if (table.members().empty()) return std::nullopt;
   std::vector<Member> below;
-  // Copy the members: depth_of() adds entries to the table.
+  // Copies the members, because depth_of() adds entries to the table.
   const std::map<pid_t, Member> seen = table.members();
   for (const auto& [pid, member] : seen) {
     const int depth = table.depth_of(pid, spared);
@@ -178,8 +179,8 @@ std::vector<Member> members_of(const std::vector<pid_t>& groups) {
 }
 
 bool signal_member(const Member& member, int signal) {
-  // Open the descriptor first: the process that it names cannot change after the check of the start
-  // time.
+  // Opens the descriptor first. After the check of the start time, it then certainly means this
+  // process.
   const sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, member.pid, 0)));
   const auto now = find_member(member.pid);
   if (!now || now->start != member.start) return true;
@@ -207,7 +208,8 @@ bool has_cap_kill() {
 }
 
 SignalUse signal_use(pid_t pid, int signal) {
-  // sigfillset() has about 60 of the 64 signals; a signalfd or sigwait has a few.
+  // Number of blocked signals up to which a process may wait for them. A signalfd or sigwait blocks
+  // few; sigfillset() blocks about 60 of the 64.
   constexpr int kMost = 32;
   const std::string status = read_small("/proc/" + std::to_string(pid) + "/status");
   const auto mask_of = [&status](std::string_view name) {

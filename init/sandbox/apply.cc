@@ -35,7 +35,8 @@ Status set_oom_score_adj(const Sandbox& sandbox) {
   constexpr const char* kPath = "/proc/self/oom_score_adj";
   const std::string value = std::to_string(*sandbox.settings.oom_score_adj);
   sys::Fd fd(::open(kPath, O_WRONLY | O_CLOEXEC));
-  if (!fd.valid() && errno == EACCES) {  // owned by root while this process is not dumpable
+  if (!fd.valid() && errno == EACCES) {  // while this process is not dumpable, the file belongs to
+                                         // root
     ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fd.reset(::open(kPath, O_WRONLY | O_CLOEXEC));
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -74,8 +75,8 @@ Status drop_bounding_set(const Sandbox& sandbox) {
   return sandbox.capabilities ? drop_bounding(*sandbox.capabilities) : Status{};
 }
 
-// Sets the groups. No privilege is needed if they are already right: an image may name the user as
-// which a platform starts it.
+// Sets the groups. Does nothing if they are already right, which needs no privilege: a platform may
+// start the image as the user that the job names.
 Status set_groups(const Identity& who) {
   if (has_groups(who.groups)) return {};
   const std::vector<gid_t> groups(who.groups.begin(), who.groups.end());
@@ -99,7 +100,7 @@ Status set_gid(const Identity& who) {
                     sys::errno_text(error), unmapped("GID", error));
 }
 
-// Sets the uid. Without KEEPCAPS, no capability would survive the change, and none could become
+// Sets the uid. Without KEEPCAPS, no capability would survive the change, so none could become
 // ambient.
 Status set_uid(const Identity& who) {
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
@@ -110,10 +111,10 @@ Status set_uid(const Identity& who) {
                     error == EAGAIN ? "raise RLIMIT_NPROC" : unmapped("UID", error));
 }
 
-// Gives the job a new session keyring. A process in the caller's keyring can read its keys,
-// whatever its uid. trainit creates the new one with its own quota, because that of an ordinary
-// user ends at 200 keys. If the kernel has no keys or a filter refuses the call, the job cannot use
-// keys either.
+// Gives the job a new session keyring. A process in the caller's keyring could read its keys,
+// whatever its uid is. The new keyring is created while root's quota counts, because that of an
+// ordinary user ends at 200 keys. If the kernel has no keys, or a filter refuses the call, the job
+// cannot use keys either.
 Status leave_session_keyring(const Identity& who) {
   if (who.uid == ::geteuid()) return {};
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0) return {};
@@ -138,8 +139,9 @@ std::uint64_t inheritable_capabilities() {
   return data[0].inheritable | static_cast<std::uint64_t>(data[1].inheritable) << 32;
 }
 
-// Sets the capability sets. The permitted set after the exec follows from the inheritable and
-// ambient sets and, for root, the bounding set. The filter's CAP_SYS_ADMIN is in none of them.
+// Sets the capability sets. The kernel computes the permitted set after the exec from the
+// inheritable and ambient sets and, for root, from the bounding set. The CAP_SYS_ADMIN for the
+// filter is in none of them.
 Status set_capability_sets(const Sandbox& sandbox) {
   if (!sandbox.identity && !sandbox.capabilities && sandbox.ambient == 0) return {};
   TRY_ASSIGN(auto have, permitted_capabilities());
@@ -189,8 +191,8 @@ bool has_groups(std::vector<std::uint32_t> wanted) {
 
 Status drop_privileges(const Sandbox& sandbox) {
   TRY(set_no_new_privs(sandbox));
-  // A process of the job that traces this one could run any code in it, without the filter. The
-  // exec makes this process dumpable again.
+  // Prevents tracing: a process of the job that traces this one could run any code in it, without
+  // the filter. The exec makes this process dumpable again.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   TRY(set_oom_score_adj(sandbox));
   TRY(set_nice(sandbox));
@@ -198,14 +200,14 @@ Status drop_privileges(const Sandbox& sandbox) {
   set_umask(sandbox);
   TRY(drop_bounding_set(sandbox));
   TRY(set_identity(sandbox));
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // a new identity resets it to fs.suid_dumpable
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the change of identity has reset it to fs.suid_dumpable
   TRY(set_capability_sets(sandbox));
   return set_ambient(sandbox);
 }
 
-// SPEC_ALLOW, which runc sets too: since Linux 4.17, a filter without it slows all of the job's
-// memory reads on some processors (against Spectre v4). Older kernels and gVisor do not know the
-// flag.
+// Installs the filter with SPEC_ALLOW, as runc does. Without that flag, filters since Linux 4.17
+// slow down all memory reads of the job on some processors (against Spectre v4). Older kernels and
+// gVisor do not know the flag.
 Status install_seccomp(const Sandbox& sandbox) {
   if (sandbox.filter.empty()) return {};
   std::vector<sock_filter> steps(sandbox.filter.size() / sizeof(sock_filter));

@@ -42,7 +42,7 @@ base::Result<int> capability(std::string_view name, std::string_view option) {
   std::string full = base::lowercased(name);
   if (!full.starts_with("cap_")) full.insert(0, "cap_");
   cap_value_t number = -1;
-  // libcap also takes numbers after the prefix; none of the formats has them.
+  // libcap also accepts numbers after the prefix, but none of the formats has them.
   const bool is_number = full.size() > 4 && std::isdigit(static_cast<unsigned char>(full[4])) != 0;
   if (is_number || full.find('\0') != std::string::npos ||
       ::cap_from_name(full.c_str(), &number) != 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// Names and sets of capabilities, based on libcap. Sets are masks: bit n = capability n of
+// Names and sets of capabilities, based on libcap. A set is a mask: bit n = capability n of
 // linux/capability.h.
 
 #include <cstdint>
@@ -10,34 +10,34 @@
 
 namespace sandbox {
 
-// Returns the number of a capability: "net_raw", "CAP_NET_RAW", "Net_Raw". Fails for a name that
-// libcap does not know, and for one that the running kernel lacks. `option` names the place in
-// errors.
+// Returns the number of a capability by its name: "net_raw", "CAP_NET_RAW", "Net_Raw". Fails for a
+// name that libcap does not know, and for a capability that the running kernel does not have.
+// `option` names the place in errors.
 base::Result<int> capability(std::string_view name, std::string_view option = "");
-// Returns "CAP_NET_RAW"; "CAP_63" for a number without a name.
+// Returns the name of a capability: "CAP_NET_RAW", or "CAP_63" if it has none.
 std::string capability_name(int number);
-// Returns "CAP_CHOWN, CAP_KILL"; "none" for the empty set.
+// Returns the names in a set: "CAP_CHOWN, CAP_KILL", or "none" for the empty set.
 std::string capability_names(std::uint64_t set);
 
 // Returns the mask of one capability.
 [[nodiscard]] constexpr std::uint64_t capability_bit(int number) { return 1ULL << number; }
 
-// Returns what --caps leaves of `have`: nothing for "none", all for "all". A list such as
-// "net_raw,kill" names those to keep; one that is not in `have` is an error. A list such as
-// "-net_raw,-mknod" names those to take away; one that is not in `have` is ignored. A list of both
+// Returns those of `have` that --caps leaves: none for "none", all for "all". A list such as
+// "net_raw,kill" names the capabilities to keep; one that is not in `have` is an error. A list such
+// as "-net_raw,-mknod" names those to remove; one that is not in `have` is ignored. A list of both
 // kinds is an error. `option` names the place in errors.
 base::Result<std::uint64_t> keep_capabilities(std::string_view list, std::uint64_t have,
                                               std::string_view option);
 
-// Return sets of the calling process.
+// Return a set of the calling process.
 base::Result<std::uint64_t> permitted_capabilities();
 std::uint64_t bounding_capabilities();
 
-// Changes to the calling process, for a child between fork and exec. All bits must be capabilities
-// of the running kernel.
+// The functions below change the calling process, for a child between fork and exec. All bits must
+// be capabilities of the running kernel.
 //
-// drop_bounding() takes everything except `keep` out of the bounding set. If there is something to
-// take out, it needs CAP_SETPCAP in the effective set.
+// drop_bounding() removes everything except `keep` from the bounding set. If there is anything to
+// remove, it needs CAP_SETPCAP in the effective set.
 base::Status drop_bounding(std::uint64_t keep);
 base::Status set_capabilities(std::uint64_t permitted, std::uint64_t effective,
                               std::uint64_t inheritable);

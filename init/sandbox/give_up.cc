@@ -48,12 +48,12 @@ bool has_terminal() {
   return sys::Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)).valid();
 }
 
-// Leaves the controlling terminal of another session: a process can type (TIOCSTI) for the reader
-// of its terminal.
+// Leaves the controlling terminal of another session, because with a terminal a process can type
+// text (TIOCSTI) that its reader executes.
 base::Status leave_terminal() {
   if (::getsid(0) == ::getpid()) return {};
   const sys::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  // A standard stream may be the terminal if there is no /dev/tty.
+  // Also tries the standard streams, because there may be no /dev/tty.
   for (const int fd : {terminal.get(), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fd >= 0 && ::ioctl(fd, TIOCNOTTY) == 0) return {};
   }
@@ -84,7 +84,8 @@ Result<std::string> give_up_rights(const SandboxRequest& asked,
     TRY_ASSIGN(rights.ambient, keep_capabilities(asked.ambient, permitted, "--ambient"));
     kept |= rights.ambient;
   }
-  // no_new_privs prevents that a program gains a capability from the bounding set.
+  // Without CAP_SETPCAP the bounding set stays; no_new_privs prevents that a program gains a
+  // capability from it.
   const bool may_drop = (permitted & capability_bit(CAP_SETPCAP)) != 0;
   rights.capabilities = may_drop ? kept : bounding;
   if (rights.identity) before_drop(*rights.identity);
@@ -93,7 +94,7 @@ Result<std::string> give_up_rights(const SandboxRequest& asked,
   TRY(leave_terminal());
   TRY(set_capabilities(rights.ambient, rights.ambient, rights.ambient));
   TRY(raise_ambient(rights.ambient));
-  // Otherwise root would own the files of /proc/self.
+  // Makes the process dumpable. Otherwise root would own the files in /proc/self.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   return lost.empty() ? lost
                       : "--untrusted-image: leaving the supplementary groups " + lost +

@@ -15,7 +15,7 @@ std::optional<std::uint32_t> to_id(std::string_view text) {
   return id && *id <= kMaxId ? id : std::nullopt;
 }
 
-// Calls `entry` for each line that can be an entry, with its name and the fields after the
+// Calls `entry` for each line that can be an entry, with the name and the fields after the
 // password.
 template <class Function>
 void for_each_entry(std::string_view text, Function entry) {

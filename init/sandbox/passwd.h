@@ -1,9 +1,9 @@
 #pragma once
-// Parsers of /etc/passwd and /etc/group, and the identity that USER[:GROUP] names in these texts. A
-// static binary has no name service: users of LDAP and NIS are known by number only.
+// Parsers for /etc/passwd and /etc/group, which also find the user and group that USER[:GROUP]
+// means. A static binary has no name service, so users of LDAP and NIS are known only by number.
 //
-// Lines are read as by glibc's "files" service. Blank lines, comments (#), NIS entries (+ and -)
-// and lines without readable numbers are skipped. Fields after the gid may be missing.
+// Lines are read as glibc's "files" service reads them. Blank lines, comments (#), NIS entries (+
+// and -) and lines without readable numbers are skipped. Fields after the gid may be missing.
 
 #include <cstdint>
 #include <string>
@@ -33,28 +33,28 @@ struct GroupEntry {
   bool operator==(const GroupEntry&) const = default;
 };
 
-// Parse a text, in the order of its lines. If several entries have a name or number, the first is
-// valid.
+// Return the entries of a text in the order of its lines. If several entries have the same name or
+// number, the first one counts.
 std::vector<PasswdEntry> parse_passwd(std::string_view text);
 std::vector<GroupEntry> parse_group(std::string_view text);
 
-// The highest uid and gid: the next one, -1, means "do not change" to the kernel.
+// The highest possible uid and gid. The next number, -1, means "do not change" to the kernel.
 inline constexpr std::uint32_t kMaxId = 0xFFFF'FFFE;
-// The limit of setgroups(2).
+// The maximum number of groups for setgroups(2).
 inline constexpr std::size_t kMaxGroups = 65'536;
 
 // Finds the identity that `docker run --user USER[:GROUP]` would use, by Docker's rules:
-//   - A number is always an id, even if a name looks like it.
-//   - A uid without an entry has gid 0 and the home "/".
-//   - Supplementary groups are those that list the user; with GROUP there is only GROUP.
+//  - A number is always an id, even if there is a user with that name.
+//  - A uid without an entry has gid 0 and the home "/".
+//  - Supplementary groups are those that list the user; if GROUP is given, only GROUP.
 // Fails for a name without an entry. `option` names the place in errors.
 base::Result<envgen::Identity> find_identity(std::string_view spec, std::string_view passwd,
                                              std::string_view group, std::string_view option);
 
-// Adds to `identity` the groups that the platform gave this process. `present` are the
-// supplementary groups of the process. A group counts as the platform's if `own` does not have it.
-// `own` has the process's own group and the groups that list its user in the image. Docker adds
-// such groups for its own --user, with --group-add; Kubernetes with fsGroup and supplementalGroups.
+// Adds to `identity` the groups that the platform gave to this process. `present` are the
+// supplementary groups of this process. Those that `own` does not contain come from the platform:
+// `own` are the groups of this process's user in the image. Docker adds such groups with
+// --group-add, Kubernetes with fsGroup and supplementalGroups.
 void keep_platform_groups(envgen::Identity& identity, const std::vector<std::uint32_t>& present,
                           const envgen::Identity& own);
 

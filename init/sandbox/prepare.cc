@@ -28,10 +28,10 @@ using envgen::ProcessSettings;
 using envgen::SandboxRequest;
 
 constexpr const char* kWhat = "preparing the sandbox";
-// The largest profile that is read. moby's default profile has 15 kB.
+// Maximum size of a profile. moby's default profile has 15 kB.
 constexpr std::size_t kMaxProfileBytes = 4ULL << 20;
 
-// The capabilities of this process, which a child of it gets too.
+// The capabilities of this process. The child that starts the job gets them too.
 struct Own {
   std::uint64_t permitted = 0;
   std::uint64_t bounding = 0;
@@ -72,8 +72,8 @@ Result<Identity> prepare_identity(const std::string& spec, const Own& own,
   if (identity->uid != ::geteuid() && !own.may(CAP_SETUID)) {
     return lacks("--user", "a change to uid " + std::to_string(identity->uid) + from, CAP_SETUID);
   }
-  // Even root may signal another user's process only with CAP_KILL; otherwise no stop would reach
-  // the job.
+  // Without CAP_KILL, even root cannot signal processes of another user, so no stop would reach the
+  // job.
   if (identity->uid != ::geteuid() && !own.may(CAP_KILL)) {
     return lacks("--user",
                  "a job of uid " + std::to_string(identity->uid) + " to be stopped" + from,
@@ -118,7 +118,8 @@ std::optional<std::uint64_t> limit_value(std::string_view text) {
   if (stop == end) return value;
   constexpr std::string_view kUnits = "kmg";
   constexpr unsigned kBitsPerUnit = 10;
-  const std::size_t unit = kUnits.find(static_cast<char>(*stop | 0x20));  // makes it lower case
+  // the OR makes the letter lower case
+  const std::size_t unit = kUnits.find(static_cast<char>(*stop | 0x20));
   if (stop + 1 != end || unit == std::string_view::npos) return std::nullopt;
   const auto shift = static_cast<unsigned>(unit + 1) * kBitsPerUnit;
   if (value > RLIM_INFINITY >> shift) return std::nullopt;
@@ -135,7 +136,7 @@ std::optional<int> resource(std::string_view name) {
   return std::nullopt;
 }
 
-// Returns how many descriptors even root may have at most; nullopt if the kernel does not report
+// Returns the maximum number of descriptors, even for root; nullopt if the kernel does not report
 // it.
 std::optional<std::uint64_t> most_descriptors() {
   const PathState file = sys::inspect("/proc/sys/fs/nr_open", true);
@@ -253,7 +254,7 @@ Status prepare_filter(const std::string& path, bool strict, const Own& own, Prep
   prepared.warnings = std::move(filter.warnings);
   if (sandbox.settings.no_new_privs || own.may(CAP_SYS_ADMIN)) return {};
   sandbox.settings.no_new_privs = true;
-  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // no change
+  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return {};  // already set, so nothing changes
   prepared.warnings.push_back(
       "--seccomp implies --no-new-privs, as the container lacks "
       "CAP_SYS_ADMIN: sudo and other setuid programs give no rights");

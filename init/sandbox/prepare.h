@@ -16,8 +16,9 @@ struct Prepared {
   std::vector<std::string> warnings;
 };
 
-// Parses NAME=SOFT[:HARD], such as "nofile=64k", "core=0:unlimited" or "RLIMIT_STACK=8m". A single
-// value is both limits. k, m and g are powers of 1024; -1 is unlimited, as in Docker's --ulimit.
+// Parses NAME=SOFT[:HARD], such as "nofile=64k", "core=0:unlimited" or "RLIMIT_STACK=8m". If there
+// is only one value, it is both limits. k, m and g are powers of 1024; -1 means unlimited, as in
+// Docker's --ulimit.
 base::Result<envgen::ResourceLimit> parse_limit(std::string_view text);
 
 // Prepares the sandbox. Everything that would foreseeably fail in the child fails here:

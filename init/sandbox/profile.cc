@@ -69,8 +69,8 @@ bool contains(const std::vector<std::string>& list, std::string_view wanted) {
   return std::ranges::find(list, wanted) != list.end();
 }
 
-// Returns a member that exists and is not null. Go, whose structs define both forms, treats null as
-// absent.
+// Returns a member that exists and is not null. Go programs, whose structs define both formats,
+// treat null as absent.
 std::optional<Value> member(const Value& object, std::string_view key) {
   auto value = object.find(key);
   if (value && value->is(Type::kNull)) return std::nullopt;
@@ -184,13 +184,14 @@ base::Result<Filters> filters_at(const Value& rule, std::string_view key, const 
 }
 
 bool has_capability(const Host& host, const std::string& name) {
-  // A name that is unknown here (CAP_BPF on Linux 4.19) is a capability that the job does not have.
+  // A name that is not known here (CAP_BPF on Linux 4.19) counts as a capability that the job does
+  // not have.
   const auto number = capability(name);
   return number && (host.capabilities & capability_bit(*number)) != 0;
 }
 
-// Returns whether the rule applies on this host, by moby's rule: no condition of "excludes" is
-// true, and every condition of "includes" is true.
+// Returns whether the rule applies on this host. By moby's rule, no condition of "excludes" may be
+// true, and all conditions of "includes" must be.
 base::Result<bool> holds_here(const Value& rule, const Host& host, const std::string& where) {
   const auto is_held = [&host](const std::string& name) { return has_capability(host, name); };
   TRY_ASSIGN(auto excludes, filters_at(rule, "excludes", host, where));

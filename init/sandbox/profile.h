@@ -1,6 +1,6 @@
 #pragma once
-// A seccomp profile as its author wrote it, reduced to the rules whose conditions hold on one host.
-// This unit only reads; seccomp.h compiles.
+// Reads a seccomp profile and keeps only the rules whose conditions are true on one host. seccomp.h
+// compiles it.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// The facts that the conditions of a profile test.
+// What the conditions of a profile can test.
 struct Host {
   std::string arch;  // "amd64", "arm64"
   int kernel_major = 0;
@@ -23,11 +23,12 @@ enum class Action : std::uint8_t { kKillProcess, kKillThread, kTrap, kErrno, kTr
 
 struct SyscallRule {
   Action action = Action::kAllow;
-  std::uint16_t number = 0;  // errno of kErrno, or value for the tracer
+  std::uint16_t number = 0;  // for kErrno the errno, otherwise the value that a tracer gets
 
   bool operator==(const SyscallRule&) const = default;
 };
-// Returns whether the call is made. Otherwise it gets an answer, or its caller is killed.
+// Returns true if the kernel executes the call. Otherwise the call fails with an errno or is
+// answered by a tracer, or its caller is killed.
 [[nodiscard]] constexpr bool lets_through(const SyscallRule& verdict) {
   return verdict.action == Action::kAllow || verdict.action == Action::kLog;
 }
@@ -35,7 +36,7 @@ struct SyscallRule {
 enum class Compare : std::uint8_t { kNe, kLt, kLe, kEq, kGe, kGt, kMaskedEq };
 
 struct Condition {
-  unsigned argument = 0;  // 0 to 5
+  unsigned argument = 0;  // index of the argument, 0 to 5
   Compare compare = Compare::kEq;
   std::uint64_t value = 0;      // kMaskedEq: the mask
   std::uint64_t value_two = 0;  // kMaskedEq: the value under the mask
@@ -45,23 +46,25 @@ struct Rule {
   std::vector<std::string> calls;
   SyscallRule verdict;
   std::vector<Condition> conditions;
-  std::string where;  // "FILE: syscalls[3]"
+  std::string where;  // place in the profile: "FILE: syscalls[3]"
 };
 
 struct Profile {
   SyscallRule default_verdict;
-  std::vector<std::string> architectures;  // "SCMP_ARCH_X86", ...; the host's own is implied
+  std::vector<std::string> architectures;  // further architectures, "SCMP_ARCH_X86", ...; the
+                                           // host's own is always included
   std::vector<Rule> rules;
   std::vector<std::string> warnings;
 };
 
-// Reads a profile. Fails for a text in neither moby's nor OCI's form, with the place below `where`.
+// Reads a profile. Fails for a text that has neither moby's nor OCI's form. The error says where:
+// `where` and the place in the text.
 base::Result<Profile> read_profile(std::string_view json, const Host& host, std::string_view where);
 
-// Returns what the profile answers to `call`. The first rule that looks at no argument and differs
-// from the default decides, wherever the other rules on the call are (libseccomp's rule). If no
-// such rule exists, a rule with conditions counts if it lets the call through, because the
-// arguments are unknown.
+// Returns what the profile answers to `call`. By libseccomp's rule, the first rule decides that
+// looks at no argument and differs from the default, wherever the other rules for the call are. If
+// there is no such rule, a rule with conditions counts if it lets the call through, because the
+// arguments are not known.
 SyscallRule verdict_of(const Profile& profile, std::string_view call);
 
 }  // namespace sandbox

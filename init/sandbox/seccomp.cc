@@ -28,7 +28,7 @@ namespace sandbox {
 namespace {
 
 constexpr const char* kWhat = "compiling a seccomp profile";
-// The limit of rules, more than fit into any filter. libseccomp searches its rules one by one.
+// Maximum number of rules, more than fit into any filter. libseccomp searches its rules one by one.
 constexpr std::size_t kMaxRules = 16'384;
 constexpr std::size_t kMaxWarnings = 32;
 
@@ -95,7 +95,8 @@ class Compiler {
   base::Status add_architectures(const Profile& profile);
   base::Status add_rule(const Profile& profile, const Rule& rule);
   base::Status add(const Rule& rule, int call, std::span<const Condition> conditions);
-  // Adds a warning; returns an error with --strict.
+  // Reports something that libseccomp does not know: adds a warning, or returns an error with
+  // --strict.
   base::Status object(const std::string& where, const std::string& found);
   void find_deciding(const Profile& profile);
   base::Status check_contradiction(const Rule& rule, const std::string& call);
@@ -109,7 +110,8 @@ class Compiler {
   std::uint32_t native_ = 0;
   std::size_t rules_ = 0;
   std::set<std::string> unknown_;
-  // The first rule on a call that looks at no argument, and so overrides all others on that call.
+  // For each call, the first rule that looks at no argument. It overrides all other rules for that
+  // call.
   std::map<std::string_view, const Rule*> deciding_;
   std::vector<std::string> warnings_;
 };
@@ -126,7 +128,8 @@ base::Status Compiler::start(const Profile& profile) {
     return base::fail(kWhat, where_ + ": profile.defaultAction", refused_text(-EINVAL),
                       "choose SCMP_ACT_ERRNO");
   }
-  // A tree instead of a list: about eight comparisons a call instead of about three hundred.
+  // The filter is a binary tree and not a list, so a call costs about eight comparisons instead of
+  // three hundred.
   constexpr std::uint32_t kBinaryTree = 2;
   ::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, kBinaryTree);
   if (native_ != ::seccomp_arch_native()) {
@@ -142,7 +145,8 @@ base::Status Compiler::add_architectures(const Profile& profile) {
     const auto token = architecture(name);
     const int code = token ? ::seccomp_arch_add(context_.get(), *token) : -EINVAL;
     if (code == 0 || code == -EEXIST) continue;
-    // EDOM: the other byte order, so no program of that architecture can run here.
+    // EDOM means that the architecture has the other byte order, so none of its programs can run
+    // here.
     TRY(object(where_, "the architecture " + name +
                            (code == -EDOM ? " of another byte order" : ", which is unknown")));
   }
@@ -166,8 +170,8 @@ void Compiler::find_deciding(const Profile& profile) {
   }
 }
 
-// Reports a rule that contradicts the deciding one. libseccomp is silent about it, and would let a
-// call through that the author wanted to refuse.
+// Reports a rule that contradicts the deciding one. libseccomp would silently let a call through
+// that the author wanted to refuse.
 base::Status Compiler::check_contradiction(const Rule& rule, const std::string& call) {
   const auto at = deciding_.find(call);
   if (at == deciding_.end() || at->second->verdict == rule.verdict) return {};
@@ -191,12 +195,12 @@ base::Status Compiler::add(const Rule& rule, int call, std::span<const Condition
 }
 
 base::Status Compiler::add_rule(const Profile& profile, const Rule& rule) {
-  // libseccomp refuses rules with the default's answer.
+  // A rule with the same answer as the default is left out, because libseccomp refuses it.
   const bool redundant = rule.verdict == profile.default_verdict;
   std::array<int, 6> of_argument = {};
   for (const Condition& condition : rule.conditions) ++of_argument[condition.argument];
-  // A rule of libseccomp has one condition per argument. If an argument has more, each condition
-  // becomes a separate rule, as in runc, and any of them may hold.
+  // In libseccomp a rule can have only one condition for each argument. If there are more, each
+  // condition becomes a rule of its own, as in runc, and one of them is enough.
   const bool apart = std::ranges::any_of(of_argument, [](int count) { return count > 1; });
   for (const std::string& name : rule.calls) {
     const int call =
@@ -232,9 +236,9 @@ base::Result<std::string> Compiler::export_program() const {
   return program;
 }
 
-// Returns instructions to run before the rules. A call of the native architecture gets ENOSYS if
-// its number is above all that the profile names. Otherwise, a newer libc of an image would see
-// EPERM from calls that are newer than the profile, and would not fall back.
+// Returns instructions that run before the rules. They answer ENOSYS to a call of the native
+// architecture whose number is higher than those of all calls in the profile. Otherwise the libc of
+// a newer image would get EPERM for calls that are newer than the profile, and would not fall back.
 std::string Compiler::newer_calls(const Profile& profile) const {
   const SyscallRule& verdict = profile.default_verdict;
   if (verdict.action != Action::kErrno || verdict.number == ENOSYS) return {};
@@ -245,7 +249,8 @@ std::string Compiler::newer_calls(const Profile& profile) const {
     }
   }
   if (last < 0) return {};
-  constexpr std::uint32_t kX32 = 0x4000'0000;  // x32's numbers lie above, with the same arch
+  constexpr std::uint32_t kX32 = 0x4000'0000;  // numbers of x32 calls have this bit, with the same
+                                               // arch
   const auto field = [](std::size_t offset) {
     return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
   };
@@ -288,8 +293,8 @@ base::Result<Filter> Compiler::compile(const Profile& profile) {
   return filter;
 }
 
-// Makes clone3 answer ENOSYS, the only error on which a libc falls back to clone. If the author
-// kills for clone3 by name, that stays.
+// Makes clone3 answer ENOSYS, the only error after which a libc falls back to clone. If the author
+// of the profile kills for clone3 by name, that stays.
 void answer_clone3(Profile& profile) {
   const std::string call = "clone3";
   constexpr SyscallRule kNoSuchCall{.action = Action::kErrno, .number = ENOSYS};

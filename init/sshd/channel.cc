@@ -22,7 +22,7 @@ constexpr int kBacklog = 4096;
 
 struct Record {
   std::uint32_t magic = kMagic;
-  std::uint32_t op = 0;  // Op of a request, or 1 in an answer that accepts
+  std::uint32_t op = 0;  // for a request its Op; for an answer 1 if the request was accepted
   std::int32_t argument = 0;
 };
 

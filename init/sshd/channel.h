@@ -1,7 +1,8 @@
 #pragma once
-// The channel between serve and the sessions that its sshd starts: a SOCK_SEQPACKET socket in the
-// peer's directory. A connection carries one fixed-size request and one answer, only from the same
-// uid or root (SO_PEERCRED). Ending a node needs no file content, so a full disk does not matter.
+// The channel by which a session of sshd talks to `trainit peer serve`: a SOCK_SEQPACKET socket in
+// the peer's directory. Each connection has one request of a fixed size and one answer. Only the
+// same uid or root may connect (SO_PEERCRED). The end of a node is not sent through a file, so a
+// full disk does not matter.
 
 #include <sys/types.h>
 
@@ -17,28 +18,28 @@ namespace sshd {
 
 enum class Op : std::uint32_t {
   kPing = 1,      // asks whether serve runs
-  kSession = 2,   // counts the asking process as a session until it ends
-  kEnd = 3,       // argument: the exit code of the job
-  kLauncher = 4,  // argument: its node is lost (1) or back (0)
+  kSession = 2,   // counts the asking process as a session until that process ends
+  kEnd = 3,       // the job has ended; argument: its exit code
+  kLauncher = 4,  // argument: 1 if the launcher's node is lost, 0 if it is back
 };
 
 struct Request {
   Op op = Op::kPing;
   int argument = 0;
-  pid_t pid = 0;  // the asking process, or 0
+  pid_t pid = 0;  // pid of the asking process, or 0
 };
 
-// The server side of the channel. open() opens the socket and replaces an old one: the caller must
-// hold the directory's lock.
+// The server's side of the channel. open() creates the socket and replaces an old one, so the
+// caller must hold the lock of the directory.
 class Channel {
  public:
   static base::Result<Channel> open(const std::string& path);
 
-  // Returns the descriptors to poll for reading; -1 for the listener while it can take no
-  // connection.
+  // Returns the descriptors to poll for reading. The listener's is -1 while no connection can be
+  // accepted.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // Returns whether no descriptor was free for the last connection. Call read_requests() again
-  // after a while.
+  // Returns true if the last connection found no free descriptor. Call read_requests() again after
+  // a while.
   [[nodiscard]] bool starved() const { return starved_; }
   // Accepts connections and reads their requests; never blocks. The caller must answer each
   // request.

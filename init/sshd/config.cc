@@ -12,8 +12,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-// Returns whether the variable belongs to one process, or to the place where it runs. SHLVL: see
-// session_environ.
+// Returns whether the variable belongs to one process, or to the place where that runs. For SHLVL
+// see session_environ().
 bool is_own(std::string_view name) {
   return name.empty() || is_one_of(name, {"_", "PWD", "OLDPWD", "SHLVL", "LISTEN_FDS", "LISTEN_PID",
                                           "LISTEN_FDNAMES", "NOTIFY_SOCKET"});
@@ -33,7 +33,7 @@ bool fits_in_a_line(std::string_view path) {
 
 std::string quoted(std::string_view path) { return '"' + std::string(path) + '"'; }
 
-// Doubles each '%': sshd would expand %h and other tokens there.
+// Doubles each '%', because sshd would expand %h and other tokens in a path.
 std::string without_tokens(std::string_view path) {
   std::string text;
   for (const char c : path) text += c == '%' ? "%%" : std::string(1, c);
@@ -74,9 +74,9 @@ base::Result<std::string> sshd_config(const Paths& paths, int port, const std::s
   text += "AuthorizedKeysFile " + quoted(without_tokens(paths.authorized_keys)) + "\n";
   text += "ForceCommand exec " + shell_word(program) + " peer session --dir " +
           shell_word(paths.directory) + "\n";
-  // Only keys may log in. StrictModes would refuse a run directory below /tmp. The file is
-  // trainit's, and keys.cc checks what goes into it. PermitRootLogin's forced-commands-only looks
-  // at the command of a key, never at ForceCommand.
+  // Allows login only by keys. StrictModes is off, because it would refuse a run directory below
+  // /tmp. The file of keys is trainit's own, and keys.cc checks what it contains. PermitRootLogin's
+  // forced-commands-only cannot be used: it looks at the command of a key, not at ForceCommand.
   text +=
       "PubkeyAuthentication yes\n"
       "PasswordAuthentication no\n"
@@ -85,8 +85,9 @@ base::Result<std::string> sshd_config(const Paths& paths, int port, const std::s
       "UsePAM no\n"
       "StrictModes no\n"
       "MaxAuthTries 20\n";
-  // A launcher starts on all nodes at once, and again on this one. A launcher that does not answer
-  // for three minutes is dead; a paused one comes back sooner.
+  // Many connections can start at once, because a launcher starts on all nodes at the same time,
+  // and again on this one. A launcher that does not answer for three minutes is dead; a paused one
+  // answers sooner.
   text +=
       "MaxStartups 1000:30:4000\n"
       "MaxSessions 1000\n"
@@ -124,8 +125,8 @@ base::Environ session_environ(std::string_view file, const base::Environ& own) {
     if (is_of_login(name_of(entry))) entries.push_back(entry);
   }
   base::Environ env(std::move(entries));
-  // A bash that sshd starts as the first shell reads ~/.bashrc even for a command. Variables of
-  // that file would replace the plan's.
+  // Sets SHLVL, because a bash that sshd starts as the first shell reads ~/.bashrc even for a
+  // command. The variables of that file would replace those of the plan.
   env.set("SHLVL", "1");
   return env;
 }

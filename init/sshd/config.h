@@ -1,6 +1,6 @@
 #pragma once
-// The texts of a peer: the configuration of sshd, the environment of a session, the command that
-// calls a peer. Pure.
+// Texts that a peer needs: the configuration of sshd, the environment of a session, the command
+// that calls another peer. Pure.
 
 #include <string>
 #include <string_view>
@@ -11,36 +11,37 @@
 
 namespace sshd {
 
-// The files in the directory of a peer.
+// The files in the directory of a peer, the sshd of a node.
 struct Paths {
   explicit Paths(const std::string& directory);
 
   std::string directory;
-  std::string lock;             // held by serve
-  std::string socket;           // socket by which sessions reach serve (channel.h)
-  std::string config;           // sshd_config
-  std::string host_key;         // host key of this node
-  std::string key;              // 0600 copy of --key: the ssh client refuses a wider mode
+  std::string lock;      // lock that serve holds
+  std::string socket;    // socket by which sessions reach serve (channel.h)
+  std::string config;    // sshd_config
+  std::string host_key;  // host key of this node
+  std::string key;       // copy of --key with mode 0600, because the ssh client refuses a wider one
   std::string authorized_keys;  // keys that may log in
   std::string environment;      // environment of the sessions, NUL separated
 };
 
-// Returns the word for a POSIX shell, in quotes if it needs them.
+// Returns the word as a POSIX shell must read it, in quotes if it needs them.
 std::string shell_word(std::string_view word);
 
-// Returns sshd's configuration: login by keys only, and every session through `program peer
-// session`. Fails for paths that a line of sshd_config cannot hold.
+// Returns the configuration of sshd: login only by keys, and every session runs `program peer
+// session`. Fails for paths that a line of sshd_config cannot contain.
 base::Result<std::string> sshd_config(const Paths& paths, int port, const std::string& program);
 
-// Returns the environment for all sessions: that of serve, without what belongs to one process.
+// Returns the environment for all sessions: `own`, that of serve, without variables of a single
+// process.
 std::string to_environment_file(const base::Environ& own);
 
-// Returns the environment of one session: `file` as saved, and from `own` (sshd's) the variables
-// about the login.
+// Returns the environment of one session: the variables in `file`, which to_environment_file()
+// made, and those about the login from `own`, the environment that sshd gave.
 base::Environ session_environ(std::string_view file, const base::Environ& own);
 
-// Returns the environment of ssh, sshd and ssh-keygen, without the job's libraries. The libcrypto
-// of conda is not the one that these programs were built for ("OpenSSL version mismatch").
+// Returns the environment for ssh, sshd and ssh-keygen, without the library paths of the job: with
+// conda's libcrypto these programs fail ("OpenSSL version mismatch").
 base::Environ tool_environ(const base::Environ& own);
 
 // Returns the command of an ssh client that runs `command` on `host` or fails within `timeout_s`.
@@ -48,7 +49,7 @@ base::Environ tool_environ(const base::Environ& own);
 std::vector<std::string> client_argv(int port, const std::string& key, int timeout_s,
                                      const std::string& host, const std::string& command);
 
-// Returns the hosts in a file, one a line, without '#' comments and what follows the name.
+// Returns the hosts in a file: the first word of each line, without '#' comments.
 std::vector<std::string> parse_hosts(std::string_view text);
 
 }  // namespace sshd

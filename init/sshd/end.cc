@@ -29,14 +29,14 @@ namespace {
 constexpr std::size_t kMaxCalls = 32;
 constexpr int kCallTimeoutS = 5;
 constexpr std::int64_t kCallTimeoutMs = 5000;
-constexpr std::int64_t kFirstPauseMs = 300;  // longer than a killed sshd needs to restart
+constexpr std::int64_t kFirstPauseMs = 300;  // longer than sshd needs to start again after a kill
 constexpr std::int64_t kMaxPauseMs = 2000;
 
 struct Call {
   std::string host;
   std::int64_t not_before_ms = 0;
   std::int64_t pause_ms = kFirstPauseMs;  // pause before the next call
-  std::string reason;                     // why the last call failed; "" before the first
+  std::string reason;                     // why the last call failed; "" before the first call
   std::unique_ptr<proc::ChildRun> run;
 };
 
@@ -63,11 +63,11 @@ class Caller {
   base::Environ env_;
   proc::SavedSignals saved_;
   proc::SignalSource signals_;
-  std::deque<Call> waiting_;  // sorted by not_before_ms
+  std::deque<Call> waiting_;  // sorted by Call::not_before_ms
   std::vector<Call> running_;
   std::int64_t link_asked_ms_ = 0;
   std::vector<std::string> missed_;
-  std::string reason_;  // reason of the first missed host
+  std::string reason_;  // why the first host was not reached
 };
 
 base::Status Caller::run(const std::vector<std::string>& hosts) {
@@ -97,7 +97,7 @@ base::Status Caller::run(const std::vector<std::string>& hosts) {
 void Caller::fill() {
   const std::int64_t now = sys::monotonic_ms();
   const auto is_due = [&] { return !waiting_.empty() && waiting_.front().not_before_ms <= now; };
-  // The host may have got the end through the link meanwhile, and have exited.
+  // Asks the link again: the host may have received the end through it meanwhile, and have exited.
   if (is_due() && !waiting_.front().reason.empty() && now - link_asked_ms_ >= kFirstPauseMs) {
     ask_link();
   }
@@ -228,7 +228,8 @@ base::Status end(const EndOptions& options, const base::Environ& env) {
   EndOptions own = options;
   if (!own.key.empty()) {
     const Paths paths(options.directory);
-    // This node's serve has made the copy, unless that failed.
+    // The copy of the key, which this node's serve usually makes. If it has failed, this process
+    // makes it.
     const bool there = sys::inspect(paths.key, false).kind == envgen::PathState::Kind::kFile;
     if (there || copy_key(paths, options.key)) own.key = paths.key;
   }

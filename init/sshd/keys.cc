@@ -24,7 +24,7 @@ constexpr std::uint32_t kPrivate = 0600;
 
 bool is_file(const std::string& path) { return sys::inspect(path, false).kind == Kind::kFile; }
 
-// Returns the error of a tool. OpenSSH's programs exit at once for a uid without a name.
+// Returns the error of a tool that failed. OpenSSH's programs exit at once if the uid has no name.
 std::unexpected<base::Error> tool_failed(const std::string& what, const std::string& where,
                                          const ToolResult& result, const std::string& fix) {
   const std::string line = base::last_line(result.output);
@@ -39,7 +39,8 @@ std::unexpected<base::Error> tool_failed(const std::string& what, const std::str
 }
 
 base::Result<std::string> public_half(const std::string& private_key, const KeyTools& tools) {
-  // -P: otherwise a key with a passphrase fails with an error about the terminal.
+  // With -P, a key that has a passphrase fails with that reason, and not with an error about the
+  // terminal.
   ToolResult result =
       run_tool({tools.ssh_keygen, "-y", "-P", "", "-f", private_key}, tools.env, tools.saved);
   if (result.code != 0) {
@@ -54,7 +55,7 @@ std::string with_newline(std::string text) {
   return text;
 }
 
-// Returns the path without links; "" if it does not exist.
+// Returns the path without symlinks; "" if it does not exist.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -66,13 +67,13 @@ bool is_read_only(const std::string& path) {
   return ::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
 }
 
-// Returns which part of `path` users other than its owner may write: the file, or a directory above
-// it up to `home`. The text is "/home/a/.ssh, mode 0777", or "". The rule is that of sshd's
-// StrictModes, which is off. Two exceptions permit a mounted secret: a read-only mount, and a
-// sticky directory if root or this user owns the entry in it.
+// Returns which part of `path` users other than its owner can write: the file, or a directory above
+// it up to `home`. The text is "/home/a/.ssh, mode 0777"; "" if no part is. This is the rule of
+// sshd's StrictModes, which is off, with two exceptions for mounted secrets: a read-only mount, and
+// a sticky directory in which root or this user owns the entry.
 std::string writable_by_others(const std::string& path, const std::string& home) {
   const std::string top = real_path(home);
-  bool kept = false;  // other users cannot rename the entry in a sticky directory
+  bool kept = false;  // in a sticky directory, other users cannot rename the entry
   for (std::string at = real_path(path); !at.empty();) {
     struct stat status{};
     if (::stat(at.c_str(), &status) != 0) return at + ", " + sys::errno_text(errno);
@@ -89,7 +90,7 @@ std::string writable_by_others(const std::string& path, const std::string& home)
   return {};
 }
 
-// Returns the content of a key file of the home directory, or why it may not decide who logs in.
+// Returns the content of a file with keys in the home directory, or why its keys may not log in.
 base::Result<std::string> key_file(const std::string& path, const std::string& home) {
   if (const std::string weak = writable_by_others(path, home); !weak.empty()) {
     return base::fail("reading who may log in", path, "others may write " + weak,
@@ -131,7 +132,7 @@ std::string default_keys(const KeyTools& tools, const std::string& home) {
 
 base::Status make_host_key(const Paths& paths, const KeyTools& tools) {
   if (is_file(paths.host_key) && public_half(paths.host_key, tools)) return {};
-  // A FIPS build of OpenSSH has no ed25519.
+  // The second type is for a FIPS build of OpenSSH, which has no ed25519.
   constexpr std::array<const char*, 2> kTypes = {"ed25519", "ecdsa"};
   ToolResult last;
   for (const char* type : kTypes) {

@@ -17,17 +17,18 @@ struct KeyTools {
   proc::SavedSignals saved;
 };
 
-// Keeps a readable host key (of an earlier start), or makes a new one.
+// Makes a host key. A readable key of an earlier start is kept.
 base::Status make_host_key(const Paths& paths, const KeyTools& tools);
 
 // Copies `file` to paths.key with mode 0600 and Unix line ends. The ssh client refuses a mounted
-// secret, which is 0644 or another user's; a secret was often pasted, with other line ends.
+// secret with mode 0644 or of another user. Secrets were often pasted, and then have other line
+// ends.
 base::Status copy_key(const Paths& paths, const std::string& file);
 
-// Writes paths.authorized_keys, the only file that sshd looks at. The file contains the public half
-// of paths.key if `with_key`, otherwise those of the client's default keys, `home`/.ssh/id_*. The
-// content of `home`/.ssh/authorized_keys is added. Files that other users may write are ignored.
-// Returns an Error if no key could log in.
+// Writes paths.authorized_keys, the only file with keys that sshd reads. With `with_key`, it
+// contains the public half of paths.key. Otherwise it contains those of the client's default keys,
+// `home`/.ssh/id_*. The content of `home`/.ssh/authorized_keys is added. Files that other users can
+// write are ignored. Fails if no key could log in.
 base::Status authorize(const Paths& paths, const KeyTools& tools, bool with_key,
                        const std::string& home);
 

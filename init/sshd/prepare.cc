@@ -73,8 +73,8 @@ base::Result<sys::Fd> take_directory(const Paths& paths) {
     return base::fail(kWhat, paths.lock, sys::errno_text(errno),
                       "make room there, make it writable, or choose another run directory");
   }
-  // An fcntl lock belongs to this process alone. A flock would also be sshd's, between fork and
-  // exec.
+  // Takes an fcntl lock, which belongs only to this process. A flock would also be held by sshd,
+  // between fork and exec.
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

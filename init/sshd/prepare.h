@@ -1,6 +1,6 @@
 #pragma once
-// Checks of sshd's preconditions. sshd itself answers most failures only by a refused login on
-// another machine.
+// Checks what sshd needs before it is started. Otherwise most failures would only show as a refused
+// login on another machine.
 
 #include <string>
 
@@ -12,16 +12,17 @@
 
 namespace sshd {
 
-// Creates the directory with mode 0700 and locks it: a second serve there would replace the first
-// one.
+// Creates the directory with mode 0700 and locks it. A second serve in the same directory would
+// replace files of the first one.
 base::Result<sys::Fd> take_directory(const Paths& paths);
 
-// Checks that the account of this uid, and for root the capabilities, suit sshd. Returns the home
-// directory of the account.
+// Checks that sshd accepts the account of this user, and that root has the capabilities it needs.
+// Returns the home directory of the account.
 base::Result<std::string> check_account(const base::Environ& env);
 
-// Runs sshd's own test of its configuration. Creates the directory for privilege separation if
-// root's sshd misses it. The path differs between distributions, so it comes from sshd's message.
+// Runs sshd's own test of its configuration. If root's sshd misses its directory for privilege
+// separation, creates it. Its path differs between distributions, so it is taken from sshd's
+// message.
 base::Status test_config(const Paths& paths, const std::string& sshd, const base::Environ& env,
                          const proc::SavedSignals& saved);
 

@@ -32,9 +32,9 @@ namespace {
 
 constexpr std::int64_t kNever = -1;
 constexpr std::int64_t kPollMs = 1000;
-constexpr int kPerTurn = 128;  // deaths and signals
+constexpr int kPerTurn = 128;  // maximum number of deaths, and of signals, that one loop handles
 
-// The listener of sshd. The sessions that it starts are separate processes and survive it.
+// The listener of sshd. The sessions that it starts are separate processes, which survive its end.
 class Listener {
  public:
   Listener(std::vector<std::string> argv, base::Environ env, proc::SavedSignals saved)
@@ -57,8 +57,8 @@ class Listener {
     return {};
   }
 
-  // Plans the listener's next start, unless it was stopped. Returns false if it cannot start at
-  // all.
+  // Handles the death of the listener: plans its next start, unless it was stopped. Returns false
+  // if it cannot be started at all.
   bool died(const proc::Death& death, std::int64_t now_ms) {
     constexpr std::int64_t kStartMs = 2000;
     constexpr std::int64_t kStableMs = 60'000;
@@ -144,8 +144,8 @@ std::expected<int, proc::StartFailure> Server::run() {
                               "that it ended at once", "see sshd's own words above"}});
     }
     const std::int64_t now = sys::monotonic_ms();
-    // After the launcher's message, wait for all children, so that the connection with the message
-    // ends too. Otherwise its sender would not learn that it arrived.
+    // After the launcher's message, waits for all children, so that the connection that sent the
+    // message ends too. Otherwise its sender would not learn that it arrived.
     const bool all_gone = ending_.notified() && childless_;
     ending_.set_open(ending_.notified() ? (all_gone ? 0 : 1) : sessions_.count(listener_.pid()),
                      now);
@@ -322,7 +322,7 @@ std::expected<int, proc::StartFailure> serve(const ServeOptions& options,
   TRY_ASSIGN(const auto tools, find_tools(env));
   auto lock = take_directory(paths);
   if (!lock) return failed(lock.error());
-  // Become a subreaper before any process exists that could be adopted.
+  // Becomes a subreaper before there are processes to adopt.
   if (auto adopter = proc::become_subreaper(); !adopter) {
     sys::log::warning(to_line(adopter.error()) + "; sessions in the background go uncounted");
   }

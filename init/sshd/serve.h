@@ -30,14 +30,14 @@
 namespace sshd {
 
 struct ServeOptions {
-  std::string directory;  // absolute path
+  std::string directory;  // absolute path of the peer's directory
   int port = 0;
   std::string key;                                  // "": the client's default keys
-  std::optional<std::int64_t> launcher_timeout_ms;  // see PeerExitRule
+  std::optional<std::int64_t> launcher_timeout_ms;  // as for PeerExitRule
 };
 
-// Runs until the end; blocks. Returns the exit code, or why serve could not begin: 127 if OpenSSH
-// is not installed, otherwise 125. The sessions get `env`.
+// Runs sshd until one of the events; blocks. Returns the exit code, or why serve could not begin:
+// 127 if OpenSSH is not installed, otherwise 125. The sessions get `env`.
 std::expected<int, proc::StartFailure> serve(const ServeOptions& options, const base::Environ& env);
 
 }  // namespace sshd

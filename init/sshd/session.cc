@@ -14,7 +14,7 @@
 namespace sshd {
 namespace {
 
-constexpr int kAnswerTimeoutMs = 20'000;  // hundreds of sessions may begin at once
+constexpr int kAnswerTimeoutMs = 20'000;  // long, because hundreds of sessions may begin at once
 
 std::expected<int, proc::StartFailure> notify(const Paths& paths, Op op, int argument) {
   const auto accepted = ask(paths.socket, op, argument, kAnswerTimeoutMs);
@@ -86,7 +86,7 @@ std::expected<int, proc::StartFailure> session(const std::string& directory,
                             "no environment that can be read by uid " + std::to_string(::geteuid()),
                             "log in as the user that the job runs as"}});
   }
-  // Register last: a session that is counted should run.
+  // Registers last, so that only a session that will run is counted.
   TRY_ASSIGN(std::ignore, notify(paths, Op::kSession, 0));
   const base::Environ own = session_environ(file.content, env);
   const std::vector<std::string> argv = shell_argv(env.get_or("SHELL", ""), original);

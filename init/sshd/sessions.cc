@@ -34,7 +34,7 @@ sys::Fd open_pidfd(pid_t pid) {
 }  // namespace
 
 std::uint64_t start_time_in_stat(std::string_view stat) {
-  constexpr int kFieldsAfterState = 19;  // 4 .. 22
+  constexpr int kFieldsAfterState = 19;  // fields 4 .. 22
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return 0;
   std::string_view rest = stat.substr(name_end + 2);
@@ -75,8 +75,8 @@ bool Sessions::has_ended(const Session& session) {
 int Sessions::count(pid_t listener) {
   std::erase_if(sessions_, has_ended);
   const std::vector<pid_t> children = proc::children_of_self();
-  // A session that is a child of this process has lost its sshd, and so the connection to its
-  // client.
+  // A session that has become a child of this process has lost its sshd, and with it the connection
+  // to its client.
   const auto held = std::ranges::count_if(sessions_, [&children](const Session& session) {
     return std::ranges::find(children, session.pid) == children.end();
   });

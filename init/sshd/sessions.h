@@ -1,7 +1,7 @@
 #pragma once
-// The open sessions: processes that have registered, and what they left running in the background.
-// A launcher's daemon may leave its ssh session and continue (orted --daemonize). The end of the
-// ssh session alone would then look like the end of the job here.
+// The open sessions: processes that have registered at serve, and processes that these left in the
+// background. A launcher's daemon may leave its ssh session and continue (orted --daemonize).
+// Without this unit, the end of the ssh session would look like the end of the job on this node.
 
 #include <sys/types.h>
 
@@ -18,21 +18,22 @@ class Sessions {
   // Counts the process `pid` as a session until it ends.
   void add(pid_t pid);
 
-  // Returns descriptors that become readable when a session ends.
+  // Returns descriptors; each becomes readable when a session ends.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // Returns whether to call count() every second. No event reports that a session has lost its
-  // connection, and some sessions have no descriptor (before Linux 5.3, gVisor, or too many).
+  // Returns true if count() must be called every second. Reason: no event reports that a session
+  // has lost its connection, and some sessions have no descriptor (before Linux 5.3, on gVisor, or
+  // if there are too many).
   [[nodiscard]] bool must_poll() const { return !sessions_.empty(); }
 
-  // Removes sessions that have ended, and returns the number of sessions with a connection. If no
-  // such session is left, returns the number of children that sessions left in the background,
-  // without `listener`. SIGCHLD reports their ends.
+  // Removes sessions that have ended. Returns the number of sessions that have a connection. If
+  // none has, returns the number of children that sessions left in the background, without
+  // `listener`. SIGCHLD reports the ends of these.
   int count(pid_t listener);
 
  private:
   struct Session {
     pid_t pid = -1;
-    std::uint64_t start_time = 0;  // start time in /proc: tells a reused pid apart
+    std::uint64_t start_time = 0;  // start time in /proc, by which a reused pid is recognised
     sys::Fd fd;
   };
   static bool has_ended(const Session& session);
@@ -40,7 +41,8 @@ class Sessions {
   std::vector<Session> sessions_;
 };
 
-// Returns field 22 of a text of /proc/<pid>/stat. Returns 0 for a zombie, and for any other text.
+// Returns the start time, field 22, in a text of /proc/<pid>/stat. Returns 0 for a zombie and for
+// any other text.
 std::uint64_t start_time_in_stat(std::string_view stat);
 
 }  // namespace sshd

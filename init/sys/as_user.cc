@@ -24,7 +24,8 @@
 namespace sys {
 namespace {
 
-// Returns whether capabilities would survive a change of the uid, which is not acceptable here.
+// Returns whether capabilities would survive a change of the uid. The switch would then not
+// restrict anything.
 bool keeps_capabilities() {
   const int bits = ::prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
   return bits < 0 || (static_cast<unsigned>(bits) & SECBIT_NO_SETUID_FIXUP) != 0;
@@ -51,12 +52,12 @@ AsUser::AsUser(const envgen::Identity& who) : group_(::getegid()) {
   std::vector<gid_t> theirs(who.groups.begin(), who.groups.end());
   std::ranges::sort(theirs);
   std::ranges::sort(groups_);
-  // setgroups() needs CAP_SETGID, so it is not called if the groups are equal.
+  // Calls setgroups(), which needs CAP_SETGID, only if the groups differ.
   if (theirs != groups_ && ::setgroups(theirs.size(), theirs.data()) != 0) return;
-  // Only the effective ids change: with the real uid, that user could send signals to trainit.
+  // Changes only the effective ids: with that real uid, the user could send signals to trainit.
   switched_ = ::setegid(who.gid) == 0 && ::seteuid(who.uid) == 0;
   changed_groups_ = theirs != groups_;
-  // A half-done switch is worse than none: exit if it cannot be undone.
+  // A switch of only a part of the ids is dangerous. Exits if it cannot be undone.
   if (!switched_ && !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
 }
@@ -72,7 +73,7 @@ AsUser::~AsUser() {
   int death = 0;
   ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
   const pid_t parent = ::getppid();
-  // Never continue with another user's ids by mistake.
+  // Exits, because trainit must never continue with another user's ids.
   if (::seteuid(0) != 0 || !restore_groups()) ::_exit(exit_code::kOwnFailure);
   die_with(parent, death);
   errno = error;
@@ -95,7 +96,7 @@ base::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user, const
     const AsUser as(job_user);
     const std::string parent = parent_of(path);
     if (as.switched()) {
-      // Ignore errors: resolve_safely() reports in full what could not be created.
+      // A failure is ignored: resolve_safely() reports what could not be created.
       if (rule.make_parents) std::ignore = make_directories(parent, *rule.make_parents);
       Fd directory(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
       struct stat status{};
@@ -135,7 +136,8 @@ base::Status with_rights_of(const envgen::Identity* job_user, const std::string&
     return std::unexpected(std::move(error));
   }
   if (!reached) return std::unexpected(reached.error());
-  // If the job can influence what the path means, trainit does not do what the job may not do.
+  // If the job's user can change what the path means, trainit does not do what that user may not
+  // do.
   if (foreign && !reached->untrusted_directory.empty()) return status;
   return work(*reached);
 }
@@ -150,7 +152,7 @@ envgen::PathState inspect_as(const envgen::Identity* job_user, const std::string
   state.error = EPERM;
   const AsUser as(*job_user);
   if (as.switched()) state = inspect(path, read_content);
-  // A path that is absent for trainit is absent for the job's user too.
+  // A path that does not exist for trainit does not exist for the job's user either.
   const bool absent = !reached && is_absent(reached.error());
   if (absent && state.error == EACCES) return {};
   return state;

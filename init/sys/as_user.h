@@ -1,5 +1,5 @@
 #pragma once
-// Access to paths with the rights of the job's user. Each switch changes the effective ids of the
+// Access to paths with the rights of the job's user. A switch changes the effective ids of the
 // whole process, so these functions are only for a child with a single thread.
 
 #include <sys/types.h>
@@ -15,15 +15,16 @@
 
 namespace sys {
 
-// The effective ids and the groups of another user, until the end of the scope. errno is preserved.
-// Only root can switch. The parent-death signal is armed again at each switch.
+// A switch to the effective ids and groups of another user, until the end of the scope. It does not
+// change errno. Only root can switch. The parent-death signal, which the kernel clears at each
+// switch, is set again.
 class AsUser {
  public:
   explicit AsUser(const envgen::Identity& who);
   ~AsUser();
   AsUser(const AsUser&) = delete;
   AsUser& operator=(const AsUser&) = delete;
-  // Returns whether the ids are now the user's. If not, nothing was changed.
+  // Returns true if the ids are now those of the user. Otherwise nothing was changed.
   [[nodiscard]] bool switched() const { return switched_; }
 
  private:
@@ -35,8 +36,8 @@ class AsUser {
   bool changed_groups_ = false;
 };
 
-// Returns whether this process is root and `job_user` is given and is not root, so that trainit has
-// to switch.
+// Returns true if trainit must switch: this process is root, and `job_user` is given and is not
+// root.
 [[nodiscard]] bool is_another_user(const envgen::Identity* job_user);
 
 // Switches to the job's user, in `rights`, if is_another_user() holds; otherwise changes nothing.
@@ -44,9 +45,9 @@ class AsUser {
 [[nodiscard]] bool take_rights(const std::optional<envgen::Identity>& job_user,
                                std::optional<AsUser>& rights);
 
-// Opens the parent of `path` as the job's user, through every link that this user may follow. If
-// the user may not replace the entry there, or this process is not root, calls resolve_safely()
-// with trainit's own rights. Only for a child with a single thread.
+// Opens the parent directory of `path` as the job's user, through every link that this user may
+// follow. If that user cannot replace the entry there, or if this process is not root, uses
+// resolve_safely() with trainit's own rights instead. Only for a child with a single thread.
 base::Result<SafePath> resolve_safely_as(const envgen::Identity& job_user, const std::string& path,
                                          const SafePathRule& rule = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// The boot id of the machine, which changes at each boot. Data that was written under a different
-// boot id may be lost.
+// The boot id of the machine, a text that is different after each boot. Data that was written
+// before the last boot may be lost.
 
 #include <string>
 

@@ -36,7 +36,7 @@ ExecRights exec_rights() {
                     .effective_uid = static_cast<uid_t>(::getauxval(AT_EUID)),
                     .gid = static_cast<gid_t>(::getauxval(AT_GID)),
                     .effective_gid = static_cast<gid_t>(::getauxval(AT_EGID))};
-  // A caller that is root gains nothing.
+  // If the caller is root, it gains nothing.
   rights.gains_capabilities = rights.secure && rights.uid != 0 && has_other_than_ambient();
   return rights;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Borrowed rights: rights that this program has and its caller does not have. The program is a
-// set-user-ID or set-group-ID copy, or has file capabilities.
+// Detects borrowed rights: rights that this program has and its caller does not have. The program
+// is then a set-user-ID or set-group-ID file, or a file with capabilities.
 
 #include <sys/types.h>
 
@@ -10,7 +10,7 @@ namespace sys {
 
 // The ids and capabilities that the kernel gave this process at its exec.
 struct ExecRights {
-  bool secure = false;  // AT_SECURE; a change of the SELinux domain sets it too
+  bool secure = false;  // AT_SECURE; also set by a change of the SELinux domain
   uid_t uid = 0;
   uid_t effective_uid = 0;
   gid_t gid = 0;
@@ -19,8 +19,8 @@ struct ExecRights {
 };
 ExecRights exec_rights();
 
-// Describes what is borrowed: "the set-user-ID bit: uid 1000 would have the rights of uid 0".
-// Returns "" if nothing is borrowed.
+// Returns a text about the borrowed rights: "the set-user-ID bit: uid 1000 would have the rights of
+// uid 0". Returns "" if nothing is borrowed.
 std::string borrowed(const ExecRights& rights);
 
 }  // namespace sys

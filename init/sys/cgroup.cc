@@ -19,8 +19,8 @@ bool has_controller(std::string_view list, std::string_view name) {
   return false;
 }
 
-// Adds `file` at `path` and at the root of the mount. A path with "/.." is a cgroup outside of this
-// cgroup namespace, which no path of the mount names.
+// Adds `file` in the directory `path` and at the root of the mount. A path with "/.." is a cgroup
+// outside of this cgroup namespace, and does not exist in the mount.
 void add_files(std::string_view mount, std::string_view path, std::string_view file,
                std::vector<std::string>* files) {
   const std::string prefix(mount);
@@ -86,7 +86,8 @@ std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
       add_files(kMount, path, v2_file, &v2);
     }
   }
-  // If both versions are mounted, a controller belongs to v1 if v1 names it.
+  // If both versions are mounted, the files of v1 come first: if v1 has the controller, the values
+  // are there.
   v1.insert(v1.end(), v2.begin(), v2.end());
   return v1;
 }
@@ -109,8 +110,8 @@ std::optional<std::uint64_t> parse_oom_kills(std::string_view text) {
 std::optional<std::uint64_t> oom_kills(const std::string& root) {
   const std::string groups = kernel_text(root + "/proc/self/cgroup");
   std::vector<std::string> files = oom_files(groups);
-  // memory.events.local counts the processes in this cgroup itself; memory.events also counts those
-  // of cgroups below it.
+  // memory.events.local counts only kills in this cgroup itself; memory.events also counts those in
+  // cgroups below it.
   for (std::string& file : cgroup_files(groups, "memory", "", "memory.events.local")) {
     files.push_back(std::move(file));
   }

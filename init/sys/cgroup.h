@@ -16,8 +16,8 @@ namespace sys {
 // too old to count (v1 before 4.13). `root` is put before each path, for tests.
 std::optional<std::uint64_t> oom_kills(const std::string& root = "");
 
-// Returns whether memory.oom.group (v2) is 1. An OOM kill then ends the whole container, PID 1
-// included, and no process can report it. (Kubernetes sets it from 1.28 on.)
+// Returns true if memory.oom.group (v2) is 1. An OOM kill then ends the whole container, including
+// PID 1, so no process can report it. (Kubernetes sets it from 1.28 on.)
 bool oom_kills_group(const std::string& root = "");
 // Returns a warning if oom_kills_group() is true, otherwise "".
 std::string oom_group_warning(const std::string& root = "");
@@ -25,22 +25,23 @@ std::string oom_group_warning(const std::string& root = "");
 // Returns the smallest CPU quota of this cgroup and its visible ancestors, in hundredths of a CPU,
 // or 0 without a quota.
 std::uint64_t cpu_quota(const std::string& root = "");
-// Returns how many of `cpus` the quota leaves, in whole CPUs: at least 1.
+// Returns how many of `cpus` CPUs the quota allows to use at once: at least 1.
 std::uint32_t cpus_within_quota(std::uint32_t cpus);
 
-// Returns the files of this container's cgroup that may hold a value of a controller, best first.
-// `v1_file` is that of a controller with its own mount, `v2_file` that of the unified tree. A file
-// name of "" means that the version has no such file.
+// Returns the paths where a value of this container's cgroup may be, the best one first. `v1_file`
+// is its name in a controller with its own mount, `v2_file` that in the unified tree. A name of ""
+// means that the version has no such file.
 std::vector<std::string> cgroup_files(std::string_view proc_self_cgroup,
                                       std::string_view controller, std::string_view v1_file,
                                       std::string_view v2_file);
 
-// Returns the files that may hold the number of OOM kills, best first, from the text of
-// /proc/self/cgroup. A container sees its own cgroup at the root of the mount, whatever path that
-// text has.
+// Returns the paths of files that may contain the number of OOM kills, the best one first.
+// `proc_self_cgroup` is the text of /proc/self/cgroup. A container sees its own cgroup at the root
+// of the mount, whatever path that text contains.
 std::vector<std::string> oom_files(std::string_view proc_self_cgroup);
 
-// Returns N of the "oom_kill N" line of either file, or nullopt without such a line.
+// Returns the number in the line "oom_kill N" of either version's file; nullopt if the line is
+// missing.
 std::optional<std::uint64_t> parse_oom_kills(std::string_view text);
 
 }  // namespace sys

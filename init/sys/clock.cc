@@ -31,15 +31,15 @@ void sleep_ms(std::int64_t duration_ms) {
   }
 }
 
-// poll(2) is never restarted after a handler.
+// Uses poll(2), because the kernel never restarts it after a handler.
 void pause_ms(std::int64_t duration_ms) {
   ::poll(nullptr, 0, static_cast<int>(std::clamp<std::int64_t>(duration_ms, 0, INT_MAX)));
 }
 
-// Uses the calendar of <chrono>: gmtime_r reads /etc/localtime for its leap seconds.
+// Uses the calendar of <chrono>, because gmtime_r reads /etc/localtime for leap seconds.
 std::string utc_text(std::int64_t wall_ms) {
-  // The years 0 to 9999. A number from a file may have any value, and the sums of <chrono>
-  // overflow.
+  // The limits are the years 0 to 9999: a number from a file may have any value, for which <chrono>
+  // would overflow.
   constexpr std::int64_t kFirstMs = -62'167'219'200'000;
   constexpr std::int64_t kLastMs = 253'402'300'799'999;
   const std::chrono::sys_time<std::chrono::milliseconds> time{

@@ -6,11 +6,11 @@
 
 namespace sys {
 
-std::int64_t monotonic_ms();                 // CLOCK_MONOTONIC: does not jump with the wall clock
-std::int64_t wall_ms();                      // milliseconds since 1970, UTC
+std::int64_t monotonic_ms();  // CLOCK_MONOTONIC: not affected when the wall clock is set
+std::int64_t wall_ms();       // milliseconds since 1970, UTC
 std::string utc_text(std::int64_t wall_ms);  // "2026-11-20T07:35:10.123Z"
 
-void sleep_ms(std::int64_t duration_ms);  // continues after signals
-void pause_ms(std::int64_t duration_ms);  // a signal that has a handler ends the pause
+void sleep_ms(std::int64_t duration_ms);  // sleeps for the whole time, also if signals arrive
+void pause_ms(std::int64_t duration_ms);  // sleeps, but a signal that has a handler ends the sleep
 
 }  // namespace sys

@@ -5,8 +5,9 @@
 
 namespace sys {
 
-// Sets PR_SET_PDEATHSIG, which the kernel clears at each change of credentials. If `parent` has
-// already died, no signal would come, so this function raises it. `signal` 0: does nothing.
+// Makes this process get `signal` when its parent dies (PR_SET_PDEATHSIG). The kernel clears that
+// setting at each change of credentials. If `parent` has already died, no signal would come, so
+// this function raises it. Does nothing if `signal` is 0.
 void die_with(pid_t parent, int signal);
 
 }  // namespace sys

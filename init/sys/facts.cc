@@ -39,8 +39,8 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-// Returns the text of an address. Returns nullopt for loopback and link-local addresses: every node
-// has them, so they name no node.
+// Returns the address as text. Returns nullopt for loopback and link-local addresses: every node
+// has these, so they identify no node.
 std::optional<std::string> address_text(const sockaddr& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.sa_family == AF_INET) {
@@ -72,8 +72,8 @@ std::vector<std::string> interface_addresses() {
   return result;
 }
 
-// Returns the CPUs that this process may use. Tries growing masks: the kernel refuses a mask
-// smaller than its own, and does not report that size.
+// Returns the CPUs that this process may use. Tries larger and larger masks, because the kernel
+// refuses a mask smaller than its own, without reporting the size.
 envgen::CpuList usable_cpus() {
   envgen::CpuList usable;
   for (int cpus = 1024; cpus <= envgen::kMaxCpus; cpus *= 2) {
@@ -102,7 +102,7 @@ std::string own_program() {
 
 struct Candidate {
   std::string path;
-  bool given = false;  // named by TRAINIT_RUN_DIR
+  bool given = false;  // TRAINIT_RUN_DIR names it
 };
 
 std::vector<Candidate> run_dir_candidates(const base::Environ& env) {
@@ -112,8 +112,8 @@ std::vector<Candidate> run_dir_candidates(const base::Environ& env) {
   return {{"/run/trainit"}, {"/tmp/" + name}, {"/dev/shm/" + name}};
 }
 
-// Returns why the candidate is not trusted, or nullopt if it is trusted. Users who may write to a
-// directory could create links in it, as in many places below /tmp.
+// Returns why the candidate is not trusted; nullopt if it is. Other users who can write to a
+// directory, as to many below /tmp, could create links in it.
 std::optional<std::string> distrust(const Candidate& candidate, const struct stat& status) {
   if (candidate.given && (status.st_uid == ::geteuid() || status.st_uid == 0)) return std::nullopt;
   if (status.st_uid != ::geteuid()) {
@@ -142,9 +142,8 @@ int create(const std::string& path) {
   return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-// Takes the lock. Returns false if another instance holds it. run_dir_in_use() holds the lock for a
-// moment itself, so one refusal does not mean another instance. Only a second instance waits here,
-// for 20 ms.
+// Takes the lock. Returns false if another instance holds it. run_dir_in_use() also holds the lock
+// for a moment, so tries again for 20 ms; only a second instance waits that long.
 bool take_lock(int fd) {
   constexpr int kAttempts = 10;
   constexpr timespec kPause{0, 2'000'000};
@@ -161,11 +160,11 @@ Fd open_lock(const Fd& directory) {
                      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
 }
 
-// Numbers of the directories below a run directory that another instance has.
+// The lowest number of a directory below the run directory of another instance.
 constexpr int kFirstNumber = 2;
 constexpr int kLastNumber = 99;
 
-// Gives an instance the first directory below `result->path` whose lock is free.
+// Takes the first directory below `result->path` whose lock is free.
 void take_numbered(RunDir* result) {
   for (int number = kFirstNumber; number <= kLastNumber; ++number) {
     const std::string name = std::to_string(number);
@@ -186,7 +185,7 @@ void take_numbered(RunDir* result) {
   }
 }
 
-// Returns why the candidate is unusable, or nullopt if `result` is filled.
+// Returns why the candidate cannot be used; nullopt if it was opened and `result` is set.
 std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* result) {
   auto refused = [&candidate](int error) { return candidate.path + ": " + errno_text(error); };
   if (candidate.given) {
@@ -203,10 +202,10 @@ std::optional<std::string> try_run_dir(const Candidate& candidate, RunDir* resul
   struct stat status{};
   if (::fstat(directory.get(), &status) != 0) return refused(errno);
   if (auto reason = distrust(candidate, status)) return reason;
-  // An emptyDir of Kubernetes belongs to root and has mode 0777. Other users must not write to
-  // trainit's files there.
+  // An emptyDir of Kubernetes belongs to root and has mode 0777. The others' write permission is
+  // removed, so that they cannot change trainit's files.
   constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
-  const bool shared = (status.st_mode & S_ISVTX) != 0;  // a directory like /tmp itself
+  const bool shared = (status.st_mode & S_ISVTX) != 0;  // a directory such as /tmp itself
   if (candidate.given && ::geteuid() == 0 && !shared && (status.st_mode & kOthers) != 0) {
     std::ignore = ::fchmod(directory.get(), status.st_mode & 07777U & ~kOthers);
   }
@@ -252,7 +251,7 @@ bool trusted(const Candidate& candidate) {
 
 std::string working_directory() {
   const std::unique_ptr<char, Free> path(::getcwd(nullptr, 0));
-  // Older C libraries return "(unreachable)/..." for a directory outside of the root.
+  // Older C libraries return "(unreachable)/..." for a directory outside of the process's root.
   return path && *path == '/' ? path.get() : "";
 }
 

@@ -55,7 +55,7 @@ std::optional<std::vector<int>> list_descriptors(int first) {
   return open;
 }
 
-// Collects the list before closing the first: the listing itself holds a descriptor.
+// Reads the whole list before it closes a descriptor, because reading the list uses one itself.
 bool close_by_proc(int first, std::span<const int> sorted_keep) {
   const auto open = list_descriptors(first);
   if (!open) return false;
@@ -65,8 +65,8 @@ bool close_by_proc(int first, std::span<const int> sorted_keep) {
   return true;
 }
 
-// Returns the end for closing by number. A limit of 1e9 is common in containers; counting up to it
-// would take minutes.
+// Returns where to stop if all numbers are closed. A limit of 1e9 is common in containers, and
+// counting up to it would take minutes.
 int count_to() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxDescriptor;
@@ -101,8 +101,9 @@ bool await_ready(int fd, short events, std::int64_t until_ms) {
 void ensure_standard_fds() {
   for (int number = 0; number <= 2; ++number) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() takes the lowest free number, which is `number`. An image may lack /dev/null: an
-    // O_PATH descriptor answers EBADF to each read and write, as a closed one does.
+    // Opens /dev/null, which gets the number `number`, because that is the lowest free one. If the
+    // image lacks /dev/null, an O_PATH descriptor takes its place, which fails like a closed one
+    // (EBADF).
     if (::open("/dev/null", O_RDWR) < 0 && ::open("/", O_PATH) < 0) return;
   }
 }
@@ -134,7 +135,8 @@ void leave_callers_descriptors() {
     if (same) ways.push_back(number);
   }
   ensure_standard_fds();
-  // Replace instead of close: the owner of a closed number would write to the file opened next.
+  // Replaces the descriptors instead of closing them. Otherwise their owner would write to the file
+  // that is opened next with the same number.
   for (const int number : ways) ::dup3(STDERR_FILENO, number, O_CLOEXEC);
 }
 

@@ -67,13 +67,14 @@ std::unexpected<base::Error> fail_errno(const char* what, std::string where, int
   return base::fail(what, std::move(where), errno_text(error), fix_for(error));
 }
 
-// Returns the error of a path resolution, with `what` as the operation that failed.
+// Returns the error of a path resolution, with Error::what replaced by `what`.
 std::unexpected<base::Error> explained(const char* what, base::Error error) {
   error.what = what;
   return std::unexpected(std::move(error));
 }
 
-// Returns a random name: several containers may write into one shared directory, all as process 1.
+// Returns a random name. Several containers may write into one shared directory, each as process 1,
+// so a pid is not unique.
 std::string random_name() {
   std::uint64_t bits = 0;
   if (::getrandom(&bits, sizeof bits, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof bits)) {
@@ -85,8 +86,8 @@ std::string random_name() {
   return name.data();
 }
 
-// Blocks SIGXFSZ, which a write beyond RLIMIT_FSIZE also sends. The signal would end trainit, or a
-// task that starts with it pending. The error of the write is enough.
+// Blocks SIGXFSZ, which a write beyond RLIMIT_FSIZE causes, during a write. The signal would end
+// trainit, or a task that starts while it is pending. The error of the write is enough.
 class NoFileSizeSignal {
  public:
   NoFileSizeSignal() {
@@ -94,13 +95,14 @@ class NoFileSizeSignal {
     ::sigaddset(&signal_, SIGXFSZ);
     ::sigprocmask(SIG_BLOCK, &signal_, &before_);
   }
-  // Consumes the pending signal of a write that failed with EFBIG.
+  // Removes the pending signal of a write that failed with EFBIG.
   void take() const {
     constexpr timespec kNow{};
     ::sigtimedwait(&signal_, nullptr, &kNow);
   }
   ~NoFileSizeSignal() {
-    // SIG_SETMASK is not used: glibc would leave out 32 and 33, which an init blocks as well.
+    // SIG_SETMASK is not used, because glibc would leave out 32 and 33, which an init blocks as
+    // well.
     if (::sigismember(&before_, SIGXFSZ) == 0) ::sigprocmask(SIG_UNBLOCK, &signal_, nullptr);
   }
   NoFileSizeSignal(const NoFileSizeSignal&) = delete;
@@ -119,7 +121,7 @@ int write_content(int fd, std::string_view content) {
   return error;
 }
 
-// Sets the mode; returns 0 or an errno. A file system without modes refuses fchmod, which is an
+// Sets the mode; returns 0 or an errno. If a file system without permissions refuses that, it is an
 // error only if `mode` gives group and others no rights.
 int set_mode(int fd, std::uint32_t mode) {
   if (::fchmod(fd, mode) == 0) return 0;
@@ -127,9 +129,9 @@ int set_mode(int fd, std::uint32_t mode) {
   return no_modes && (mode & 077) != 0 ? 0 : errno;
 }
 
-// Moves the file `from` to its final name; returns 0 or an errno. When a rename replaces a file,
-// ext4 first writes the new one to the disk (mount option auto_da_alloc), and the rename waits. An
-// exchange and a removal of the old file do not wait.
+// Moves the file `from` to its final name; returns 0 or an errno. A rename that replaces a file can
+// be slow: ext4 first writes the new file to the disk (mount option auto_da_alloc). An exchange,
+// and the removal of the old file, do not wait for the disk.
 int put(const SafePath& to, const std::string& from, Lifetime lifetime) {
   const int directory = to.directory.get();
   const auto exchange = [&] {
@@ -137,9 +139,10 @@ int put(const SafePath& to, const std::string& from, Lifetime lifetime) {
   };
   if (lifetime == Lifetime::kMachine && exchange()) {
     if (::unlinkat(directory, from.c_str(), 0) == 0) return 0;
-    // If the old entry is a directory, exchange again: a rename would not have replaced it either.
-    // Otherwise the new file stays, whatever happens to the old one. A FUSE server without exchange
-    // has renamed, so no old file is left (ENOENT). A full file system may refuse the removal.
+    // After the exchange, `from` is the old entry. If that is a directory, exchanges again, because
+    // a rename would not have replaced it either. Other failures of its removal are ignored: a FUSE
+    // server without exchange has renamed, so there is no old entry (ENOENT), and a full file
+    // system may refuse the removal.
     const bool was_directory = errno == EISDIR || errno == EPERM;
     if (!was_directory || !exchange()) return 0;
   }
@@ -150,8 +153,8 @@ int fill_and_put(Fd fd, std::uint32_t mode, const Producer& content, const SafeP
                  const std::string& from, Lifetime lifetime) {
   if (const int error = write_pieces(fd.get(), content); error != 0) return error;
   if (const int error = set_mode(fd.get(), mode); error != 0) return error;
-  // Check close() instead of leaving it to the destructor: NFS and quotas report here what they
-  // could not store.
+  // Closes here and not in the destructor, because NFS and quotas report at close() what they could
+  // not store.
   if (::close(fd.release()) != 0 && errno != EINTR) return errno;
   return put(to, from, lifetime);
 }
@@ -210,7 +213,7 @@ base::Status write_file_atomic(const SafePath& place, const std::string& path, s
 bool overwrite_file(const std::string& path, std::string_view content) {
   const auto reached = resolve_safely(path);
   if (!reached) return false;
-  // Truncate after the write: space that is freed first may be used by another process meanwhile.
+  // Truncates after the write, because another process may use space that is freed before.
   const Fd fd(
       ::openat(reached->directory.get(), reached->name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
   return fd.valid() && write_content(fd.get(), content) == 0 &&
@@ -237,7 +240,7 @@ base::Status make_directories(const std::string& path, std::uint32_t mode) {
   const NoUmask exact;
   const int result = ::mkdirat(reached->directory.get(), reached->name.c_str(), mode);
   const int error = errno;
-  // An existing directory may answer EROFS or EACCES instead of EEXIST.
+  // For an existing directory, mkdir() may fail with EROFS or EACCES instead of EEXIST.
   if (result == 0 || is_directory(path)) return {};
   return fail_errno(kWhat, path, error);
 }
@@ -263,11 +266,11 @@ struct Level {
   std::uint64_t mount;
   dev_t device;
   ino_t inode;
-  std::string name;  // name in the level above
+  std::string name;  // name in the parent directory
 };
 
-// Removes a tree. Holds one descriptor, however deep the tree is. Goes up by ".." after checking
-// that this is still the directory it came from.
+// Removes a tree with one open descriptor, however deep the tree is. Goes up through "..", and
+// checks that this is still the directory from which it came.
 class TreeRemover {
  public:
   TreeRemover(const SafePath& place, std::string shown) : place_(place), root_(std::move(shown)) {}
@@ -283,7 +286,7 @@ class TreeRemover {
   std::string root_;  // path for messages
   Fd current_;
   std::vector<Level> levels_;
-  int busy_ = 0;  // how often an emptied directory was not empty
+  int busy_ = 0;  // number of times that an emptied directory was not empty
 };
 
 base::Status TreeRemover::fail(const std::string& name, int error) const {
@@ -299,7 +302,7 @@ base::Status TreeRemover::fail(const std::string& name, int error) const {
 int TreeRemover::enter(int parent, const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   Fd fd(::openat(parent, name.c_str(), kFlags));
-  // Remove a directory even if its mode, perhaps copied, allows no access.
+  // Makes the directory accessible first, because its mode, perhaps a copied one, may deny that.
   if (!fd.valid() && errno == EACCES &&
       ::fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0) {
     fd.reset(::openat(parent, name.c_str(), kFlags));
@@ -311,7 +314,7 @@ int TreeRemover::enter(int parent, const std::string& name) {
   const bool same = levels_.empty() ||
                     (status.st_dev == levels_.front().device && mount == levels_.front().mount);
   if (!same) return EXDEV;
-  // Never remove the root of the system, whatever name led to it.
+  // Never removes the root directory of the system, whatever name leads to it.
   struct stat system_root{};
   if (::stat("/", &system_root) != 0) return errno;
   if (status.st_dev == system_root.st_dev && status.st_ino == system_root.st_ino) return EBUSY;
@@ -330,7 +333,7 @@ int TreeRemover::leave() {
   if (status.st_dev != above.device || status.st_ino != above.inode) return ESTALE;
   constexpr int kMaxBusy = 1000;
   if (::unlinkat(parent.get(), levels_.back().name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
-    // Another process adds files during the removal.
+    // Another process adds files during the removal, so tries again.
     if ((errno == ENOTEMPTY || errno == EEXIST) && ++busy_ < kMaxBusy) return 0;
     return errno;
   }
@@ -339,7 +342,7 @@ int TreeRemover::leave() {
   return 0;
 }
 
-// Removes the files of the current directory until it finds a subdirectory.
+// Removes the files in the current directory until it finds a subdirectory, and returns its name.
 int TreeRemover::clear(std::string* subdirectory) {
   subdirectory->clear();
   Fd fd(::openat(current_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -357,7 +360,7 @@ int TreeRemover::clear(std::string* subdirectory) {
       return 0;
     }
     if (::unlinkat(current_.get(), entry->d_name, 0) != 0 && errno != ENOENT) {
-      *subdirectory = entry->d_name;  // name for the message
+      *subdirectory = entry->d_name;  // for the error message
       return errno;
     }
     errno = 0;
@@ -387,7 +390,7 @@ base::Status TreeRemover::run() {
 }  // namespace
 
 base::Status remove_tree(const std::string& path) {
-  // lstat follows a link whose name ends with a slash.
+  // Removes slashes at the end, with which lstat would follow a link.
   std::string root = path.substr(0, path.find_last_not_of('/') + 1);
   if (root.empty() || root == "." || root == ".." || root.ends_with("/.") ||
       root.ends_with("/..")) {
@@ -396,7 +399,7 @@ base::Status remove_tree(const std::string& path) {
   }
   auto reached = resolve_safely(root);
   if (reached) return remove_tree(*reached, root);
-  // If a parent directory is absent, there is no tree to remove.
+  // If a parent directory does not exist, neither does the tree.
   struct stat status{};
   if (::lstat(root.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
   return explained("removing a directory tree", std::move(reached.error()));

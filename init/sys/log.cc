@@ -1,7 +1,7 @@
 #include "init/sys/log.h"
 
-// Leaves out the error handlers of spdlog: they format, read the time zone, and print to stderr,
-// where they may block. Code in this file throws only when memory runs out.
+// Leaves out the error handlers of spdlog: they format text, read the time zone, and print to
+// stderr, where they may block. In this file, code throws only if memory runs out.
 #define SPDLOG_NO_EXCEPTIONS
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
@@ -27,20 +27,23 @@
 namespace sys::log {
 namespace {
 
-// A write to a pipe of at most PIPE_BUF bytes is done whole or not at all.
+// Maximum size of a line. A write of at most PIPE_BUF bytes to a pipe is done as a whole or not at
+// all.
 constexpr std::size_t kMaxLine = PIPE_BUF;
 constexpr std::string_view kCutMark = " [cut]";
 
 // A writer of whole lines to stderr.
 class Stderr {
  public:
-  // Writes a line. Returns false if no byte of the line was or will be written.
+  // Writes a line. Returns false if the line was dropped, so that no byte of it is or will be
+  // written.
   bool put(std::string_view line);
   [[nodiscard]] std::vector<int> descriptors() const { return writer_.descriptors(); }
 
  private:
   NonblockingWriter writer_{STDERR_FILENO};
-  // The rest of a line that a terminal or a socket took in part; written before the next line.
+  // The rest of a line of which a terminal or a socket took only a part. It is written before the
+  // next line.
   std::string rest_;
 };
 
@@ -56,8 +59,8 @@ bool Stderr::put(std::string_view line) {
   return true;
 }
 
-// Appends the first character of `text` in a form that cannot break or repaint the line. Returns
-// the length of the character in `text`.
+// Appends the first character of `text`, escaped so that it cannot break or repaint the line.
+// Returns its length in `text`.
 std::size_t append_character(std::string_view text, Format format, std::string* line) {
   const std::size_t begin = line->size();
   const std::size_t length = base::append_escaped(text, *line);
@@ -100,8 +103,8 @@ struct Origin {
 };
 Origin origin;
 
-// Passes the rank in the one field of a message that is otherwise unused: the source line, which
-// counts from 1.
+// Stores the rank in the source line of a message, because no other field is free. Lines count from
+// 1.
 spdlog::source_loc about(int rank) { return {"", rank + 1, ""}; }
 
 std::string json_fields(int rank) {
@@ -115,7 +118,7 @@ std::string json_fields(int rank) {
   return text;
 }
 
-// The formatter of lines. spdlog's patterns have no JSON, and their time reads /etc/localtime.
+// Formats lines. spdlog's own patterns cannot write JSON, and read /etc/localtime for the time.
 class LineFormatter {
  public:
   LineFormatter(Format format, bool timestamps) : format_(format), timestamps_(timestamps) {}
@@ -150,7 +153,7 @@ class LineFormatter {
   bool timestamps_;
 };
 
-// The sink of the log. Does not use base_sink of spdlog, which links the patterns.
+// The sink of the log. It is not derived from base_sink, which would link spdlog's patterns.
 class StderrSink final : public spdlog::sinks::sink {
  public:
   explicit StderrSink(LineFormatter formatter) : formatter_(formatter) {}
@@ -226,10 +229,11 @@ spdlog::level::level_enum spdlog_level(Level level) {
 
 constexpr std::string_view kHead = "trainit: ";
 
-// Suppresses a warning that repeats: a user who provokes it could fill the log.
+// Suppresses repeated warnings. Otherwise a user who causes one again and again could fill the log.
 class Repeats {
  public:
-  // Returns whether `text` may be logged now. If earlier ones were suppressed, adds their number.
+  // Returns whether `text` may be logged now. If earlier warnings were suppressed, appends their
+  // number to it.
   bool allow(std::string& text) {
     constexpr std::int64_t kWindowMs = 10'000;
     constexpr unsigned kMax = 10;  // equal lines within the window
@@ -278,7 +282,7 @@ void open(Level least, Format format, bool timestamps) {
 
 void write(Level level, std::string_view message, int rank) {
   if (!current) return;
-  // Mask credentials: a message may quote the value that it complains about.
+  // Masks credentials, because a message may quote the value that it is about.
   std::string shown = base::mask_secrets(message);
   if (level == Level::kWarning && !current->repeats.allow(shown)) return;
   current->logger.log(about(rank), spdlog_level(level),

@@ -1,8 +1,8 @@
 #pragma once
-// The log of trainit: lines on stderr, one write(2) each. A reader that stops reading must never
-// block PID 1, and O_NONBLOCK must not be set on a description that the job shares. So lines go
-// through a sys::NonblockingWriter. Lines that do not fit are dropped and counted; the count is
-// written as a line before the next one that fits.
+// The log of trainit: lines on stderr, one write(2) each. A reader that stops reading must not
+// block PID 1, and O_NONBLOCK must not be set on the open file, which the job shares. So the log
+// writes through a sys::NonblockingWriter. Lines that do not fit are dropped and counted. The next
+// line that fits is preceded by a line with that count.
 
 #include <atomic>
 #include <cstdint>
@@ -14,39 +14,40 @@ namespace sys::log {
 enum class Level : unsigned char { kDebug, kInfo, kWarning, kError };
 enum class Format : unsigned char { kHuman, kJson };
 
-// Opens the log. Call it once, early, after ensure_standard_fds(); lines before it are dropped.
+// Opens the log. Call it once, early, after ensure_standard_fds(); lines before that are dropped.
 //
-// Human format: "trainit: warning: text", "trainit: text" for kInfo, with the UTC time before it
-// when `timestamps`. JSON format: {"time","level","message"} on one line, with "rank" if the line
-// is about a rank.
+// The human format is "trainit: warning: text", for kInfo "trainit: text"; with `timestamps` the
+// UTC time comes first. The JSON format is {"time","level","message"} on one line, with "rank" if
+// the line is about a rank.
 //
-// A newline inside a message becomes "\n" in text, so that a message stays one line. Other control
-// characters and invalid UTF-8 bytes become escapes such as "\x1b". Credentials are masked. A line
-// of more than PIPE_BUF bytes is cut and marked: other writers could split a longer one. Ten equal
-// warnings are written in ten seconds; the next one after that reports how many were suppressed.
+// A newline in a message is written as "\n", so that a message stays one line. Other control
+// characters, and bytes that are not UTF-8, become escapes such as "\x1b". Credentials are masked.
+// A line of more than PIPE_BUF bytes is cut and marked, because other writers could split a longer
+// one. Within ten seconds, ten equal warnings are written; the next one after that reports how many
+// were suppressed.
 void open(Level least, Format format, bool timestamps);
 // Writes a line. `rank` is the rank that the line is about, or -1.
 void write(Level level, std::string_view message, int rank = -1);
 std::uint64_t dropped();
 
-// Adds this node to each following line, so that the logs of several nodes can be put side by side.
-// Human format has "trainit[node 1]: text", JSON "node" and "host".
+// Adds the name of this node to each following line, so that the logs of several nodes can be
+// compared. The human format then begins with "trainit[node 1]: ", and JSON has "node" and "host".
 void set_origin(int node, std::string_view host);
 
-// Sets the flag by which another writer reports that it has left stderr within a line. The next
-// line of the log ends that line first. `inside` must outlive the log.
+// Sets a flag by which another writer of stderr reports that it has ended within a line. The next
+// line of the log then begins with a line end. `inside` must outlive the log.
 void watch_line(std::atomic<bool>* inside);
-// Call it when a process starts that writes to stderr directly and may leave a partial line. Each
-// following JSON record begins with a line end; readers of JSON ignore a blank line.
+// Call this when a process starts that writes to stderr directly, and may leave an incomplete line.
+// Each following JSON record begins with a line end; readers of JSON ignore a blank line.
 void share_stderr();
 
-// Returns whether lines can be drawn over: they are for people, on a screen (screen.h).
+// Returns true if lines can be redrawn: they are for people, on a screen (screen.h).
 bool has_screen();
-// Sets the status line, the last line of the screen. The log erases it before each line and draws
-// it again after it, until the text is "". Only this process draws it, not its children. A part
-// that the screen does not take at once is left out.
+// Sets the status line, the last line of the screen; "" removes it. The log erases it before each
+// line and draws it again after the line. Only this process draws it, not its children. A part that
+// the screen does not take at once is left out.
 void set_status(std::string_view text);
-// Returns how many columns the text of the status line may have.
+// Returns the maximum number of columns for the text of the status line.
 int status_columns();
 
 // Returns the log's own descriptors (-1 for an unused one). A forked child that closes inherited

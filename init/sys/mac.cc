@@ -14,8 +14,8 @@
 #include "init/sys/fd.h"
 #include "init/sys/path_state.h"
 
-// Replacements for two functions of libsodium, with the same behaviour. The linker would otherwise
-// add those of the library, and with them all its ciphers, 200 KB. No code here calls them.
+// Two functions that replace libsodium's, with the same behaviour. Otherwise the linker would add
+// the library's versions, and with them all its ciphers, 200 KB. No code here calls them.
 extern "C" {
 [[noreturn]] void sodium_misuse() { std::abort(); }
 void randombytes_buf(void* bytes, std::size_t size) {
@@ -52,7 +52,7 @@ class Hmac {
   crypto_auth_hmacsha256_state state_;
 };
 
-// Returns the length in a byte order that is the same on each node.
+// Returns the length as bytes, in an order that is the same on each node.
 std::array<unsigned char, 8> length_of(std::string_view part) {
   std::array<unsigned char, 8> bytes;
   std::uint64_t length = part.size();

@@ -22,11 +22,12 @@ void release(std::uintptr_t first, std::uintptr_t size) {
   ::madvise(reinterpret_cast<void*>(first), size, MADV_DONTNEED);
 }
 
-// Releases the stack that deeper calls once used. The kernel keeps a gap of a megabyte below the
-// stack free, so that no other mapping can lie there. Unmapped pages are ignored.
+// Releases stack that deeper calls have used before. No other mapping can be there, because the
+// kernel keeps a megabyte below the stack free. Pages that are not mapped are ignored.
 [[gnu::noinline]] void release_stack(std::uintptr_t page) {
   constexpr std::uintptr_t kDeepest = 1U << 18U;
-  constexpr std::uintptr_t kOwn = 1024;  // bytes for this call and the calls in it
+  constexpr std::uintptr_t kOwn = 1024;  // bytes for the frames of this function and the calls in
+                                         // it
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const std::uintptr_t end = (here - kOwn) / page * page;
   release(end - kDeepest, kDeepest);
@@ -46,12 +47,12 @@ std::optional<std::uint64_t> number_of(std::string_view text, std::string_view n
 struct GroupFiles {
   std::string_view limit;
   std::string_view used;
-  std::string_view inactive;  // key in memory.stat
+  std::string_view inactive;  // key of inactive file caches in memory.stat
 };
 constexpr GroupFiles kV1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kV2{"memory.max", "memory.current", "inactive_file"};
 
-// Returns the limit and the free memory of one cgroup, or nullopt without a limit.
+// Returns the limit and the free memory of one cgroup; nullopt if it has no limit.
 std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles& files) {
   const auto number_in = [&directory](std::string_view file) {
     const std::string text = kernel_text(directory + "/" + std::string(file));
@@ -67,8 +68,8 @@ std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles
   return MemoryRoom{*limit, *limit - std::min(held, *limit)};
 }
 
-// Returns the directories of this process's cgroup and its ancestors, up to the mount: each may
-// have a limit.
+// Returns the directories of this process's cgroup and its ancestors up to the mount, because each
+// of them may have a limit.
 std::vector<std::string> directories_of(std::string_view groups, const GroupFiles& files, bool v1) {
   std::vector<std::string> directories;
   constexpr std::size_t kMountParts = 3;  // "/sys/fs/cgroup"
@@ -97,7 +98,7 @@ std::optional<MemoryRoom> memory_room(const std::string& root) {
     const GroupFiles& files = v1 ? kV1 : kV2;
     for (const std::string& directory : directories_of(groups, files, v1)) {
       const auto own = room_in(root + directory, files);
-      // Version 1 expresses "no limit" by a limit above all memory.
+      // cgroup v1 shows "no limit" as a limit that is larger than all memory.
       if (!own ||
           (room && own->all_bytes >= room->all_bytes && own->free_bytes >= room->free_bytes)) {
         continue;

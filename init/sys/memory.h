@@ -1,6 +1,6 @@
 #pragma once
-// The memory of a process and of its container: releases what only the start needed, and reports
-// how much is left.
+// The memory of a process and of its container: releases memory that only the start needed, and
+// reports how much is free.
 
 #include <cstdint>
 #include <optional>
@@ -8,14 +8,15 @@
 
 namespace sys {
 
-// Releases memory that the start has touched and waiting does not need: free heap, and stack below
-// the caller. Keeps the mapped pages of the program file: they belong to the page cache, and the
-// end of the job would wait for them. Costs two calls; meant for a process that lives for weeks.
+// Releases memory that was used at the start and is not needed while waiting: free heap, and stack
+// below the caller. Keeps the mapped pages of the program file: they belong to the page cache, and
+// the end of the job would wait until they are read again. Costs two system calls; for a process
+// that lives for weeks.
 void release_start_memory();
 
 struct MemoryRoom {
   std::uint64_t all_bytes = 0;   // smallest limit of the cgroups, or the machine's memory
-  std::uint64_t free_bytes = 0;  // free memory, including inactive file caches
+  std::uint64_t free_bytes = 0;  // free memory, including caches of files that are not in use
 };
 // Returns the memory limit and the free memory; nullopt if the kernel reports neither. `root` is
 // put before each path, for tests.

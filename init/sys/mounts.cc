@@ -18,14 +18,15 @@ namespace {
 struct Mount {
   std::uint64_t id = 0;
   std::string_view device;  // "8:1"
-  std::string_view root;    // mounted directory, in its file system
+  std::string_view root;    // the directory of its file system that is mounted
   std::string_view point;   // mount point
   std::string_view type;    // file system type
   bool read_only = false;
 };
 
 std::optional<Mount> parse(std::string_view line) {
-  // id, parent, device, root, mount point, options of this mount
+  // The fields before the optional ones: id, parent, device, root, mount point, options of this
+  // mount
   constexpr std::size_t kMin = 6;
   const std::vector<std::string_view> words = base::split(line, ' ');
   if (words.size() < kMin) return std::nullopt;
@@ -50,7 +51,7 @@ std::vector<Mount> mounts_of(std::string_view mountinfo) {
   return mounts;
 }
 
-// Returns the last mount with this id, which covers the others.
+// Returns the last mount with this id, because it covers the others.
 const Mount* mount_with(const std::vector<Mount>& mounts, std::uint64_t id) {
   const auto found = std::ranges::find(mounts.rbegin(), mounts.rend(), id, &Mount::id);
   return found == mounts.rend() ? nullptr : &*found;
@@ -72,7 +73,7 @@ std::string unescaped(std::string_view text) {
   return plain;
 }
 
-// Returns `path` as a prefix of a longer path: "" for the root.
+// Returns `path` in a form to which a path can be appended: "" for the root.
 std::string without_slash(std::string path) {
   if (path == "/") path.clear();
   return path;

@@ -8,19 +8,19 @@
 
 namespace sys {
 
-// Returns whether the mount of `fd` is read-only, and no other visible mount allows writing to what
-// it shows.
+// Returns true if the mount of `fd` is read-only, and no other visible mount allows writing to the
+// same files.
 bool is_written_nowhere(int fd);
 
 // Returns the id of the mount of `fd`; 0 if the kernel does not report it. A bind mount has the
-// device of its source, and a different id.
+// same device as its source, but another id.
 std::uint64_t mount_id_of(int fd);
 
-// Returns the same for the mount with this id in a text of mountinfo.
+// Returns is_written_nowhere() for the mount with this id in a text of mountinfo.
 bool is_written_nowhere(std::string_view mountinfo, std::uint64_t mount_id);
 
-// Returns the other paths of `path`, which is on the mount with this id: those through other
-// visible mounts of the same file system.
+// Returns the other paths of the file at `path`, which is on the mount with this id: those through
+// other visible mounts of the same file system.
 std::vector<std::string> other_paths(std::string_view mountinfo, std::uint64_t mount_id,
                                      std::string_view path);
 

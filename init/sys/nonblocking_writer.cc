@@ -17,7 +17,7 @@
 namespace sys {
 namespace {
 
-// The bytes of one splice. The intermediate pipe holds at least this much on any kernel.
+// Maximum size of one splice, which the intermediate pipe can hold on any kernel.
 constexpr std::size_t kMaxSpliced = 4096;
 
 }  // namespace
@@ -40,7 +40,7 @@ NonblockingWriter::NonblockingWriter(int standard_fd) {
 }
 
 void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) {
-  // Opening a pseudo-terminal's master again would make a new terminal.
+  // The master of a pseudo-terminal cannot be opened again, because that would make a new terminal.
   const bool master = type == S_IFCHR && device == makedev(5, 2);
   if (!master) {
     const std::string path = "/proc/self/fd/" + std::to_string(standard_fd);
@@ -51,8 +51,9 @@ void NonblockingWriter::open_stream(int standard_fd, mode_t type, dev_t device) 
   }
   fd_.reset(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
   way_ = Way::kPoll;
-  // The description is shared and may block. poll alone leaves a race with ranks that write to the
-  // same pipe. A splice out of a private pipe takes the flag per call.
+  // Writes through a pipe of its own. The open file is shared and may block, and after poll() a
+  // rank could fill the pipe first. A splice from a private pipe can be non-blocking for a single
+  // call.
   std::array<int, 2> ends{-1, -1};
   if (type != S_IFIFO || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
   splice_in_.reset(ends[1]);
@@ -101,7 +102,7 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
         errno = EAGAIN;
         return -1;
       }
-      // A longer write could block half-way.
+      // Limits the write, because a longer one could block half-way.
       bytes = bytes.substr(0, kMaxSpliced);
       return ::write(fd_.get(), bytes.data(), bytes.size());
     }
@@ -109,8 +110,8 @@ ssize_t NonblockingWriter::write_once(std::string_view bytes) {
   return -1;
 }
 
-// Runs `call` with SIGPIPE blocked. A worker has SIGPIPE as the caller left it, and must not die
-// when the reader closes.
+// Runs `call` with SIGPIPE blocked. In a worker, SIGPIPE is as the caller left it, and the worker
+// must not die when the reader closes.
 template <class Call>
 ssize_t NonblockingWriter::without_sigpipe(const Call& call) {
   sigset_t pipe_signal;
@@ -141,7 +142,7 @@ ssize_t NonblockingWriter::tee(int pipe, std::size_t most) {
   if (!takes_pages_) return -1;
   const ssize_t count =
       without_sigpipe([&] { return ::tee(pipe, fd_.get(), most, SPLICE_F_NONBLOCK); });
-  // `pipe` is not a pipe, or a seccomp filter refuses tee(2).
+  // tee(2) cannot be used: `pipe` is not a pipe, or a seccomp filter refuses the call.
   if (count < 0 && errno != EAGAIN && errno != EPIPE) takes_pages_ = false;
   return count;
 }

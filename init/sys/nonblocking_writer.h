@@ -1,9 +1,9 @@
 #pragma once
-// A writer to stdout or stderr that never waits for the reader. O_NONBLOCK must not be set on a
-// description that the job shares. So the writer opens the file again through /proc/self/fd with
+// Writes to stdout or stderr without ever waiting for the reader. O_NONBLOCK must not be set on the
+// open file, which the job shares. So the writer opens the file again through /proc/self/fd with
 // O_NONBLOCK. If that is not possible (no /proc, a socket, another owner), it uses splice, send or
-// poll. A regular file is written as it is: it does not block, and a second description would have
-// a separate offset.
+// poll. A regular file is written directly: it does not block, and a second open file would have
+// its own offset.
 
 #include <sys/types.h>
 
@@ -18,19 +18,19 @@ namespace sys {
 
 class NonblockingWriter {
  public:
-  // Writes to descriptor 1 or 2, which itself stays unchanged.
+  // Creates a writer for descriptor 1 or 2. The descriptor itself is not changed.
   explicit NonblockingWriter(int standard_fd);
 
-  // Returns the number of bytes taken, or -1 with errno. EAGAIN means that the reader must read
+  // Returns the number of bytes that were taken, or -1 with errno. EAGAIN: the reader must read
   // first. Never raises SIGPIPE.
   ssize_t write(std::string_view bytes);
-  // Copies from pipe to pipe by tee(2), without copying bytes in memory. Returns how many of the
-  // bytes in `pipe` were taken; `pipe` still holds all of them. Returns -1 if none was taken.
-  // EAGAIN means that the reader must read first, or that `pipe` is empty.
+  // Copies from a pipe to this pipe with tee(2), without copying bytes in memory. Returns how many
+  // of the bytes in `pipe` were copied; they also remain in `pipe`. Returns -1 if none was copied.
+  // EAGAIN: the reader must read first, or `pipe` is empty.
   ssize_t tee(int pipe, std::size_t most);
-  // Returns the number of unread bytes, from all writers; nullopt if unknown.
+  // Returns how many bytes in the pipe, from all writers, were not read yet; nullopt if unknown.
   [[nodiscard]] std::optional<std::size_t> unread() const;
-  // Returns the descriptor to poll for POLLOUT, or -1 if the writer never takes anything.
+  // Returns the descriptor to poll for POLLOUT; -1 if the writer can never write.
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] std::vector<int> descriptors() const {
     return {fd_.get(), splice_in_.get(), splice_out_.get()};
@@ -47,7 +47,8 @@ class NonblockingWriter {
 
   Fd fd_;
   Way way_ = Way::kNone;
-  bool takes_pages_ = false;  // a pipe that this object has opened again
+  bool takes_pages_ = false;  // the output is a pipe that this object has opened again, so tee(2)
+                              // works
   Fd splice_in_;
   Fd splice_out_;
 };

@@ -26,7 +26,7 @@ base::Status no_log(base::Error error) {
   return std::unexpected(std::move(error));
 }
 
-// Returns whether the path names something other than a regular file, or another user's file.
+// Returns whether the path is certainly not a log: not a regular file, or another user's file.
 bool is_no_log(const SafePath& reached) {
   struct stat there{};
   if (::fstatat(reached.directory.get(), reached.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -35,14 +35,14 @@ bool is_no_log(const SafePath& reached) {
   return !S_ISREG(there.st_mode) || (there.st_uid != 0 && there.st_uid != ::geteuid());
 }
 
-// Returns whether the directory is sticky. If protected_hardlinks is 0, other users may create a
-// second name of trainit's file there.
+// Returns whether the directory is sticky. In such a directory, other users may create a second
+// name for trainit's file, if protected_hardlinks is 0.
 bool is_shared(const SafePath& reached) {
   struct stat status{};
   return ::fstat(reached.directory.get(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
 }
 
-// Checks the opened file. Where other users may write, accepts only a file that is certainly the
+// Checks the opened file. If other users can write to the directory, the file must certainly be the
 // log.
 base::Status check(const Fd& fd, const SafePath& reached, const std::string& path, bool made) {
   if (!fd.valid()) {
@@ -70,7 +70,7 @@ base::Status check(const Fd& fd, const SafePath& reached, const std::string& pat
                     "remove it, or choose another log directory");
 }
 
-// Opens or creates the file. `made` means that this call created it, so it is trusted whatever
+// Opens or creates the file. Sets `made` if this call has created it: it is then trusted, whatever
 // owner the file system shows.
 int open_or_make(const SafePath& reached, int flags, std::uint32_t mode, bool* made) {
   constexpr int kAttempts = 16;
@@ -94,7 +94,7 @@ base::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC;
   Fd fd;
   auto opened = with_rights_of(job_user, path, {.follow_last = true}, [&](const SafePath& reached) {
-    // Do not wait for the reader of a FIFO where the job may have created it.
+    // Does not wait for the reader of a FIFO that the job may have created.
     const bool waits =
         patiently && ::geteuid() == ::getuid() && reached.untrusted_directory.empty();
     bool made = false;

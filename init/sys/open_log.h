@@ -1,5 +1,5 @@
 #pragma once
-// Log files in directories that other users may change.
+// Opens log files in directories that other users may be able to change.
 
 #include <cstdint>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace sys {
 
-// Opens a log for appending, or creates it, through with_rights_of(job_user) of as_user.h. If other
-// users may change the directory, opens only a regular file with one name that belongs to root or
-// the effective user. Otherwise opens whatever file is there, such as a FIFO or a terminal. Waits
-// for the reader of a FIFO only if `patiently`; the descriptor is then a blocking one.
+// Opens a log for appending, and creates it if needed, through with_rights_of(job_user) of
+// as_user.h. If other users can change the directory, the log must be a regular file with one name
+// that belongs to root or the effective user. Otherwise any file is accepted, such as a FIFO or a
+// terminal. If `patiently`, waits for the reader of a FIFO, and the descriptor is a blocking one.
 base::Result<Fd> open_to_append(const std::string& path, std::uint32_t mode,
                                 const envgen::Identity* job_user, bool patiently = false);
 

@@ -31,7 +31,8 @@ PathState error_state(int error) {
 }
 
 bool is_null_device(const struct stat& status) {
-  constexpr unsigned kMemory = 1;  // Documentation/admin-guide/devices.txt
+  constexpr unsigned kMemory = 1;  // device number of /dev/mem, /dev/null and others:
+                                   // Documentation/admin-guide/devices.txt
   constexpr unsigned kNull = 3;
   return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemory &&
          minor(status.st_rdev) == kNull;
@@ -65,8 +66,8 @@ PathState too_large(std::uint64_t size_bytes) {
   return state;
 }
 
-// Reads the file. The size is only a hint: a file grows or shrinks while it is read, and a file of
-// /proc reports 0.
+// Reads the file. `size_hint` may be wrong: a file can grow or shrink while it is read, and files
+// of /proc report 0.
 PathState read_file(const Fd& fd, std::uint64_t size_hint) {
   constexpr std::size_t kChunk = 64UL * 1024;
   constexpr std::size_t kPage = 4096;
@@ -76,8 +77,8 @@ PathState read_file(const Fd& fd, std::uint64_t size_hint) {
   if (size_hint > envgen::kMaxInputBytes) return too_large(size_hint);
   std::string& content = state.content;
   content.reserve(size_hint + 1);
-  // Huge pages: a fault for each 2 MB instead of each 4 KB, as faults cost more than the reading. A
-  // failure does not matter.
+  // Asks for huge pages, which cause one page fault for 2 MB instead of one for 4 KB. Faults cost
+  // more than the reading. A failure does not matter.
   if (size_hint > kHugeBytes) {
     const std::size_t rest = reinterpret_cast<std::uintptr_t>(content.data()) % kPage;
     ::madvise(content.data() + (kPage - rest), size_hint - kPage, MADV_HUGEPAGE);
@@ -95,7 +96,7 @@ PathState read_file(const Fd& fd, std::uint64_t size_hint) {
     if (content.size() > envgen::kMaxInputBytes) return too_large(content.size());
     if (count == 0) break;
   }
-  // Shrinking copies the text. The byte of room that detected the end is not worth that.
+  // Keeps up to a page of unused capacity, because shrinking copies the text.
   if (content.capacity() - content.size() > kPage) content.shrink_to_fit();
   state.size_bytes = content.size();
   return state;
@@ -117,7 +118,7 @@ PathState inspect(const std::string& path, bool read_content) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return error_state(errno);
   const bool directory = S_ISDIR(status.st_mode);
-  // Do not open a device or a FIFO: opening can have an effect.
+  // Does not open a device or a FIFO, because opening one can have an effect.
   if (!directory && !S_ISREG(status.st_mode)) {
     PathState other = error_state(EINVAL);
     other.null_device = is_null_device(status);
@@ -133,7 +134,7 @@ PathState inspect(const std::string& path, bool read_content) {
   if (state.kind == PathState::Kind::kDirectory || state.kind == PathState::Kind::kFile) {
     state.writable = may_access(AT_FDCWD, path.c_str(), W_OK);
   }
-  // A file without an execute bit cannot be executed, not even through an access control list.
+  // A file without any execute bit cannot be executed, not even with an access control list.
   const bool some_may = (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
   state.executable =
       state.kind == PathState::Kind::kFile && some_may && may_access(AT_FDCWD, path.c_str(), X_OK);
@@ -148,7 +149,7 @@ std::string kernel_text(const std::string& path) {
 }
 
 std::string errno_text(int error) {
-  // strerror is not used: its texts depend on the locale.
+  // Uses strerrordesc_np(), because the texts of strerror() depend on the locale.
   const char* text = ::strerrordesc_np(error);
   const char* name = ::strerrorname_np(error);
   if (text == nullptr || name == nullptr) return "error " + std::to_string(error);

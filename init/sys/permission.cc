@@ -22,7 +22,7 @@ bool has_group(gid_t group) {
   return std::ranges::find(groups, group) != groups.end();
 }
 
-// Judges by the mode alone. Does not see an access control list or a read-only mount.
+// Judges only by the mode. An access control list or a read-only mount is not considered.
 bool mode_allows(const struct stat& status, int access) {
   constexpr unsigned kGroup = 3;
   constexpr unsigned kOwner = 6;
@@ -39,7 +39,7 @@ bool mode_allows(const struct stat& status, int access) {
 
 bool may_access(int directory, const char* path, int access) {
   if (::syscall(SYS_faccessat2, directory, path, access, AT_EACCESS) == 0) return true;
-  // faccessat2 is missing before Linux 5.8, or a seccomp profile does not know it.
+  // faccessat2 does not exist before Linux 5.8, or a seccomp profile does not know it.
   if (errno != EPERM && errno != ENOSYS) return false;
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
     return ::syscall(SYS_faccessat, directory, path, access) == 0;

@@ -29,7 +29,8 @@
 namespace sys {
 namespace {
 
-constexpr std::string_view kForeignLink = "the link ";  // how is_foreign_link() knows the error
+constexpr std::string_view kForeignLink = "the link ";  // is_foreign_link() recognises the error by
+                                                        // this text
 
 constexpr const char* kWhat = "following a path";
 constexpr int kMaxLinks = 40;  // the kernel's MAXSYMLINKS
@@ -38,14 +39,14 @@ constexpr int kOpenPath = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 // The uid that the kernel shows for every user that a user namespace does not map (fs.overflowuid).
 constexpr uid_t kUnmapped = 65534;
 
-// Returns whether this user namespace does not map kUnmapped, so that no process in it has that
-// uid. Apptainer and `unshare -r` map a single user; files of the image, which belong to root, then
-// show kUnmapped as their owner.
+// Returns whether the user namespace does not map kUnmapped, so that no process in it has that uid.
+// An example is Apptainer or `unshare -r`, which map one user: the files of the image, which belong
+// to root, then show kUnmapped as their owner.
 bool nobody_is_unmapped() {
   const envgen::PathState map = inspect("/proc/self/uid_map", true);
   if (map.kind != envgen::PathState::Kind::kFile) return false;
-  // Each line is "inside outside count". No stream is used: it links libstdc++'s locales, half a
-  // megabyte.
+  // Each line of uid_map is "inside outside count". No stream is used, because it would link
+  // libstdc++'s locales, half a megabyte.
   std::array<std::uint64_t, 3> line{};
   const char* at = map.content.c_str();
   while (true) {
@@ -64,15 +65,15 @@ bool has_roots_group(const envgen::Identity* job_user) {
   return job_user->gid == 0 || std::ranges::find(job_user->groups, 0U) != job_user->groups.end();
 }
 
-// Returns whether the file has an access control list. The group's bits are then the most that any
-// of its entries gives.
+// Returns whether the file has an access control list. The group bits of its mode are then the
+// maximum that any entry of the list gives.
 bool has_list(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
   return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
-// Returns whether another user may write a file that root or trainit's user owns.
+// Returns whether another user can write a file that root or trainit's user owns.
 bool lets_others_write(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if ((status.st_mode & S_IWOTH) != 0) return true;
   if ((status.st_mode & S_IWGRP) == 0 || ::geteuid() != 0) return false;
@@ -104,14 +105,14 @@ bool lets_others_change(int fd, const struct stat& status, const envgen::Identit
 
 namespace {
 
-// Returns whether another user may change the directory.
+// Returns whether another user can change the directory.
 bool is_foreign(int fd, const struct stat& status, const envgen::Identity* job_user) {
   if (!is_ours(status.st_uid)) return true;
   return lets_others_write(fd, status, job_user) && !is_written_nowhere(fd);
 }
 
-// Opens the root through /proc if possible: an emulator (qemu-user -L) shows a different tree as
-// "/".
+// Opens the root directory, through /proc if possible, because an emulator (qemu-user -L) shows
+// another tree as "/".
 Fd open_root() {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   const int fd = ::open("/proc/self/root", kFlags);
@@ -128,11 +129,11 @@ class Walk {
   base::Result<SafePath> walk();
   [[nodiscard]] std::unexpected<base::Error> fail(int error) const;
   [[nodiscard]] std::string shown(const std::string& name) const;
-  // Sets directory_ and status_. Returns false with errno on failure. `known` is the status, if the
-  // caller already has it.
+  // Makes `directory` the current one: sets directory_ and status_. Returns false on failure, with
+  // errno. `known` is its status, if the caller already has it.
   bool stand_in(Fd directory, const struct stat* known = nullptr);
   void push(std::string_view path);
-  // Returns whether only its owner may replace the entry.
+  // Returns whether only the owner of the entry can replace it.
   [[nodiscard]] bool is_safe(const struct stat* entry) const;
   void note_weakness(const struct stat* entry);
   base::Status follow(const Fd& link, const std::string& name, const struct stat& status);
@@ -191,7 +192,7 @@ bool Walk::is_safe(const struct stat* entry) const {
   if (!weakness_.empty()) return false;
   if (!is_foreign(directory_.get(), status_, rule_.job_user)) return true;
   const bool sticky = is_ours(status_.st_uid) && (status_.st_mode & S_ISVTX) != 0;
-  // An owner that is not mapped may be a user outside who created the entry.
+  // An entry with an unmapped owner does not count as safe: a user outside may have created it.
   return sticky && entry != nullptr && (entry->st_uid == 0 || entry->st_uid == ::geteuid());
 }
 
@@ -212,9 +213,9 @@ base::Status Walk::follow(const Fd& link, const std::string& name, const struct 
   if (++links_ > kMaxLinks) return fail(ELOOP);
   struct statfs system{};
   if (name != "self" && ::fstatfs(link.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
-    // A link below /proc/PID may lead to a file that its text does not name; /dev/stdout is an
-    // example. If it is the last component, the caller's open() follows it. Paths through such a
-    // link are never trusted.
+    // A link below /proc/PID may lead to a file that its text does not name, as /dev/stdout does.
+    // If it is the last component, the caller's open() follows it. Otherwise the path is not
+    // trusted.
     if (rest_.empty()) {
       magic_ = true;
       rest_.push_front(name);
@@ -241,7 +242,7 @@ base::Status Walk::follow(const Fd& link, const std::string& name, const struct 
 }
 
 base::Status Walk::enter(const std::string& name) {
-  // O_DIRECTORY makes an automounter mount the directory.
+  // With O_DIRECTORY, an automounter mounts the directory.
   Fd next(::openat(directory_.get(), name.c_str(), kOpenPath | O_DIRECTORY));
   if (!next.valid() && errno == ENOENT && rule_.make_parents) {
     const NoUmask exact;
@@ -279,7 +280,7 @@ base::Status Walk::last(const std::string& name, bool* done) {
     *done = false;
     const Fd link(::openat(directory_.get(), name.c_str(), kOpenPath));
     if (!link.valid() || ::fstat(link.get(), &status) != 0) return fail(errno);
-    // The entry was replaced meanwhile: look at it again.
+    // The entry was replaced by a link meanwhile, so it is handled as a link.
     if (S_ISLNK(status.st_mode)) return follow(link, name, status);
     rest_.push_front(name);
     return ++links_ > kMaxLinks ? base::Status(fail(ELOOP)) : base::Status();
@@ -338,8 +339,8 @@ base::Result<SafePath> resolve_safely_from(const SafePath& known, const std::str
 
 namespace {
 
-// Returns whether each path in a word of a script's first line is absolute. `PATH=` must have no
-// empty and no relative part. Only an option or the `=` of a variable may precede the first slash.
+// Returns whether all paths in a word of a script's first line are absolute. A `PATH=` may have no
+// empty or relative element. Only an option or the `=` of a variable may be before the first slash.
 bool names_absolute_paths(std::string_view word) {
   constexpr std::string_view kPath = "PATH=";
   const std::size_t path = word.find(kPath);
@@ -359,11 +360,11 @@ bool names_absolute_paths(std::string_view word) {
 }
 
 // Returns the programs and paths that a script's first line names: the interpreter, the program
-// that env(1) finds in `search`, and each path in the arguments. The arguments matter because env
-// has other names, and takes PATH= there.
+// that env(1) finds in `search`, and each path in the arguments. The arguments count because env
+// has other names, and accepts PATH= there.
 //
-// Returns nullopt if `search` is given and the line may hide a program. A quote, a backslash, a
-// variable (env expands these), a relative path, or the length of the line may do so.
+// Returns nullopt if `search` is given and the line may hide a program. Reasons are a quote, a
+// backslash or a variable (env expands these), a relative path, or the length of the line.
 std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
                                                         std::string_view search) {
   constexpr std::size_t kMaxBytes = 255;  // the kernel's BINPRM_BUF_SIZE without the NUL
@@ -384,7 +385,8 @@ std::optional<std::vector<std::string>> interpreters_of(const SafePath& reached,
     std::string_view word = base::take_word(text);
     if (!search.empty() && !names_absolute_paths(word)) return {};
     const bool is_name = word.find_first_of("/=-") != 0 && !word.contains('=');
-    // A shell opens a bare name in the working directory, which is that of trainit or the root.
+    // A name without '/' is opened in the working directory by a shell, which may be that of
+    // trainit or the root.
     for (const char* directory : {here != nullptr ? here : "/", "/"}) {
       std::string path = envgen::join_path(directory, word);
       struct stat status{};
@@ -423,8 +425,8 @@ base::Status check_ours_alone(const std::string& path, const envgen::Identity* j
     const std::string program = programs[i];
     if (i == kMaxPrograms) return base::fail(kRefused, path, "too many interpreters", kMend);
     auto reached = resolve_safely(program, {.job_user = job_user, .follow_last = true});
-    // The caller reports a missing program when it runs it. Other users could create a missing
-    // directory of PATH=.
+    // A missing program is no error: the caller reports it when it runs the program. But a missing
+    // directory of PATH= is one, because other users could create it.
     if (!reached && is_absent(reached.error())) {
       if (i > 0 && program.size() > 1) programs.push_back(parent_of(program));
       continue;

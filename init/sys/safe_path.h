@@ -1,9 +1,9 @@
 #pragma once
-// Safe resolution of paths through directories of other users, who may replace a name by a link at
-// any moment. Each component is opened relative to the one before it. A link is followed only if no
-// user except root and trainit's could have created it; the kernel's protected_symlinks (sysctl/fs)
-// judges the same. The functions may block on a dead mount: they are for children, and for PID 1 in
-// its own RUN_DIR.
+// Safe path resolution: for paths through directories of other users, who can replace a name by a
+// link at any moment. Each component is opened relative to the one before it. A link is followed
+// only if no user except root and trainit's could have created it. The kernel's protected_symlinks
+// (sysctl/fs) works in the same way. The functions may block on a dead mount: they are for
+// children, and for PID 1 only in its own RUN_DIR.
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -21,40 +21,43 @@
 
 namespace sys {
 
-// The directory that holds the last component of a path, open, so that no user can replace it.
+// The result of a resolution: the directory that contains the last component, open, so that no user
+// can replace it.
 struct SafePath {
   Fd directory;  // O_PATH
   // The last component. A directory without a name in its parent ("/", "x/..", "x/.") is ".".
   std::string name;
-  // The directory through which other users may change what the path means: "/home/job (owner 1000,
-  // group 1000, mode 0755)". "": no such directory.
+  // The directory through which other users can change what the path means: "/home/job (owner 1000,
+  // group 1000, mode 0755)". "": no user can.
   std::string untrusted_directory;
-  // True if the name is a link of /proc (/dev/stdout leads to one), which open() then follows.
+  // True if the last component is a link of /proc, which open() then follows. (/dev/stdout leads to
+  // one.)
   bool magic = false;
 };
 
 struct SafePathRule {
-  // The job's user. If the job has root's group, directories that this group may write are foreign
+  // The job's user. If the job has root's group, directories that this group can write are foreign
   // too.
   const envgen::Identity* job_user = nullptr;
   bool follow_last = false;                        // follow the last component if it is a link
   std::optional<std::uint32_t> make_parents = {};  // mode for missing parents (mkdir -p)
 };
 
-// Resolves a path; a relative one begins at the working directory. Root's rule: an entry is foreign
-// if another user owns it, or group or others may write it. An ordinary user's rule: an entry is
-// foreign if a user other than this one and root owns it, or all may write it. No user writes a
-// read-only file system. An entry of a sticky directory belongs to its owner. An Error names the
-// link and its owner, or the missing component.
+// Resolves a path; a relative one begins at the working directory. Foreign entries are those that
+// other users can change. For root, these are the entries of another user, and those that group or
+// others can write. For an ordinary user, they are the entries of users other than this one and
+// root, and those that all can write. Nothing on a read-only file system is foreign. In a sticky
+// directory, only the owner of an entry counts. The error names the link and its owner, or the
+// missing component.
 base::Result<SafePath> resolve_safely(const std::string& path, const SafePathRule& rule = {});
-// Resolves a path below `directory`; `path` begins with that name. `known` is what resolve_safely()
-// returned for another path in `directory` with the same `job_user`. Skips the walk to `directory`
-// if `known` has no untrusted directory and `directory` still exists. The kernel reports a removed
-// directory, except on overlayfs.
+// Resolves a path below `directory`; `path` begins with that name. `known` is the result of
+// resolve_safely() for another path in `directory` with the same `job_user`. If `known` has no
+// untrusted directory, and `directory` still exists, the walk to it is skipped. The kernel reports
+// if the directory was deleted, except on overlayfs.
 base::Result<SafePath> resolve_safely_from(const SafePath& known, const std::string& directory,
                                            const std::string& path, const SafePathRule& rule = {});
 
-// Return whether an error of resolve_safely() is about a link that other users could have created,
+// Return true if an error of resolve_safely() is about a link that other users could have created,
 // or about a missing component.
 bool is_foreign_link(const base::Error& error);
 bool is_absent(const base::Error& error);
@@ -70,19 +73,20 @@ bool is_absent(const base::Error& error);
 base::Status check_ours_alone(const std::string& path, const envgen::Identity* job_user = nullptr,
                               std::string_view search = {});
 
-// Returns whether users other than root and trainit's may change the entries of the directory `fd`,
-// by its mode, owner and access control list. Ignores whether the mount is read-only (see
-// mounts.h).
+// Returns true if users other than root and trainit's can change the entries of the directory `fd`,
+// by its mode, owner and access control list. It does not matter here whether the mount is
+// read-only (see mounts.h).
 bool lets_others_change(int fd, const struct stat& status, const envgen::Identity* job_user);
 
-// Returns whether `owner` is root, this process's user, or the uid that the kernel shows for users
+// Returns true if `owner` is root, this process's user, or the uid that the kernel shows for users
 // that this user namespace does not map.
 bool is_ours(uid_t owner);
 
-// Returns "/home/job (owner 1000, group 1000, mode 0755)".
+// Returns a path with its owner and mode, for messages: "/home/job (owner 1000, group 1000, mode
+// 0755)".
 std::string described(const std::string& path, const struct stat& status);
 
-// The `what` of an Error of open_log.h when another user owns or could have created the file.
+// Error::what if another user owns the log file or could have created it (open_log.h).
 inline constexpr const char* kNotOurs = "opening the log file, which is not ours";
 
 }  // namespace sys

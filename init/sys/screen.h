@@ -1,11 +1,11 @@
 #pragma once
-// The screen: stderr as a terminal for one person, whose last line can be drawn over.
+// The screen: stderr, if it is a terminal on which the last line can be redrawn.
 
 #include <string_view>
 
 namespace sys {
 
-// The sequence that erases the cursor's line.
+// The escape sequence that erases the line of the cursor.
 inline constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 // Returns whether stderr is a terminal that can erase a line.

@@ -18,13 +18,14 @@ struct Handler {
   pid_t owner = 0;
   std::function<void(const Thrown&)> act;
   bool set = false;
-  // A mapping that terminate() removes before `act`, which may need memory when none is left.
+  // Memory that terminate() releases before it calls `act`, so that `act` has memory when none is
+  // left.
   void* reserve = nullptr;
 };
 
 constexpr std::size_t kReserve = 64UL << 10U;
 
-// Maps the reserve. A mapping that is never touched takes address space, and no memory.
+// Maps the reserve. A mapping that is never touched uses address space, but no memory.
 void* map_reserve() {
   void* mapped =
       ::mmap(nullptr, kReserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +47,7 @@ void on_terminate(std::function<void(const Thrown&)> act) {
 }
 
 void terminate() {
-  // The text lives as long as the exception, which is never destroyed.
+  // The text stays valid, because the exception is never destroyed.
   const Thrown thrown = current_thrown();
   if (void* reserve = std::exchange(handler().reserve, nullptr)) ::munmap(reserve, kReserve);
   if (handler().act && handler().owner == ::getpid()) {

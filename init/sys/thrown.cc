@@ -5,7 +5,7 @@
 
 namespace sys {
 
-// Only this file is compiled with exceptions: only a catch clause can read the text.
+// Only this file is compiled with exceptions, because only a catch clause can read the text.
 Thrown current_thrown() {
   try {
     const std::exception_ptr thrown = std::current_exception();

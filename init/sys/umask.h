@@ -1,12 +1,12 @@
 #pragma once
-// File creation with the exact mode, whatever the caller's umask. A chmod afterwards would clear a
-// set-group-id bit that comes from the parent.
+// Creates files with an exact mode, whatever the caller's umask is. A chmod afterwards would clear
+// a set-group-id bit that a directory inherits from its parent.
 
 #include <sys/stat.h>
 
 namespace sys {
 
-// A umask of 0 for the whole process while the object exists.
+// Sets the umask of the whole process to 0 while the object exists.
 class NoUmask {
  public:
   NoUmask() : before_(::umask(0)) {}

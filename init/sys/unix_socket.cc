@@ -38,10 +38,11 @@ Fd socket_for(const std::string& path, int type) {
 Fd listen_at(const std::string& path, int type, int backlog) {
   Fd fd = socket_for(path, type | SOCK_NONBLOCK);
   if (!fd.valid()) return fd;
-  // A client that waits for the path must not find a socket that is bound and does not listen yet.
+  // Binds under another name first: a client that waits for the path must not find a socket that
+  // does not listen yet.
   std::string unready = path;
   unready.back() = '~';
-  ::unlink(unready.c_str());  // left by a process that was killed
+  ::unlink(unready.c_str());  // a killed process may have left it
   if (at_path(::bind, fd, unready) && ::chmod(unready.c_str(), 0600) == 0 &&
       ::listen(fd.get(), backlog) == 0 && ::rename(unready.c_str(), path.c_str()) == 0) {
     return fd;
@@ -54,7 +55,7 @@ Fd listen_at(const std::string& path, int type, int backlog) {
 }
 
 Fd connect_to(const std::string& path, int type, int timeout_ms) {
-  constexpr std::int64_t kMsPerSecond = 1000;  // also microseconds per millisecond
+  constexpr std::int64_t kMsPerSecond = 1000;  // also the number of microseconds in a millisecond
   Fd fd = socket_for(path, type);
   if (!fd.valid()) return fd;
   const timeval limit{timeout_ms / kMsPerSecond, timeout_ms % kMsPerSecond * kMsPerSecond};

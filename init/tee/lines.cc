@@ -5,8 +5,8 @@ namespace logtee {
 void Lines::put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor) {
   const bool mine = cursor.owner == id_;
   const char last = piece.back();
-  // A newline keeps the open line of another process. The bar of another process needs it only if
-  // this piece is more than a bar.
+  // Ends the open text of another process, so that it stays visible. A progress bar is only kept
+  // from being overwritten if this piece is a line.
   if (!mine && (cursor.open || (cursor.returned && last == '\n'))) mirror.put("\n");
   const bool goes_on = mine && (cursor.open || (cursor.returned && piece == "\n"));
   if (!goes_on && piece != "\r") mirror.put(prefix_);

@@ -1,10 +1,10 @@
 #pragma once
-// The share of one process in an output that several processes share. Lines are written whole, each
-// after the process's prefix. A carriage return ends a piece as a newline does, and the prefix is
-// repeated after it, so that a progress bar keeps it.
+// Writes the output of one process to a stream that several processes share. Lines are written
+// whole, each after the process's prefix. A carriage return ends a piece as a newline does, and the
+// prefix is repeated after it, so that a progress bar keeps it.
 //
-// A line without an end is written by flush(). If another process writes then, that process begins
-// a new line. When the end of the first line comes, that line is shown again as a whole. Lines of
+// flush() writes a line that has no end yet. If another process writes then, its text begins on a
+// new line. When the end of the first line comes, that line is shown again as a whole. Lines of
 // more than kLongestLine may be cut.
 
 #include <cstddef>
@@ -16,11 +16,12 @@
 
 namespace logtee {
 
-// The position where the last writer of an output has left it.
+// Where the last writer has left a shared stream.
 struct Cursor {
   int owner = -1;         // id of the last writer
-  bool open = false;      // the output ends within a line
-  bool returned = false;  // the output ends behind '\r', at the start of a line that has text
+  bool open = false;      // the stream ends within a line
+  bool returned = false;  // the stream ends with '\r', so the cursor is at the start of a line that
+                          // has text
 };
 
 class Lines {
@@ -31,18 +32,18 @@ class Lines {
 
   void add(std::string_view bytes, StdoutMirror& mirror, Cursor& cursor);
   void flush(StdoutMirror& mirror, Cursor& cursor);
-  // Returns true if there is text without an end that was not shown.
+  // Returns true if there is text without a line end that was not shown yet.
   [[nodiscard]] bool waiting() const { return line_.size() > shown_; }
-  // Returns true if that text is a progress bar, which is drawn again and again, not a line.
+  // Returns true if that text is a progress bar, which is drawn repeatedly, and not a line.
   [[nodiscard]] bool draws() const { return draws_; }
 
  private:
-  // Writes a piece, with its end if it has one.
+  // Writes a piece of a line, with its end if it has one.
   void put(std::string_view piece, StdoutMirror& mirror, Cursor& cursor);
 
   int id_;
   std::string prefix_;
-  std::string line_;       // text without an end
+  std::string line_;       // text of a line that has no end yet
   std::size_t shown_ = 0;  // bytes of line_ that were shown
   bool draws_ = false;
 };

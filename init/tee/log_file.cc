@@ -26,12 +26,12 @@ LogFile::LogFile(std::string path, LogRule rule) : path_(std::move(path)), rule_
 
 std::string LogFile::open() {
   if (fd_.valid()) return {};
-  // sys::open_to_append() does not wait for the reader of a FIFO or for a terminal.
+  // Opens without waiting for the reader of a FIFO or for a terminal.
   auto opened = sys::open_to_append(path_, kMode, rule_.job_user);
   if (!opened) return to_line(opened.error());
   fd_ = std::move(*opened);
   struct stat status{};
-  // A file that is not regular, such as /dev/null, has no size to limit.
+  // A file that is not regular, such as /dev/null, has no size that could be limited.
   if (::fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) rotates_ = false;
   size_ = S_ISREG(status.st_mode) ? status.st_size : 0;
   return {};
@@ -78,7 +78,7 @@ void LogFile::append(std::string_view bytes, std::int64_t now_ms) {
   const std::size_t done = write_all(bytes);
   if (done == bytes.size()) return;
   const int error = errno;
-  // After an outage of the file system the open descriptor may remain unusable.
+  // Closes the file: after an outage of its file system, the open descriptor may stay unusable.
   if (error != ENOSPC && error != EDQUOT) fd_.reset();
   give_up(bytes.substr(done), "writing the log file: " + path_ + ": " + sys::errno_text(error),
           now_ms);
@@ -92,7 +92,8 @@ void LogFile::give_up(std::string_view bytes, const std::string& why, std::int64
   retry_ms_ = now_ms + kRetryMs;
 }
 
-// Writes the note first: without room for it there is no room for more.
+// Tries to write again. Writes the note about the missing bytes first: if that does not fit,
+// nothing fits.
 bool LogFile::try_again(std::int64_t now_ms) {
   retry_ms_ = now_ms + kRetryMs;
   if (!open().empty()) return false;
@@ -125,7 +126,7 @@ base::Status LogFile::move_away() const {
           return base::fail("beginning a new log file", path_, sys::errno_text(error), "");
         };
         struct stat there{};
-        // The file was replaced or deleted, so there is nothing to move aside.
+        // The file was already replaced or deleted, so nothing has to be moved aside.
         if (::fstatat(directory, at.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
             there.st_dev != ours.st_dev || there.st_ino != ours.st_ino) {
           return base::Status();

@@ -14,12 +14,13 @@
 namespace logtee {
 namespace {
 
-// Limit of retries, because a stopped writer must not block a reader. The text may then be torn.
+// Maximum number of tries to read, because a stopped writer must not block a reader. After them,
+// the text may be inconsistent.
 constexpr int kMaxTries = 100;
 
 }  // namespace
 
-// The view of one stream. `sequence` is odd while the rest, or the ring, changes.
+// What the tee has seen of one stream. `sequence` is odd while another member or the ring changes.
 struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
   std::atomic<bool> used{false};
@@ -29,17 +30,17 @@ struct Shared::Board {
   std::atomic<std::int64_t> last_ms{0};
   struct Mark {
     std::atomic<std::int64_t> ms{0};
-    std::atomic<std::uint64_t> before{0};  // bytes that had come before
+    std::atomic<std::uint64_t> before{0};  // total number of bytes before this mark
   };
   std::array<Mark, kMarks> marks = {};
-  std::atomic<std::uint32_t> mark{0};  // index of the last mark
+  std::atomic<std::uint32_t> mark{0};  // index of the newest mark
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 namespace {
 
-// Returns the size of all boards, rounded up. An unused ring shares no page with them, so that it
-// takes no memory.
+// Returns the size of all boards, rounded up to whole pages. So a ring that is never used shares no
+// page with them, and takes no memory.
 std::size_t boards_size(std::size_t count, std::size_t board) {
   constexpr std::size_t kAlign = 64U << 10;  // the largest page size
   return (std::max<std::size_t>(2 * count * board, 1) + kAlign - 1) / kAlign * kAlign;
@@ -107,7 +108,7 @@ std::string Shared::output_tail(std::size_t process) const {
   constexpr std::size_t kHalf = kRingBytes / 2;
   const std::size_t outs = std::min(out.size(), std::max(kHalf, kRingBytes - err.size()));
   const std::size_t errs = std::min(err.size(), kRingBytes - outs);
-  // Cut at line ends: if the fresh part begins within a line, the whole line counts as fresh.
+  // Divides at a line end: if the fresh part begins within a line, that whole line counts as fresh.
   const bool has_old = last_ms > kTogetherMs && all.fresh < err.size();
   const std::size_t end = has_old ? err.rfind('\n', err.size() - all.fresh - 1) : err.npos;
   const std::size_t behind = end == err.npos ? errs : std::min(err.size() - end - 1, errs);
@@ -123,7 +124,7 @@ std::string Shared::read_ring(std::size_t process, Stream stream, std::uint64_t&
   for (int i = 0; i < kMaxTries; ++i) {
     const std::uint32_t before = one->sequence.load(std::memory_order_acquire);
     total = one->bytes.load(std::memory_order_relaxed);
-    // Read no more than was written: reading the rest would take memory too.
+    // Reads no more than was written, because reading unused pages would take memory.
     if (total <= kRingBytes) {
       tail.assign(bytes, static_cast<std::size_t>(total));
     } else {
@@ -152,7 +153,7 @@ Tail Shared::output_tail(std::size_t process, Stream stream, std::int64_t since_
   Tail tail{.text = read_ring(process, stream, total)};
   const Board* one = board(process, stream);
   if (one == nullptr) return tail;
-  std::uint64_t before = total;  // bytes that came before since_ms
+  std::uint64_t before = total;  // number of bytes that had come before since_ms
   for (const Board::Mark& mark : one->marks) {
     const std::int64_t ms = mark.ms.load(std::memory_order_acquire);
     if (ms == 0 || ms + kMarkMs <= since_ms) continue;

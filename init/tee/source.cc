@@ -16,11 +16,12 @@
 namespace logtee {
 namespace {
 
-// A size that an unprivileged user can have. A large pipe means fewer switches between process and
-// tee.
+// Size of a pipe, which an unprivileged user may set. With a large pipe, the CPU switches less
+// often between process and tee.
 constexpr int kPipeBytes = 256 << 10;
 
-// Opens the slave; by its number if the kernel, or gVisor's, cannot open it by its master.
+// Opens the slave of a pseudo-terminal; by its number if the kernel, or gVisor, cannot open it
+// through the master.
 int open_slave(int master) {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_CLOEXEC;
   int locked = 0;
@@ -43,7 +44,7 @@ base::Result<Source> open_pipe() {
                       "raise the limit on open files (ulimit -n)");
   }
   Source source{sys::Fd(ends[0]), sys::Fd(ends[1])};
-  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // best effort
+  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // a failure is ignored
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return source;
 }

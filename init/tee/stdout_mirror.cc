@@ -9,8 +9,9 @@
 namespace logtee {
 namespace {
 
-constexpr std::size_t kFull = StdoutMirror::kMaxKept / 2;  // above this the job is blocked,
-constexpr std::size_t kCalm = StdoutMirror::kMaxKept / 4;  // until no more than this is left
+constexpr std::size_t kFull = StdoutMirror::kMaxKept / 2;  // with more kept bytes the job is
+                                                           // blocked ...
+constexpr std::size_t kCalm = StdoutMirror::kMaxKept / 4;  // ... until no more than this is left
 constexpr std::size_t kFlushAt = StdoutMirror::kMaxKept / 8;
 constexpr std::size_t kDropAtOnce = 64U << 10;
 
@@ -25,7 +26,7 @@ std::size_t StdoutMirror::write(std::string_view bytes) {
       continue;
     }
     if (count < 0 && errno == EAGAIN) break;
-    // The disk is full: later output may find room.
+    // The disk is full. There may be room for later output.
     full_ = count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
     gone_ = !full_;
   }
@@ -39,7 +40,7 @@ void StdoutMirror::set_at_line_start(bool at_line_start) {
   if (inside_ != nullptr) *inside_ = !at_line_start;
 }
 
-// Puts the note about a gap before the bytes that follow the gap.
+// Puts a note about a gap in front of the bytes that follow the gap.
 void StdoutMirror::note_gap() {
   front_ = (at_line_start_ ? "" : "\n") + std::string("trainit: ") + std::to_string(unsaid_) +
            " bytes of output ";
@@ -113,8 +114,8 @@ void StdoutMirror::give_up_rest() {
   count_lost(std::string_view(queue_).substr(head_));
 }
 
-// Drops everything, to report it when there is room again. A note that did not fit is written again
-// then.
+// Drops everything, and counts it for a note that is written when there is room again. If front_ is
+// a note that did not fit, its number is counted again.
 void StdoutMirror::drop_all() {
   const std::uint64_t before = dropped_;
   give_up_rest();
@@ -125,8 +126,7 @@ void StdoutMirror::drop_all() {
   head_ = 0;
 }
 
-// Drops whole lines, the oldest first. The rest of a line that was partly written is kept and goes
-// first.
+// Drops whole lines, the oldest first. The rest of a line of which a part was written is kept.
 void StdoutMirror::make_room(std::size_t size) {
   std::size_t begin = head_;
   if (front_.empty() && unsaid_ == 0 && !at_line_start_) {
@@ -157,8 +157,8 @@ std::int64_t StdoutMirror::unread_ms(std::int64_t now_ms) {
     return 0;
   }
   if (reader_timeout_ms_ > 0 && now_ms >= reader_timeout_ends_ms()) {
-    // A pipe takes more only if one of its pages is free, so a slow reader may have read less than
-    // a page.
+    // A pipe takes more bytes only if one of its pages is free. So a slow reader may have read
+    // bytes although nothing could be written.
     const auto unread = writer_.unread();
     const bool less = unread && unread_then_ && *unread < *unread_then_;
     unread_then_ = unread;

@@ -33,7 +33,8 @@ base::Status late(const DatasetWork& work, std::string found) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// Where it is or was begun already, else where there is room.
+// Sets work.cache_entry: the entry where the copy exists or was begun, otherwise an entry of a root
+// with enough room.
 base::Status choose_entry(DatasetWork& work) {
   work.cache_entry.key = key_of(work.order.dataset.name, work.wanted, work.variant);
   const envgen::DataRequest& request = work.order.request;
@@ -48,7 +49,7 @@ base::Status choose_entry(DatasetWork& work) {
   TRY_ASSIGN(work.root, choose_root(request.root, bytes, request.headroom));
   TRY_ASSIGN(work.cache_entry.cache, make_own_cache(work.root));
   TRY_ASSIGN(auto cache, find_destination(work.cache_entry.cache));
-  cache.exists = false;  // a file is not copied over it, but into it
+  cache.exists = false;  // the source may be a file: it is copied into this directory, not over it
   return check_apart(work.source, cache);
 }
 
@@ -59,9 +60,10 @@ base::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock, const CopyRecor
                       "let this user read the source's files, or name a --data-root of its own");
   }
   touch(lock);
-  // Also after a kill right behind the publication. The lock of another user's copy stays as it is.
+  // Users may share the lock, also if this process was killed between the publication and this
+  // call. The lock of another user's copy does not change.
   let_share(work.cache_entry, true);
-  // Begun under another key, and not needed any more.
+  // Deletes the unfinished copy that was begun under another key.
   if (work.begun_lock.valid()) std::ignore = remove_cache_entry(work.begun);
   work.begun_lock.reset();
   const char* how = work.waited ? "waited for another job's copy" : "found";
@@ -75,7 +77,8 @@ base::Result<Prepared> hand_out(DatasetWork& work, sys::Fd lock, const CopyRecor
 
 base::Status wait(DatasetWork& work, int turn) {
   if (is_late(work.options)) return late(work, "another job that still copies it");
-  // Otherwise two jobs could wait for each other: the source of both alternates between two states.
+  // Releases this lock. Otherwise two jobs whose source alternates between two states could wait
+  // for each other.
   work.begun_lock.reset();
   const auto counters = SharedCounters::open(work.cache_entry.progress());
   if (counters) work.waited = true;
@@ -83,13 +86,14 @@ base::Status wait(DatasetWork& work, int turn) {
   constexpr int kFirstMs = 2;
   constexpr int kMaxMs = 100;
   constexpr int kLastDoubling = 6;
-  // Apart from others that wait: of two that ask at the same time both may be refused.
+  // A pause of another length than in other processes: if two jobs try at the same time, both may
+  // be refused.
   const int spread = static_cast<int>(::getpid() % 7);
   sys::pause_ms(std::min(kFirstMs << std::min(turn, kLastDoubling), kMaxMs) + spread);
   return {};
 }
 
-// `lock`: shared. nullopt: nothing that may be handed out.
+// Returns the entry's copy if it can be used; nullopt otherwise. `lock` is a shared lock.
 base::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
   const EntryState state = check_contents(work.cache_entry, work.wanted, work.options);
   work.changed = state.found == Found::kChanged ? state.why : "";
@@ -101,8 +105,8 @@ base::Result<std::optional<Prepared>> take(DatasetWork& work, sys::Fd lock) {
   return prepared;
 }
 
-// A copy that somebody else has made whom we trust, as it is; nullopt: there is none. What is not
-// right about it is not ours to mend.
+// Returns a copy that another, trusted user has made. Returns nullopt if there is none that can be
+// used as it is, because this user cannot repair it.
 std::optional<Prepared> borrow(DatasetWork& work) {
   const CacheEntry own = work.cache_entry;
   if (is_there(own.record())) return std::nullopt;
@@ -131,7 +135,8 @@ base::Result<Prepared> obtain(DatasetWork& work) {
   int used_turns = 0;  // consecutive turns in which other jobs only used the copy
   for (int turn = 0;; ++turn) {
     TRY_ASSIGN(auto shared, try_lock(work.cache_entry, LockMode::kShared));
-    // If there is no copy, a job that looks for one holds the shared lock, as this job does.
+    // The shared lock alone does not mean that a copy is used: a job that only looks for one takes
+    // it too.
     const bool is_used = shared.valid() && is_there(work.cache_entry.record());
     used_turns = is_used ? used_turns + 1 : 0;
     if (shared.valid()) {
@@ -140,11 +145,11 @@ base::Result<Prepared> obtain(DatasetWork& work) {
     }
     TRY_ASSIGN(auto exclusive, try_lock(work.cache_entry, LockMode::kExclusive));
     if (!exclusive.valid()) {
-      // A job can use the copy for weeks.
+      // A limit for waiting, because a job can use the copy for weeks.
       constexpr int kMaxTurns = 20;
       work.as_it_is = used_turns > kMaxTurns;
       const bool is_enough = used_turns > kMaxTurns + 1;
-      // Neither to be used nor to be mended: another entry for the same.
+      // The copy can neither be used nor repaired. Another entry for the same dataset is then used.
       constexpr int kMaxVariants = 3;
       if (is_enough && work.variant >= kMaxVariants && !work.changed.empty()) {
         return base::fail(kWhat, work.cache_entry.data(),
@@ -165,7 +170,7 @@ base::Result<Prepared> obtain(DatasetWork& work) {
       TRY(wait(work, turn));
       continue;
     }
-    // No other job held the copy since: its file system changed it.
+    // No other job has held the copy since it was made, so the file system itself has changed it.
     if (work.copied && !work.changed.empty() && ++spoiled > 1) {
       return base::fail(kWhat, work.changed, "changed as soon as it was copied, twice",
                         "look at its file system, or name another --data-root");
@@ -258,7 +263,7 @@ base::Result<Prepared> prepare_dataset(const Preparation& order) {
     TRY(scan_source(work));
     work.wanted.digest = to_text(work.scan->digest);
   }
-  // An error is told where nobody else has it either.
+  // This error is reported only if no other user has a copy either.
   const auto chosen = choose_entry(work);
   if (auto borrowed = borrow(work)) return std::move(*borrowed);
   if (!chosen) return std::unexpected(chosen.error());

@@ -1,7 +1,7 @@
 #pragma once
-// A node's datasets: copies below one root that the jobs of a node share. Each dataset has an
-// entry, named after a key: its name, and a hash of its source, the source's content, and the
-// options.
+// The cache of a node's datasets: copies below one root directory, which the jobs of the node
+// share. Each dataset has an entry, named by a key: the dataset's name, and a hash of its source,
+// the source's content, and the options.
 //
 //   <cache>/<name>-<16 digits>/data                  the copy: a destination (init/copy/publish)
 //                             /.trainit-copy.data/   its state directory
@@ -10,9 +10,10 @@
 //           <name>-<16 digits>.was    the record of a deleted copy: a link to that copy
 //                                     (--data-link) leads to its source
 //
-// The cache of a user is <root>/trainit-datasets, or one of its own beside it (user_cache.h). A
-// lock is the kernel's: it goes with its holder, whatever that dies of. A root must be a local file
-// system. Whoever owns it is trusted, and, without a sticky bit, whoever may write it: they can
+// <cache> is the directory of one user (user_cache.h): <root>/trainit-datasets, or one beside it.
+// The locks are flocks: the kernel releases them when the process that holds them ends, for
+// whatever reason. The root must be on a local file system. The owner of the root is trusted. If
+// the root has no sticky bit, each user that can write it is trusted too, because these users can
 // move a cache away.
 
 #include <cstdint>
@@ -31,16 +32,18 @@
 
 namespace copy {
 
-// Finds or makes the copy of one dataset: in the cache, or at its destination. Blocks; touches the
-// source only in processes of its own, so that a source that hangs can be left behind. When an
-// error or the deadline ends it, nothing partial is visible.
+// Returns the copy of one dataset, in the cache or at its destination, and makes the copy if
+// needed. Blocks. Only child processes access the source, so that a source that hangs can be
+// abandoned. If an error or the deadline ends the call, no partial copy is visible.
 base::Result<Prepared> prepare_dataset(const Preparation& order);
 
-// `asked`, or all the candidates that exist and may be written.
+// Returns the possible roots of a cache: only `asked` if it is not "". Otherwise all usual
+// directories that exist and either can be written or contain a cache.
 std::vector<std::string> data_roots(const std::string& asked);
 
-// The directory that a cache without --data-root lies in: the first of the candidates that has room
-// for `bytes`, else the first. Errors: `asked` is none, or there is no candidate.
+// Returns the directory for a cache: `asked`, otherwise the first of data_roots() that has `bytes`
+// free, otherwise the first of data_roots(). Fails if `asked` cannot be used, or there is no data
+// root.
 base::Result<std::string> choose_root(const std::string& asked, std::uint64_t bytes,
                                       const envgen::Headroom& headroom);
 

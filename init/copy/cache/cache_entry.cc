@@ -47,7 +47,7 @@ sys::Fd open_lock(const std::string& path) {
   constexpr int kTries = 100;
   for (int left = kTries; left > 0; --left) {
     sys::Fd fd(::open(path.c_str(), O_RDWR | kFlags));
-    // Enough for a shared one.
+    // Read-only is enough for a shared lock.
     if (!fd.valid() && errno == EACCES) fd.reset(::open(path.c_str(), O_RDONLY | kFlags));
     if (fd.valid() || errno != ENOENT) return fd;
     fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, kPrivateLock));
@@ -56,9 +56,10 @@ sys::Fd open_lock(const std::string& path) {
   return {};
 }
 
-// The errno of not having it. flock lets whoever can read a file lock it exclusively: what counts
-// is a lock of the open description (Linux 3.15; gVisor has none), for which it must be writable.
-// The flock besides is for a trainit that knows no other: it holds exclusively for us only.
+// Takes the lock; returns 0 or an errno. Two locks are taken. The lock that counts is that of the
+// open file description (Linux 3.15; gVisor has none): it requires write access to be exclusive,
+// while every user that can read a file could flock it exclusively. The flock is for a trainit that
+// knows only that one, and is exclusive only for this user.
 int lock_file(const sys::Fd& fd, LockMode mode) {
   const bool shared = mode == LockMode::kShared;
   struct flock range{};
@@ -76,7 +77,8 @@ int lock_file(const sys::Fd& fd, LockMode mode) {
   return by_anybody ? 0 : error;
 }
 
-// 1: it is the one that is there. 0: it was removed meanwhile.
+// Returns true if `fd` is still the file at `path`, and false if that was deleted or replaced
+// meanwhile.
 bool is_there(const sys::Fd& fd, const std::string& path) {
   struct stat ours{};
   struct stat there{};
@@ -84,7 +86,7 @@ bool is_there(const sys::Fd& fd, const std::string& path) {
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
-// A file that another user put there keeps its mode.
+// Sets the mode of the lock's file. A file that another user has put there keeps its mode.
 void set_lock_mode(const CacheEntry& cache_entry, mode_t mode) {
   const sys::Fd fd(
       ::open(cache_entry.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -132,7 +134,7 @@ std::string key_of(const std::string& name, const CopyRecord& wanted, int varian
   for (char& c : key) {
     if (!may_stand_in_a_key(c)) c = '_';
   }
-  std::string all = "2:";  // 0.1.0 has another layout
+  std::string all = "2:";  // version of the key's content; 0.1.0 has another layout
   for (const std::string* part :
        {&wanted.source, &wanted.digest, &wanted.version, &wanted.options}) {
     all += std::to_string(part->size()) + ":" + *part;
@@ -223,8 +225,8 @@ base::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
   } else if (const auto files = check_state_files(destination); !files) {
     damage = files.error().where + ": " + files.error().found;
   } else if (read_journal(destination).torn) {
-    // The journal does not say any more which tree is the copy. trainit keeps both only at a user's
-    // destination.
+    // The journal no longer says which tree is the copy. Both are deleted: trainit keeps them only
+    // at a destination that a user has named.
     damage = directory + ": an incomplete journal";
   } else {
     TRY_ASSIGN(const auto publication, settle(destination));
@@ -238,14 +240,14 @@ base::Result<std::string> settle_entry(const CacheEntry& cache_entry) {
 base::Status remove_published(const CacheEntry& cache_entry) {
   const std::string directory = cache_entry.directory();
   const std::string state = cache_entry.destination().state;
-  // A link is deleted, not what it leads to.
+  // If the directory is a symlink, only the link is deleted.
   if (!is_directory(directory)) return sys::remove_tree(directory);
   TRY(sys::remove_tree(is_directory(state) ? cache_entry.record() : state));
   return sys::remove_tree(cache_entry.data());
 }
 
 base::Status remove_cache_entry(const CacheEntry& cache_entry) {
-  // The rename leaves no instant at which no file names the source.
+  // A rename, so that at each instant some file names the source.
   const bool ours = is_directory(cache_entry.directory());
   const bool state = ours && is_directory(cache_entry.destination().state);
   const std::string record = state ? cache_entry.record() : cache_entry.old_record();
@@ -253,7 +255,7 @@ base::Status remove_cache_entry(const CacheEntry& cache_entry) {
   if (kept) ::utimensat(AT_FDCWD, cache_entry.was().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   auto status = remove_published(cache_entry);
   if (status) status = sys::remove_tree(cache_entry.directory());
-  // An unfinished copy by 0.1.0 lies beside.
+  // Deletes an unfinished copy that version 0.1.0 has left beside the entry.
   if (status) status = sys::remove_tree(cache_entry.directory() + ".partial");
   if (status) status = unlink_if_there(cache_entry.lock());
   return status;

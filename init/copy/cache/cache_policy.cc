@@ -21,7 +21,7 @@ std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
     return std::min(entry.used_ms, limits.now_ms);
   };
   std::erase_if(entries, [](const CachedDataset& entry) { return entry.in_use; });
-  // The least recently used first: those whose time is over are in front.
+  // Sorted by the last use, so those whose time to live is over come first.
   base::stable_sort(entries, [&used](const CachedDataset& a, const CachedDataset& b) {
     return std::tuple(used(a), std::string_view(a.key)) <
            std::tuple(used(b), std::string_view(b.key));

@@ -1,6 +1,6 @@
 #pragma once
-// The eviction policy of a node's cache: which datasets may go, and which must to make room. Pure:
-// sizes, times and who uses what come from init/copy/cache/cache.h.
+// The eviction policy of a node's cache: which datasets can be deleted, and which must be deleted
+// to make room. Pure: the caller gives the sizes, the times and which datasets are in use.
 
 #include <cstdint>
 #include <string>
@@ -10,19 +10,19 @@ namespace copy {
 
 struct CachedDataset {
   std::string key;     // "imagenet-0123456789abcdef"
-  std::string source;  // "" where its record cannot be read
+  std::string source;  // "" if the record of the copy cannot be read
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;        // size on the disk
   std::uint64_t total_bytes = 0;  // size of an unfinished copy when it is complete; 0 = unknown
-  std::int64_t used_ms = 0;       // the last use, wall clock, UTC
-  bool in_use = false;            // a job holds it
-  bool partial = false;           // not finished; `in_use`: somebody is at it
-  std::string cache = "";         // the directory that it lies in
+  std::int64_t used_ms = 0;       // time of the last use, wall clock, UTC
+  bool in_use = false;            // a job or a copying process holds its lock
+  bool partial = false;           // the copy is not finished; with `in_use`, a process is making it
+  std::string cache = "";         // the directory of the user's cache that contains it
 
   bool operator==(const CachedDataset&) const = default;
 };
 
-// Sizes that another user may have made up do not wrap.
+// Returns a + b, or the maximum if that would wrap. For sizes that another user may have made up.
 std::uint64_t sum(std::uint64_t a, std::uint64_t b);
 
 struct CacheLimits {
@@ -33,9 +33,9 @@ struct CacheLimits {
   std::uint64_t want_free = 0;   // bytes that must be free afterwards
 };
 
-// The entries to remove, in this order: those unused for the time to live, then the least recently
-// used until both limits hold. Never one in use; a use in the future (a clock set back) counts as
-// now.
+// Returns the entries to delete, in this order: first those unused for ttl_ms, then the least
+// recently used ones until max_bytes and want_free are satisfied. Never returns an entry in use. A
+// last use in the future (a clock that was set back) counts as now.
 std::vector<CachedDataset> choose_evictions(std::vector<CachedDataset> entries,
                                             const CacheLimits& limits);
 

@@ -1,4 +1,4 @@
-// Where a node's cache lies.
+// Chooses the directory for a node's cache.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "looking for local storage";
-// ModelArts mounts its local NVMe drives at /cache; the others are what clusters commonly have.
+// Directories where clusters commonly have local storage. ModelArts mounts its local NVMe drives at
+// /cache.
 constexpr auto kCandidates =
     std::to_array({"/cache", "/local", "/scratch", "/mnt/local", "/local_scratch"});
 
@@ -31,7 +32,7 @@ base::Status check_root(const std::string& root) {
   if (!S_ISDIR(status.st_mode)) {
     return base::fail(kWhat, root, "no directory", "name a directory with --data-root");
   }
-  // Where the cache is there already, others' copies may be used without.
+  // A root that cannot be written can be used if it contains caches, whose copies may be usable.
   const int error = ::access(root.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   if (error != 0 && user_caches(root).empty()) {
     return base::fail(kWhat, root, sys::errno_text(error),
@@ -72,7 +73,7 @@ base::Result<std::string> choose_root(const std::string& asked, std::uint64_t by
     const auto space = space_of(root, headroom);
     if (space && space->free_bytes >= bytes) return root;
   }
-  // There is room in none: the first is where room is made.
+  // No root has enough room: room is then made in the first one.
   return roots.front();
 }
 

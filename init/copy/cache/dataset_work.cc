@@ -19,7 +19,8 @@
 namespace copy {
 namespace {
 
-// Returns whether a copy is complete that was not on the disk yet when the machine went down.
+// Returns whether a copy is complete although the machine stopped before it was on the disk. Its
+// hashes prove that.
 base::Result<bool> prove_by_hashes(DatasetWork& work, CopyRecord record) {
   if (!record.hashed) return false;
   TRY_ASSIGN(auto counters, SharedCounters::anonymous());
@@ -39,8 +40,9 @@ base::Result<bool> prove_by_hashes(DatasetWork& work, CopyRecord record) {
   return true;
 }
 
-// Makes a copy that may have changed an unfinished one, and deletes one of another source. Returns
-// whether the published copy is ready. `compare`: whether fill() must compare contents.
+// Prepares the entry for fill(): a copy of the source that may have changed becomes an unfinished
+// one, and a copy of another source is deleted. Returns true if the published copy is ready as it
+// is. Sets `compare` to whether fill() must compare contents.
 base::Result<bool> clear_entry(DatasetWork& work, bool* compare) {
   TRY_ASSIGN(const auto damage, settle_entry(work.cache_entry));
   if (!damage.empty()) work.warnings.push_back(damage + ", copying it again");
@@ -81,7 +83,7 @@ base::Status make_room_for(DatasetWork& work) {
 
 base::Status begin_copy(DatasetWork& work) {
   TRY(make_directory(work.cache_entry));
-  // The copy that was begun under another key has equal files, or mostly so.
+  // Continues the copy that was begun under another key, because most of its files are equal.
   if (work.begun_lock.valid() && work.begun.key != work.cache_entry.key) {
     TRY(take_over(work.begun.destination(), work.cache_entry.destination()));
     remove_if_empty(work.begun);
@@ -114,7 +116,7 @@ base::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) {
   options.lock_fd = lock.get();
   TRY_ASSIGN(const auto filled, fill(work.source, destination, options, counters));
   if (work.wanted.version.empty() && to_text(filled.digest) != work.wanted.digest) {
-    // The source has changed since the scan: this is a copy of another state of it.
+    // The source has changed since the scan, so the tree is a copy of a later state of it.
     work.begun = cache_entry;
     work.begun_lock = std::move(lock);
     work.scan = filled;
@@ -129,9 +131,10 @@ base::Status copy_and_publish(DatasetWork& work, sys::Fd& lock, bool compare) {
   record.synced = options.durable || compare;
   if (!status) return status;
   TRY_ASSIGN(std::ignore, publish(destination, record));
-  // The entry's directory is new, too.
+  // Writes the parent directory to the disk too, because it contains the new directory of the
+  // entry.
   if (record.synced) status = sync_file_system(cache_entry.cache);
-  // The copy is done, and no source needs its earlier record.
+  // The copy is finished, so nothing needs its progress or the record of an earlier copy.
   ::unlink(cache_entry.progress().c_str());
   ::unlink(cache_entry.was().c_str());
   if (status) counters.get().phase = Phase::kDone;

@@ -1,5 +1,5 @@
 #pragma once
-// The state of a cache entry: what is published under a key, and whether it may be handed out.
+// The state of a cache entry: what is published there, and whether a job may use it.
 
 #include <string>
 
@@ -12,9 +12,9 @@ namespace copy {
 enum class Found : unsigned char {
   kNothing,
   kReady,
-  kUnsure,   // the copy must be checked before its use
-  kChanged,  // a copy that was changed after its publication
-  kBroken,   // not a copy of this source
+  kUnsure,   // the copy must be checked before it is used
+  kChanged,  // the copy was changed after its publication
+  kBroken,   // what is published is not a copy of this source
 };
 
 struct EntryState {
@@ -23,10 +23,12 @@ struct EntryState {
   std::string why;  // reason for kBroken, kChanged, kUnsure
 };
 
-// `wanted`: source, identity, version, options. `verify`: its contents have to be known by hashes.
+// Compares the record of the entry with `wanted` (source, identity, version, options). With
+// `verify`, a copy without hashes of its contents is kUnsure.
 EntryState check_state(const CacheEntry& cache_entry, const CopyRecord& wanted, bool verify);
 
-// The same, and a walk over the copy (copy_check.h): jobs may have written to it.
+// Does what check_state() does, and compares the copy with its manifest (copy_check.h), because
+// jobs may have written to it.
 EntryState check_contents(const CacheEntry& cache_entry, const CopyRecord& wanted,
                           const Options& options);
 

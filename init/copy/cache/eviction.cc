@@ -67,7 +67,7 @@ base::Status make_room(const std::string& root, const CacheEntry& own, const Nee
       .now_ms = sys::wall_ms(),
       .ttl_ms = request.cache_ttl_ms,
       .max_bytes = most == 0 ? 0 : std::max<std::uint64_t>(most - need.bytes, 1)};
-  // A copy that cannot be deleted stays. The room can be enough without it.
+  // A failure is ignored: the room may be enough without that copy.
   for (const CachedDataset& entry : choose_evictions(std::move(entries), limits)) {
     std::ignore = evict(entry);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Eviction: it makes room in a node's cache for a copy.
+// Eviction: deletes datasets of a node's cache to make room for a copy.
 
 #include <cstdint>
 #include <string>
@@ -13,10 +13,11 @@
 
 namespace copy {
 
-// Removes of our own copies what is due (time to live, the cache's size with the copy in it), then,
-// where it is needed, the least recently used. `own`: the entry that room is made for, which counts
-// as nothing. Nothing is removed in vain: where all that may go would not do, it is an error at
-// once.
+// Makes room for the copy `need`. Deletes only copies of this user. First it deletes those whose
+// time to live is over, and those that exceed the cache's size together with the new copy. If the
+// space is still too small, it deletes the least recently used ones. `own` is the entry of the new
+// copy: it is not deleted, and its size does not count. If even the deletion of all unused copies
+// would not suffice, returns an error before this second step.
 base::Status make_room(const std::string& root, const CacheEntry& own, const Need& need,
                        const envgen::DataRequest& request);
 

@@ -29,19 +29,21 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "looking at the cache of datasets";
-constexpr std::string_view kPartial = ".partial";  // of 0.1.0
+constexpr std::string_view kPartial = ".partial";  // suffix of version 0.1.0's unfinished copies
 
 std::int64_t mtime_ms(const std::string& path) {
   constexpr std::int64_t kMsPerSecond = 1000;
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;  // the owner of the file can set any time
+  constexpr std::int64_t kMaxSeconds = 1'000'000'000'000;  // limit for a file's time, which its
+                                                           // owner can set to any value
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return 0;
   const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, 0, kMaxSeconds);
   return (seconds * kMsPerSecond) + (status.st_mtim.tv_nsec / kNsPerMs);
 }
 
-// Returns the key of an entry's directory; "" for another file, as a lock.
+// Returns the key that the name of an entry's directory contains; "" for another file, such as a
+// lock.
 std::string key_in(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (name.ends_with(kPartial)) name.remove_suffix(kPartial.size());
@@ -61,13 +63,13 @@ bool is_in_use(const CacheEntry& cache_entry) {
   return !lock || !lock->valid();
 }
 
-// A number that no file system can hold is another user's invention.
+// Returns 0 for a number that no file system can hold: another user has made it up.
 std::uint64_t credible(std::uint64_t number) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 60U;
   return number > kMax ? 0 : number;
 }
 
-// Describes an entry. The sizes of an unfinished copy are those that its copier has written.
+// Describes an entry. For an unfinished copy, the sizes are those in its progress file.
 CachedDataset describe(const CacheEntry& cache_entry) {
   const auto record = read_any_record(cache_entry);
   struct stat status{};
@@ -95,7 +97,8 @@ CachedDataset describe(const CacheEntry& cache_entry) {
   return entry;
 }
 
-// Root looks after other users' caches as these users: what lies there is what they like.
+// A switch to the owner of a cache. As root, this process acts on another user's cache only with
+// that user's rights, because the user can put anything there.
 class AsOwner {
  public:
   explicit AsOwner(const std::string& cache) {
@@ -106,7 +109,8 @@ class AsOwner {
       return;
     }
     if (status.st_uid == 0) return;
-    constexpr gid_t kNobody = 65534;  // the cache's group may be one that its owner is not in
+    constexpr gid_t kNobody = 65534;  // no group: the cache's group may be one that its owner is
+                                      // not in
     envgen::Identity owner;
     owner.uid = status.st_uid;
     owner.gid = kNobody;
@@ -120,7 +124,8 @@ class AsOwner {
   std::optional<sys::AsUser> user_;
 };
 
-// A job that takes weeks has used its copy until now, not only when it began.
+// Sets the last use of the copies that jobs hold to now. A job that runs for weeks uses its copy
+// all the time, not only at its start.
 void note_use(const std::vector<CachedDataset>& entries) {
   for (const CachedDataset& entry : entries) {
     const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
@@ -131,7 +136,8 @@ void note_use(const std::vector<CachedDataset>& entries) {
   }
 }
 
-// After a year without a request no link to the copy is left.
+// Deletes records of deleted copies after a year without a request. Links to such a copy are
+// unlikely then.
 void forget_old_sources(const std::string& cache, std::int64_t now_ms) {
   constexpr std::int64_t kYearMs = 365LL * 24 * 60 * 60 * 1000;
   const sys::Dir directory(::opendir(cache.c_str()));
@@ -148,7 +154,7 @@ base::Status list_user_cache(const std::string& cache, std::vector<CachedDataset
   if (!owner.may()) return {};
   const sys::Dir directory(::opendir(cache.c_str()));
   if (!directory) {
-    // Another user's that we may not look into is that one's matter.
+    // A cache of another user that this user cannot read is left out, without an error.
     if (errno == ENOENT || errno == EACCES) return {};
     return base::fail(kWhat, cache, sys::errno_text(errno), "name another --data-root");
   }
@@ -168,7 +174,7 @@ base::Result<std::vector<CachedDataset>> list_user_caches(const std::string& roo
   std::vector<CachedDataset> entries;
   base::Status last;
   for (const UserCache& cache : user_caches(root)) {
-    // Where others may write, a name may lead anywhere.
+    // Skips directories that other users can write, because a name in them may lead anywhere.
     if (!cache.safe || (own && !cache.is_ours())) continue;
     if (auto listed = list_user_cache(cache.path, entries); !listed) last = std::move(listed);
   }
@@ -190,7 +196,8 @@ base::Result<bool> evict(const CachedDataset& entry) {
   const CacheEntry cache_entry{.cache = entry.cache, .key = entry.key};
   const AsOwner owner(entry.cache);
   if (!owner.may()) return false;
-  // access() asks for the real user: root's, who may be without the right to write everywhere.
+  // access() checks the real user. If that is root, it may still lack the capability to write
+  // everywhere.
   if (!owner.is_another() && ::access(cache_entry.cache.c_str(), W_OK) != 0) {
     return base::fail(kWhat, cache_entry.directory(), sys::errno_text(errno),
                       "remove it as its owner, or as root");
@@ -206,8 +213,9 @@ base::Result<bool> evict(const CachedDataset& entry) {
 
 namespace {
 
-// Each user's copies by themselves, by the time to live and the size. Sizes and times are that
-// user's word, and cost nobody else a copy.
+// Returns the datasets that are due in each user's cache, by time to live and size. The caches are
+// judged separately, because a user can make up sizes and times. These must not cost another user a
+// copy.
 std::vector<CachedDataset> choose_by_cache(const std::vector<CachedDataset>& entries,
                                            CacheLimits limits) {
   limits.free_bytes = limits.want_free = 0;
@@ -220,11 +228,11 @@ std::vector<CachedDataset> choose_by_cache(const std::vector<CachedDataset>& ent
   return chosen;
 }
 
-// All the others that may go, the least recently used first.
+// Returns all further datasets that can be deleted to make room, the least recently used first.
 std::vector<CachedDataset> choose_for_room(std::vector<CachedDataset> entries,
                                            const std::vector<CachedDataset>& chosen,
                                            const CacheLimits& limits) {
-  // Another user's records can contain any number.
+  // Entries are compared by their names, because another user's records can contain any number.
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const CachedDataset& entry : chosen) names.emplace(entry.cache, entry.key);
   std::erase_if(entries, [&names](const CachedDataset& entry) {
@@ -238,7 +246,8 @@ class Collector {
   Collector(const std::string& root, const CacheLimits& limits, bool dry_run)
       : root_(root), free_bytes_(limits.free_bytes), dry_run_(dry_run) {}
 
-  // Until so much is free, by what the file system says.
+  // Deletes the datasets in order. With `want_free`, stops when the file system reports that many
+  // free bytes.
   void collect(std::vector<CachedDataset> chosen, std::optional<std::uint64_t> want_free) {
     for (CachedDataset& entry : chosen) {
       if (want_free && free_bytes_ >= *want_free) return;

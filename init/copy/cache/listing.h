@@ -1,5 +1,5 @@
 #pragma once
-// The listing of a node's cache, and the removal of what may go.
+// Lists the datasets in a node's cache, and deletes those that are due.
 
 #include <string>
 #include <vector>
@@ -9,25 +9,27 @@
 
 namespace copy {
 
-// Returns what `trainit cache ls` shows, by name.
+// Returns all datasets below `root`, sorted by name within each user's cache, for `trainit cache
+// ls`.
 base::Result<std::vector<CachedDataset>> list_cache(const std::string& root);
 
 struct Collected {
   std::vector<CachedDataset> removed;
-  std::vector<CachedDataset> failed;  // due, and still there
-  base::Error error;                  // why, of the last one
+  std::vector<CachedDataset> failed;  // due, but could not be deleted
+  base::Error error;                  // why the last of `failed` could not be deleted
 };
 
-// Returns the part of list_cache() that this user has copied. Sizes and times of another user's
-// copies are that user's claims.
+// Returns those of list_cache() that this user has copied. Sizes and times of other users' copies
+// are only what these users claim.
 base::Result<std::vector<CachedDataset>> list_own(const std::string& root);
 
-// Removes `entry`; false where it is in use, or was used since it was looked at.
+// Deletes `entry`. Returns false if it is in use, if it was used after it was listed, or if this
+// process cannot take the rights of its owner.
 base::Result<bool> evict(const CachedDataset& entry);
 
-// Removes what may go (init/copy/cache/cache_policy.h), never what is in use. The time to live and
-// the size hold for each user's copies by themselves. `dry_run`: only says. An error: nothing of it
-// could go.
+// Deletes the datasets that are due (cache_policy.h) and not in use. The time to live and the
+// maximum size apply to the cache of each user separately. With `dry_run`, only returns what would
+// be deleted. Fails if some datasets are due and none of them could be deleted.
 base::Result<Collected> collect_garbage(const std::string& root, const CacheLimits& limits,
                                         bool dry_run);
 

@@ -12,7 +12,7 @@
 namespace copy {
 namespace {
 
-// "" where `path` is no copy in a cache.
+// Returns the source of the copy at `path`; "" if `path` is not a copy in a trusted cache.
 std::string origin_of(const std::string& path) {
   constexpr std::string_view kData = "/data";
   if (!path.ends_with(kData) || path.find("/trainit-datasets") == std::string::npos) return "";
@@ -33,7 +33,7 @@ std::string origin_of_link(const std::string& path) {
 base::Result<Source> locate_source(const std::string& path, const Options& options) {
   constexpr int kMaxLinks = 8;
   auto source = find_source(path, options);
-  // A source that did not answer would block this process, too.
+  // A source that did not answer until the deadline would block this process, too.
   const bool late = options.deadline_ms != 0 && sys::monotonic_ms() >= options.deadline_ms;
   if (!source && !late) {
     const std::string origin = origin_of_link(path);

@@ -1,6 +1,7 @@
 #pragma once
-// The origin of a dataset: with --data-link a link in its source's stead leads to our own copy, and
-// from there, by the record, back to what was copied, also where the copy has been removed.
+// Finds the original source of a dataset. With --data-link, a symlink to trainit's copy replaces
+// the source. The copy's record then leads back to what was copied, even if the copy has been
+// deleted.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace copy {
 
-// find_source of destination.h, but for such links.
+// Does what find_source() of destination.h does, but follows a link to a copy in the cache to the
+// original source.
 base::Result<Source> locate_source(const std::string& path, const Options& options);
 
 }  // namespace copy

@@ -1,5 +1,5 @@
 #pragma once
-// A job's request for a dataset, and the answer to it.
+// A job's request for the copy of a dataset, and the answer to the request.
 
 #include <functional>
 #include <optional>
@@ -14,27 +14,28 @@
 
 namespace copy {
 
-// A dataset, ready to be read.
+// A dataset whose copy can be read.
 struct Prepared {
   std::string path;
-  sys::Fd lease;    // shared lock: the copy stays while this is open
-  std::string how;  // "copied", "found", "waited for another job's copy": for a person
+  sys::Fd lease;    // shared lock: the copy is not deleted while this is open
+  std::string how;  // for a person: "copied", "found", "waited for another job's copy"
   TreeSize size;
   std::vector<std::string> warnings;
 };
 
-// The state of a preparation, reported several times a second.
+// The state of a preparation. It is reported several times a second.
 struct Report {
   const Counters* counters =
-      nullptr;           // counters of the copy, also of another job's; nullptr: unknown
-  bool waiting = false;  // this job waits for another one
+      nullptr;           // counters of the copy, which may be another job's; nullptr: unknown
+  bool waiting = false;  // this job waits until another job has made the copy
 };
 
 struct Preparation {
   envgen::Dataset dataset;
   envgen::DataRequest request;
-  std::optional<Owner> owner;                  // the job's user, where that is another one
-  const envgen::Identity* job_user = nullptr;  // the same
+  std::optional<Owner> owner;  // owner of the copy: the job's user, if that is not trainit's
+  const envgen::Identity* job_user = nullptr;  // the job's user, if that is not trainit's;
+                                               // otherwise nullptr
   std::function<void(const Report&)> report = {};
 };
 

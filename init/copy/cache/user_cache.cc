@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kWhat = "using the cache of datasets";
 constexpr std::string_view kName = "trainit-datasets";
-// The user that stands for all users that a user namespace, or a server, does not know.
+// The uid that a user namespace or a file server shows for users that it does not know.
 constexpr uid_t kNobody = 65534;
 
 std::optional<UserCache> inspect_cache(const std::string& path) {
@@ -41,16 +41,17 @@ bool is_name(std::string_view name) {
   return name == kName || (name.starts_with(kName) && name[kName.size()] == '-');
 }
 
-// Returns the mode of a cache in `root`: users of the root can use the cache.
+// Returns the mode of a cache in `root`: users who can read the root can read the cache.
 mode_t mode_below(const struct stat& root) {
   constexpr mode_t kMaxMode = 0755;
   return (root.st_mode & kMaxMode) | S_IRWXU;
 }
 
-// The root's group is the cache's, where we may say so.
+// Sets the group and the mode of a new cache: the group is that of the root, if this process may
+// set it.
 base::Status give_mode(const std::string& cache, const struct stat& root) {
   mode_t mode = mode_below(root);
-  // The descriptor stays valid if the root's owner puts another file in its place.
+  // Opened once, because the owner of the root could replace the directory at `cache` later.
   const sys::Fd made(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!made.valid() || ::fstat(made.get(), &status) != 0) {
@@ -68,10 +69,10 @@ base::Status give_mode(const std::string& cache, const struct stat& root) {
     return base::fail(kWhat, cache, "an access control list that cannot be removed",
                       "name another --data-root");
   }
-  // Else our own group gets what all get.
+  // If the group cannot be set, the group gets only what all others get.
   const bool same = ::fchown(made.get(), static_cast<uid_t>(-1), root.st_gid) == 0;
   if (!same) mode &= ~mode_t{S_IRWXG} | ((mode & S_IRWXO) << 3U);
-  // A file system without permissions refuses it: the directory stays as it was made.
+  // A failure is ignored: on a file system without permissions, the directory keeps its mode.
   std::ignore = ::fchmod(made.get(), mode);
   if (::fstat(made.get(), &status) != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return base::fail(kWhat, cache, system + "lets others write all that is made there", kFix);
@@ -130,7 +131,7 @@ base::Result<std::string> make_own_cache(const std::string& root) {
       return std::unexpected(given.error());
     }
     if (errno != EEXIST) break;
-    // Another process of ours may just have made it.
+    // Another process of this user may have just created the directory.
     const auto there = inspect_cache(name);
     if (there && there->is_ours()) return cache;
   }

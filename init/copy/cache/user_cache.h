@@ -1,10 +1,11 @@
 #pragma once
-// The directories of a node's cache: each user that copies has one of its own, which nobody else
-// may write. So all that is in it is that user's, and whose copies are trusted is asked once:
-// root's, our own, and those of the source's owner, who could change the source as well.
+// The directories of a node's cache. Each user has a directory of its own, which no other user can
+// write. So everything in a directory was made by its owner, and trust is decided for a whole
+// directory. trainit trusts the copies of root, of its own user, and of the owner of the source,
+// who could change the source as well.
 //
-//   <root>/trainit-datasets              of whoever came first
-//          trainit-datasets-<uid>        of another user; with -<digits> where that name is taken
+//   <root>/trainit-datasets              of the first user
+//          trainit-datasets-<uid>        of another user; with -<digits> if that name is taken
 
 #include <sys/types.h>
 
@@ -27,13 +28,15 @@ struct UserCache {
 
 // Returns all caches of a root by name, without symbolic links.
 std::vector<UserCache> user_caches(const std::string& root);
-// Ours, where there is one; else nothing.
+// Returns the directory of this user; nullopt if it does not exist.
 std::optional<UserCache> own_cache(const std::string& root);
-// Made where it is not there. Errors: no directory, not to be written.
+// Returns the directory of this user, which is created if it does not exist. Fails if `root` is not
+// a directory or cannot be written.
 base::Result<std::string> make_own_cache(const std::string& root);
-// Returns the other caches whose copies this user trusts.
+// Returns the directories of other users whose copies this user trusts. `source_owner` is the owner
+// of the source.
 std::vector<std::string> trusted_caches(const std::string& root, uid_t source_owner);
-// The cache that the path of a copy lies in is one of root's or ours.
+// Returns true if `cache`, the directory that contains an entry, belongs to root or to this user.
 bool is_in_trusted_cache(const std::string& cache);
 
 }  // namespace copy

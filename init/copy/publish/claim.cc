@@ -25,14 +25,14 @@ constexpr int kLookMs = 100;
 
 struct Seen {
   bool there = false;
-  int error = 0;  // the errno of reading what is there
+  int error = 0;  // errno of reading the claim file
   std::string text;
   std::int64_t touched_ns = 0;
 
   bool operator==(const Seen&) const = default;
 };
 
-// Opened each time: of NFS that is what asks the server.
+// Reads the claim file. Opens it each time, because on NFS only an open asks the server.
 Seen read_claim(const std::string& path) {
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return {};
@@ -53,11 +53,12 @@ std::unexpected<base::Error> cannot_write(const std::string& path, int error) {
 bool write_text(const std::string& path, const std::string& text, int flags) {
   const sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
   if (!fd.valid()) return false;
-  errno = ENOSPC;  // errno of a short write
+  errno = ENOSPC;  // a short write sets no errno
   return ::write(fd.get(), text.data(), text.size()) == std::ssize(text);
 }
 
-// Whole, and only where nothing is there; EEXIST else.
+// Creates the claim file `path` with its whole content at once, through a hard link from `own`.
+// Returns false with EEXIST if `path` exists.
 bool make(const std::string& path, const std::string& own, const std::string& text) {
   const bool linked = write_text(own, text, O_TRUNC) && ::link(own.c_str(), path.c_str()) == 0;
   const int error = errno;
@@ -65,7 +66,7 @@ bool make(const std::string& path, const std::string& own, const std::string& te
   if (linked) return true;
   errno = error;
   if (error == EEXIST || error == ENOSPC || error == EDQUOT) return false;
-  return write_text(path, text, O_EXCL);  // the file system has no hard links
+  return write_text(path, text, O_EXCL);  // for a file system without hard links
 }
 
 }  // namespace
@@ -83,7 +84,8 @@ base::Result<Claim> Claim::take(const std::string& state, const Options& options
   std::int64_t since_ms = sys::monotonic_ms();
   for (;;) {
     if (make(path, own, claim.text_)) return claim;
-    // A published copy can still be found. Nothing can be copied.
+    // On a full disk the claim is not valid. A published copy can still be found, but nothing can
+    // be copied.
     if (errno == ENOSPC || errno == EDQUOT) return Claim(path, "", 0);
     if (errno != EEXIST) return cannot_write(path, errno);
     const Seen seen = read_claim(path);
@@ -91,7 +93,8 @@ base::Result<Claim> Claim::take(const std::string& state, const Options& options
     if (seen != before) since_ms = now_ms;
     before = seen;
     const bool killed = seen.text.starts_with(boot_id + " ");
-    // Gone between the two: the next turn makes it. One that cannot be read may stay so.
+    // Takes an abandoned claim. A claim that was deleted meanwhile is made in the next loop. One
+    // that cannot be read may stay so, and also becomes stale.
     if (killed || (seen.there && now_ms - since_ms >= timeouts.stale_ms)) {
       if (!write_text(own, claim.text_, O_TRUNC) || ::rename(own.c_str(), path.c_str()) != 0) {
         if (killed && (errno == ENOSPC || errno == EDQUOT)) return Claim(path, "", 0);

@@ -37,7 +37,7 @@ void show_waiting(const Destination& destination, const Options& options) {
   options.waiting(counters ? &counters->get() : nullptr);
 }
 
-// The lock of the destination, when whoever has it is done or dead.
+// Returns the lock of the destination. Blocks until the process that holds it has finished or died.
 base::Result<sys::Fd> lock(const Destination& destination, const Options& options) {
   constexpr int kEveryMs = 100;
   const std::string path = destination.state + "/lock";
@@ -54,7 +54,8 @@ base::Result<sys::Fd> lock(const Destination& destination, const Options& option
       show_waiting(destination, options);
       sys::pause_ms(kEveryMs);
     }
-    // Another process can have deleted the directory, and a third one created it again.
+    // Checks that the locked file is still at its path: another process can have deleted the
+    // directory, and a third one created it again.
     struct stat ours{};
     struct stat there{};
     if (::fstat(fd.get(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
@@ -65,8 +66,8 @@ base::Result<sys::Fd> lock(const Destination& destination, const Options& option
   }
 }
 
-// The copy that is there is one of this source and of these options. What a crash of the machine
-// may have harmed can be proven by its hashes only.
+// Returns whether the published copy was made from this source with these options, and can be used.
+// If a crash of the machine may have harmed it, only its hashes can prove that it is complete.
 bool is_of(const CopyRecord& record, const Source& source, const Destination& destination,
            const Options& options) {
   return record.source == source.path && record.path == destination.real_data() &&
@@ -124,7 +125,7 @@ base::Status check_room_for(const Source& source, const Destination& destination
 
 base::Result<Copied> copy_anew(const Source& source, const Destination& destination,
                                const Options& options, const SharedCounters& counters) {
-  // Until the publication no job may begin to use the content that the copy replaces.
+  // From now until the publication, no job may start to use the content that will be replaced.
   TRY_ASSIGN(const auto unused, lock_unused(destination, options.keep));
   TRY_ASSIGN(const auto scan, fill(source, destination, options, counters));
   auto free = check_above(destination);
@@ -168,11 +169,11 @@ base::Result<Copied> copy_to(OpenDestination& held, const Source& source, const 
   }
   base::Status status;
   if (claim->abandoned()) {
-    // The other machine may still be writing to its tree.
+    // Deletes the tree first, because the other machine may still be writing to it.
     status = remove_tree(tree_of(destination), keep);
     if (status) status = remove_tree(filling_of(destination), keep);
   }
-  // Other copies can have been published while this one waited for the lock.
+  // Another copy can have been published while this one waited for the lock.
   if (status) status = refresh(held);
   if (status) status = check_apart(source, destination);
   if (status) status = check_publishable(destination);
@@ -205,7 +206,7 @@ base::Result<Copied> copy_to(OpenDestination& held, const Source& source, const 
 base::Result<Copied> copy_tree(const std::string& source_path, const std::string& destination_path,
                                const Options& asked) {
   TRY_ASSIGN(auto source, find_source(source_path, asked));
-  // Before anything is made.
+  // These checks come before anything is created.
   TRY_ASSIGN(const auto destination, find_destination(destination_path));
   TRY(check_apart(source, destination));
   TRY_ASSIGN(auto held, open_destination(destination_path, asked.job_user));

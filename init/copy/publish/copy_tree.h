@@ -1,5 +1,5 @@
 #pragma once
-// `trainit copy`: a copy that appears at its destination complete or not at all.
+// `trainit copy`: makes a copy that appears at its destination either complete or not at all.
 
 #include <optional>
 #include <string>
@@ -16,35 +16,35 @@ struct Copied {
   std::string path;  // path of the data
   Published how = Published::kRenamed;
   TreeSize size;
-  TreeSize kept;  // the part of `size` that an earlier run had copied
-  std::string
-      replaced;     // the path of the destination's previous content, if that was kept; else ""
-  std::string why;  // the change of that content, if it was a copy; else ""
-  sys::Fd lease;    // while it is open, no other copy replaces the destination's content
+  TreeSize kept;         // the part of `size` that an earlier run had already copied
+  std::string replaced;  // path to which the destination's previous content was moved; "" if it was
+                         // not kept
+  std::string why;       // how that content was changed, if it was a copy by trainit; "" otherwise
+  sys::Fd lease;         // while it is open, no other copy replaces the destination's content
 };
-// Returns the message about the previous content of `destination`, kept at `where`; `why`: as in
-// Copied.
+// Returns the message that the previous content of `destination` was kept at `where`. `why` is
+// Copied::why.
 std::string kept_line(const std::string& destination, const std::string& where,
                       const std::string& why);
 
-// Copies `source` to `destination`. The record, the manifest and unfinished files lie in the state
-// directory `<parent>/.trainit-copy.<name>` (of a mount point: `<destination>/.trainit-copy`).
-// Blocks while another copy to the same destination runs. Errors: as run_copy_job(); a copy that a
-// job uses is at the destination; no room.
+// Copies `source` to `destination`. The record, the manifest and unfinished files are in the state
+// directory `<parent>/.trainit-copy.<name>` (for a mount point `<destination>/.trainit-copy`).
+// Blocks while another copy to the same destination runs. Fails as run_copy_job() does; also if the
+// destination is a copy that a job uses, or has no room.
 base::Result<Copied> copy_tree(const std::string& source, const std::string& destination,
                                const Options& options);
 
 // The result of `trainit copy --dry-run`.
 struct Preview {
-  std::string path;  // path of the data after a copy
+  std::string path;  // path that the data will have after the copy
   TreeSize size;
   bool up_to_date = false;     // a copy of this state of the source is published
-  std::optional<Space> space;  // space of the destination's file system; nullopt: unknown
+  std::optional<Space> space;  // nullopt: unknown
 };
 
-// Checks the source and the destination for copy_tree(), and writes nothing. Errors: an unreadable
-// source, an unsuitable destination, too little room. Two things only a copy can find out: whether
-// the copy can share blocks with the source, and whether existing content can be moved.
+// Checks the source and the destination as copy_tree() does, and writes nothing. Fails for an
+// unreadable source, an unsuitable destination, or too little room. Only a real copy finds out
+// whether blocks can be shared with the source, and whether existing content can be moved.
 base::Result<Preview> preview_copy(const std::string& source, const std::string& destination,
                                    const Options& options);
 

@@ -66,7 +66,7 @@ bool is_mount_point(const std::string& path, const struct stat& status) {
   return mount_id(path) != mount_id(parent);
 }
 
-// The links of what is there of it resolved; the rest is still to be made.
+// Returns `path` without symlinks in the part that exists. The rest of it will be created.
 base::Result<std::string> resolved_by_parents(const std::string& path) {
   const std::string above = sys::present_part(sys::parent_of(path));
   const std::string real = resolved(above);
@@ -78,7 +78,7 @@ base::Result<std::string> resolved_by_parents(const std::string& path) {
   return (real == "/" ? "" : real) + rest;
 }
 
-// The path with its links resolved; what is there, if anything, into `status`.
+// Returns the destination's path without symlinks. Sets `exists`, and `status` of what is there.
 base::Result<std::string> resolve_destination(const std::string& destination_path,
                                               struct stat* status, bool* exists) {
   const std::string path = without_trailing_slashes(absolute(destination_path));
@@ -99,20 +99,21 @@ base::Result<std::string> resolve_destination(const std::string& destination_pat
   return resolved_by_parents(path);
 }
 
-// The answer of the process that looks at the source.
+// What the child process that looks at the source answers.
 struct Answer {
   int error = 0;
-  bool link = false;  // with an error: the path is a symbolic link
+  bool link = false;  // if `error` is set: the path is a symlink
   bool directory = false;
-  bool refused = false;  // `path` is why
+  bool refused = false;  // the source may not be read; the answer's path is the reason
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint32_t owner = 0;
   std::array<char, PATH_MAX> path{};
 };
 
-// Root follows no link that somebody else may have made; and what is not as the caller named it,
-// but as the job's user or another one has made it, is the job's only where that one may read it.
+// Returns whether a source may be copied for the job's user. Root follows no link that another user
+// may have made. If another user could change what the path means, the job's user must be able to
+// read what it leads to.
 bool is_for(const envgen::Identity* job_user, const std::string& path, std::string* why,
             bool* weak) {
   base::Result<sys::SafePath> reached = sys::SafePath();
@@ -136,8 +137,9 @@ bool is_for(const envgen::Identity* job_user, const std::string& path, std::stri
   return sys::Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)).valid();
 }
 
-// A way that others may change leads, without their links, to a path that they may change: else it
-// was another one when its links were resolved.
+// Returns whether `resolved`, a path without symlinks, now leads elsewhere than when it was
+// resolved. Its directories can be changed by other users, so a path that only root can change is a
+// different one.
 bool has_changed(const envgen::Identity* job_user, const std::string& resolved) {
   const auto reached = sys::resolve_safely(resolved, {.job_user = job_user, .follow_last = true});
   return !reached || reached->untrusted_directory.empty();
@@ -186,7 +188,8 @@ bool lies_in(const std::string& path, const std::string& directory) {
 
 }  // namespace
 
-// A long name and what goes before it would be longer than a name may be.
+// Returns the name of the state directory. A long name is shortened and gets a hash, because names
+// have a limit.
 std::string state_name(const std::string& name) {
   constexpr std::size_t kKept = 200;
   std::string full = std::string(kStateName) + "." + name;
@@ -202,14 +205,15 @@ base::Status describe_destination(Destination& destination) {
     return base::fail(kWhatPlace, "/", "the root directory", "name a directory below it");
   }
   const std::string name = name_of(destination.real);
-  // Also by a link, as <mount>/current: nobody would see who uses what is there.
+  // Refuses a path inside a state directory, also if a link such as <mount>/current leads there.
+  // Its use would not be noticed.
   if (destination.real.find("/" + std::string(kStateName)) != std::string::npos) {
     return base::fail(kWhatPlace, destination.real, "a name that trainit keeps for itself",
                       kAnotherPlace);
   }
   struct stat status{};
   destination.exists = ::lstat(destination.path.c_str(), &status) == 0;
-  // A mount point that is held by a descriptor.
+  // True if the path leads through a descriptor (/proc/self/fd/N), as that of an open mount point.
   const bool held =
       destination.exists && S_ISLNK(status.st_mode) && destination.path != destination.real;
   if (held && destination.mount_point)

@@ -1,6 +1,6 @@
 #pragma once
 // The destination of a copy, and its state directory. The functions block on the destination's file
-// system, which must be local; only find_source() accesses the source.
+// system, which must be local. Only find_source() accesses the source.
 
 #include <cstdint>
 #include <string>
@@ -19,50 +19,54 @@ inline constexpr std::string_view kStateName = ".trainit-copy";
 std::string state_name(const std::string& name);
 
 struct Destination {
-  std::string path;       // absolute, links resolved; held (below): by way of a descriptor
-  std::string real = "";  // the path as it is named and noted
-  // "<parent>/.trainit-copy.<name>", of a long name its start and a hash; of a mount point
-  // "<path>/.trainit-copy".
+  std::string path;       // absolute, without symlinks; in an OpenDestination it may lead through a
+                          // descriptor
+  std::string real = "";  // the path for messages and records, never through a descriptor
+  // The path of the state directory: "<parent>/.trainit-copy.<name>". A long name is shortened and
+  // gets a hash. For a mount point: "<path>/.trainit-copy".
   std::string state;
-  // A mount point cannot be replaced: the copy is a version below it, and <path>/current a link.
+  // True if the destination is a mount point, which cannot be replaced. The copy is then a version
+  // below it, and <path>/current a symlink to the version.
   bool mount_point = false;
-  bool exists = false;  // describes the current content, as do the following fields
+  bool exists = false;  // the fields from here on describe the current content
   bool directory = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
 
   [[nodiscard]] std::string parent() const;
   [[nodiscard]] std::string named_parent() const;
-  // Return the path of the data.
+  // Returns the path of the data.
   [[nodiscard]] std::string data() const { return mount_point ? path + "/current" : path; }
   [[nodiscard]] std::string real_data() const { return mount_point ? real + "/current" : real; }
 };
 
-// Describes a destination, whose parents may be missing, and follows a symbolic link. Writes
-// nothing. Errors: the root directory, a dangling link, a device, a directory that contains the
-// working directory: this process would stay in the replaced directory.
+// Describes a destination. Its parents may be missing, and symlinks are followed. Writes nothing.
+// Fails for the root directory, a dangling link, and a device. Also fails for a directory that
+// contains the working directory, because this process would stay in the replaced directory.
 base::Result<Destination> find_destination(const std::string& destination_path);
 
-// A destination with open descriptors. Its parents and its state directory exist; only this user
-// can write to the state directory. If another user can change what the path means, as in a job
-// user's home, the paths lead through descriptors (/proc/self/fd/N): a later change has no effect.
+// A destination whose parents and state directory exist and are open. Only this user can write to
+// the state directory. If another user could change what the path means, as in the home of a job's
+// user, the paths lead through descriptors (/proc/self/fd/N), so that a later change has no effect.
 struct OpenDestination {
   Destination destination;
-  sys::Fd directory;  // the destination's parent; of a mount point, the destination
+  sys::Fd directory;  // descriptor of the destination's parent; for a mount point, of the
+                      // destination
   sys::Fd state;
 
-  // Replaces paths through descriptors in a text by the paths that the user gave.
+  // Replaces paths through descriptors in a text by the paths for messages.
   [[nodiscard]] std::string with_named_paths(std::string text) const;
 };
 
-// Opens a destination. `job_user`: the user that the destination is for, whose rights decide about
-// symbolic links; nullptr: this process's. Errors: a link to a directory that the user cannot
-// write, a link that another user could have created, a state directory of another user.
+// Opens a destination. `job_user` is the user for whom the copy is made, whose rights decide which
+// symlinks are followed; nullptr: this process's user. Fails for a link to a directory that the
+// user cannot write, a link that another user could have created, and a state directory of another
+// user.
 base::Result<OpenDestination> open_destination(const std::string& destination_path,
                                                const envgen::Identity* job_user);
-// Fills the fields of a destination whose paths are known.
+// Sets the fields that describe the current content. The paths must be set.
 base::Status describe_destination(Destination& destination);
-// Reads the fields of a destination again.
+// Reads the fields that describe the current content again.
 base::Status refresh(OpenDestination& open);
 
 // The source of a copy.
@@ -74,13 +78,13 @@ struct Source {
   std::uint32_t owner = 0;
 };
 
-// Describes a source, by a child process that is abandoned at the deadline of `options`: a process
-// that accesses a dead mount cannot be killed. Until the child answers, calls options.report
-// several times a second.
+// Describes a source. A child process accesses it, because a process that accesses a dead mount
+// cannot be killed. The child is abandoned at the deadline of `options`. Until it answers,
+// options.report is called several times a second.
 base::Result<Source> find_source(const std::string& path, const Options& options);
 
-// Fails if the source and the destination are the same, or one lies inside the other, or one is a
-// file and the other one a directory.
+// Fails if the source and the destination are the same or one contains the other. Also fails if one
+// of them is a file and the other one a directory.
 base::Status check_apart(const Source& source, const Destination& destination);
 
 }  // namespace copy

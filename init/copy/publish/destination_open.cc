@@ -1,5 +1,5 @@
-// A destination in a directory that others may write to: reached once, and kept open by
-// descriptors.
+// Opens a destination in a directory that other users can write: it is resolved once, and then only
+// used through descriptors.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +35,8 @@ std::string link_at(int directory, const std::string& name) {
 
 std::string real_path_of(const sys::Fd& fd) { return link_at(AT_FDCWD, path_of(fd)); }
 
-// Writes to a mount point go to the mounted file system.
+// Returns whether the entry can be replaced. For a mount point, whether the mounted file system can
+// be written.
 bool may_be_replaced(const sys::SafePath& destination) {
   const int directory = destination.directory.get();
   if (!sys::may_replace(directory, destination.name)) return false;
@@ -45,13 +46,13 @@ bool may_be_replaced(const sys::SafePath& destination) {
   return sys::may_access(directory, destination.name.c_str(), W_OK | X_OK);
 }
 
-// The job made the link, or may have: it counts as far as the job itself could write there.
+// Follows a link that the job has made, or could have made, only where the job itself could write.
 base::Result<sys::SafePath> follow_as(const envgen::Identity& job_user, const std::string& link,
                                       const std::string& target) {
   auto reached = sys::resolve_safely_as(job_user, target, {.make_parents = kParents});
   if (!reached) return reached;
   const sys::AsUser user(job_user);
-  // The descriptor is used, as the name can lead to another directory by now.
+  // The descriptor is used from here on, because the name could lead to another directory later.
   if (user.switched() && may_be_replaced(*reached)) return reached;
   return base::fail(
       kWhat, link,
@@ -80,7 +81,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
     const std::size_t end = at + from.size();
     if (end < text.size() && text[end] >= '0' && text[end] <= '9') {
-      at = end;  // another descriptor
+      at = end;  // the number is that of another descriptor
       continue;
     }
     text.replace(at, from.size(), to);
@@ -103,7 +104,7 @@ base::Status refresh(OpenDestination& held) {
   const std::string state = held.destination.state;
   const bool mount_point = held.destination.mount_point;
   TRY(describe_destination(now));
-  // A file system that was mounted meanwhile has another state directory.
+  // If a file system was mounted or unmounted meanwhile, the state directory is a different one.
   if (now.mount_point != mount_point) {
     return base::fail(kWhat, now.real, "something that was mounted or unmounted meanwhile",
                       "run it again");

@@ -27,8 +27,9 @@ base::Status write_note(const Source& source, const Destination& destination) {
   return sys::write_file_atomic(note_of(destination), 0644, note_text(source));
 }
 
-// A file of another source can have equal name, size and mtime, and other contents: some builds set
-// one time for all files. So the unfinished copy of another source proves nothing.
+// Deletes the unfinished copy of another source. It proves nothing: two files of different sources
+// can have equal name, size and mtime but other contents, because some builds set one time for all
+// files.
 base::Status begin(const Source& source, const Destination& destination, const Keep& keep) {
   if (read_kept_file(note_of(destination)).content == note_text(source)) return {};
   auto status = remove_tree(tree_of(destination), keep);
@@ -69,7 +70,8 @@ base::Status take_over(const Destination& from, const Destination& destination) 
   if (!is_there(tree_of(from)) || is_there(tree_of(destination))) return {};
   TRY(remove_tree(filling_of(destination), {}));
   let_move(tree_of(from));
-  // A tree without notes proves nothing: after a kill between the renames the copy restarts.
+  // The notes in `filling` are moved before the tree. A tree without notes proves nothing, so after
+  // a kill between the two renames the copy starts again.
   const bool notes = ::rename(filling_of(from).c_str(), filling_of(destination).c_str()) == 0;
   if (notes && ::rename(tree_of(from).c_str(), tree_of(destination).c_str()) == 0) return {};
   const int error = errno;

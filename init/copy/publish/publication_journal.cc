@@ -47,7 +47,7 @@ PublicationJournal read_journal(const Destination& destination) {
   text.remove_prefix(std::min(text.find(' '), text.size()));
   journal.tree = next_number(text);
   journal.old = next_number(text);
-  std::ignore = next_number(text);  // an earlier version's
+  std::ignore = next_number(text);  // a number that earlier versions wrote
   journal.mode = next_number(text);
   return journal;
 }
@@ -60,15 +60,16 @@ base::Status write_journal(const Destination& destination, const PublicationJour
   return write_state(journal_of(destination), text + "\n", false);
 }
 
-// One writer at a time: the other name is always the same and no debris adds up.
+// Writes a temporary file and renames it. There is only one writer at a time, so the temporary name
+// is always the same, and a killed run leaves at most one such file.
 base::Status write_state(const std::string& path, std::string_view text, bool durable) {
   const std::string other = path + ".new";
   const sys::Fd fd(
       ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-  // Other users read the record of a copy that they share, whatever the umask. A file system
-  // without permissions refuses the call.
+  // Sets the mode whatever the umask is, because other users read the record of a copy that they
+  // share. A file system without permissions refuses the call.
   if (fd.valid()) std::ignore = ::fchmod(fd.get(), 0644);
-  if (fd.valid()) errno = 0;  // a short write sets none
+  if (fd.valid()) errno = 0;  // a short write sets no errno
   const bool written = fd.valid() &&
                        ::write(fd.get(), text.data(), text.size()) == std::ssize(text) &&
                        (!durable || ::fsync(fd.get()) == 0);

@@ -46,13 +46,14 @@ std::uint64_t inode_of(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-// Returns whether inode numbers mean anything: some file systems (FUSE) give one number to all
-// files. There only names tell the trees apart, and trees are not exchanged. Requires the journal.
+// Returns whether inode numbers can be compared. Some file systems (FUSE) give one number to all
+// files: on these, only names distinguish trees, and trees are not exchanged. The journal must
+// exist.
 bool tells_inodes_apart(const Destination& destination) {
   return inode_of(destination.state + "/.") != inode_of(destination.state + "/journal");
 }
 
-// The link of a mount point is followed.
+// Returns the inode of the current content; 0 if there is none. Follows the link of a mount point.
 std::uint64_t inode_at(const Destination& destination) {
   struct stat status{};
   return ::stat(destination.data().c_str(), &status) == 0 ? status.st_ino : 0;
@@ -64,7 +65,7 @@ bool is_directory(const std::string& path) {
 }
 
 int rename_with(const std::string& from, const std::string& to, unsigned flags) {
-  // Not renameat2: older C libraries do not have it.
+  // Calls the kernel directly, because older C libraries do not have renameat2.
   return static_cast<int>(
       ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags));
 }
@@ -98,7 +99,8 @@ std::vector<std::string> names_of(const Destination& destination, std::string_vi
   return names;
 }
 
-// The copy is there whether this succeeds or not; the next run tries again.
+// Deletes a tree and ignores a failure: the copy is published in any case, and the next run tries
+// again.
 void discard(const std::string& path, const Keep& keep) { std::ignore = remove_tree(path, keep); }
 
 void discard_gone(const Destination& destination, const Keep& keep) {
@@ -107,7 +109,8 @@ void discard_gone(const Destination& destination, const Keep& keep) {
 
 base::Status check_kept(const Keep& keep) { return keep ? keep() : base::Status(); }
 
-// The destination is ours still, and what is about to be published is the tree that was filled.
+// Checks that the destination still belongs to this machine, and that `tree` is the tree that was
+// filled.
 base::Status check_tree(const Destination& destination, const PublicationJournal& journal,
                         const Keep& keep) {
   TRY(check_kept(keep));
@@ -126,8 +129,8 @@ base::Result<std::string> set_aside(const Destination& destination, const std::s
   return std::unexpected(cannot_publish(path, errno).error());
 }
 
-// Moves the previous content of the destination aside. Content that a walk has just proven to be
-// the copy of the manifest, and nothing else, is deleted later. Other content is kept.
+// Moves the previous content of the destination aside. It is deleted later if an integrity check
+// has just proven that it is exactly the copy of the manifest. Other content is kept.
 base::Status put_away(const Destination& destination, const std::string& path,
                       Publication* publication, const Keep& keep) {
   if (inode_of(path) == 0 || ::rmdir(path.c_str()) == 0) return {};
@@ -145,7 +148,8 @@ base::Status put_away(const Destination& destination, const std::string& path,
   return {};
 }
 
-// Restores the mode that let_move() has changed. The path can name another directory by now.
+// Restores the mode that let_move() has changed. Checks the inode first, because the path can lead
+// to another directory by now.
 void restore_mode(const std::string& path, const PublicationJournal& journal) {
   const auto mode = static_cast<mode_t>(journal.mode);
   const sys::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -153,11 +157,11 @@ void restore_mode(const std::string& path, const PublicationJournal& journal) {
   if (fd.valid() && ::fstat(fd.get(), &status) == 0 && status.st_ino == journal.tree) {
     ::fchmod(fd.get(), mode);
   } else if (::geteuid() != 0 && is_directory(path)) {
-    ::chmod(path.c_str(), mode);  // this user cannot read it
+    ::chmod(path.c_str(), mode);  // no descriptor: this user cannot read the directory
   }
 }
 
-// The version that <destination>/current of a mount point points to.
+// Returns the path of the version that the link <destination>/current of a mount point leads to.
 std::string current_version(const Destination& destination) {
   std::array<char, NAME_MAX> target{};
   const ssize_t size = ::readlink(destination.data().c_str(), target.data(), target.size());
@@ -165,7 +169,7 @@ std::string current_version(const Destination& destination) {
   return destination.state + "/" + std::string(text.substr(text.rfind('/') + 1));
 }
 
-// Returns whether the tree has come to its destination.
+// Returns whether the tree is already at its destination.
 bool is_brought(const Destination& destination, const PublicationJournal& journal) {
   if (!journal.publishing || journal.tree == 0 || inode_at(destination) != journal.tree)
     return false;
@@ -176,14 +180,14 @@ bool is_brought(const Destination& destination, const PublicationJournal& journa
   return !versions.empty() && *std::ranges::max_element(versions) == current_version(destination);
 }
 
-// After the data has come to its destination.
+// Completes a publication whose data is already at its destination.
 base::Status finish(const Destination& destination, const PublicationJournal& journal, bool durable,
                     Publication* publication, const Keep& keep) {
   const std::string data = destination.data();
   if (!destination.mount_point) restore_mode(data, journal);
-  // Another name of what is at the destination now, where a file was brought there by a link.
+  // A file may have been published by a hard link. The name `tree` is then a second name of it.
   if (inode_of(tree_of(destination)) == journal.tree) discard(tree_of(destination), keep);
-  // An exchange has left there what was at the destination.
+  // After an exchange, `tree` is the previous content of the destination.
   for (const std::string& path : {tree_of(destination), old_of(destination)}) {
     TRY(put_away(destination, path, publication, keep));
   }
@@ -195,19 +199,20 @@ base::Status finish(const Destination& destination, const PublicationJournal& jo
     sync_directory(destination.mount_point ? destination.path : destination.parent());
     sync_directory(destination.state);
   }
-  // The state directory can belong to another machine by now.
+  // Checks again, because another machine may have taken the state directory meanwhile.
   TRY(check_kept(keep));
   ::rename((filling_of(destination) + "/manifest").c_str(), manifest_of(destination).c_str());
   const std::string record = record_of(destination);
   const bool renamed = ::rename(next_record_of(destination).c_str(), record.c_str()) == 0;
   if (!renamed && errno != ENOENT) return cannot_publish(record, errno);
-  // A file's ctime is that of its rename, later than the record. Without a rename just now, the
-  // ctime can be that of a later change.
+  // The ctime of a file is the time of its rename, which is later than that of the record. So the
+  // record's mtime is set to now. If nothing was renamed just now, the ctime can be that of a later
+  // change.
   if (renamed && !is_directory(data)) {
     ::utimensat(AT_FDCWD, record.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   }
   if (durable) sync_directory(destination.state);
-  // Best effort: on a full disk the next run completes the publication once more.
+  // A failure, as on a full disk, is ignored: the next run completes the publication again.
   std::ignore = write_journal(destination, {.tree = journal.tree});
   discard_gone(destination, keep);
   TRY(check_kept(keep));
@@ -234,8 +239,8 @@ base::Result<Published> bring(const Destination& destination) {
   if (!is_refused(errno) && errno != EEXIST) {
     return std::unexpected(cannot_publish(destination.path, errno).error());
   }
-  // Also in place of an empty directory, which the image of a container may have. Of files it would
-  // take one away.
+  // A directory is renamed, which also replaces an empty directory, as the image of a container may
+  // have. A file is linked instead, because a rename would replace an existing file.
   if (is_directory(tree)) {
     if (::rename(tree.c_str(), destination.path.c_str()) == 0) return Published::kRenamed;
     if (errno != ENOTEMPTY && errno != EEXIST) {
@@ -245,7 +250,7 @@ base::Result<Published> bring(const Destination& destination) {
     ::unlink(tree.c_str());
     return Published::kRenamed;
   } else if (inode_at(destination) == 0 && ::rename(tree.c_str(), destination.path.c_str()) == 0) {
-    return Published::kRenamed;  // the file system has no hard links either
+    return Published::kRenamed;  // for a file system without hard links
   }
   if (!by_names && rename_with(tree, destination.path, kExchange) == 0) {
     return Published::kExchanged;
@@ -267,7 +272,7 @@ base::Result<Published> bring_version(const Destination& destination) {
   return Published::kVersioned;
 }
 
-// A version that the link never came to point to is the tree still.
+// Turns a version back into `tree` if <destination>/current does not lead to it yet.
 void take_back_version(const Destination& destination, const PublicationJournal& journal) {
   if (!journal.publishing || inode_of(tree_of(destination)) != 0) return;
   for (const std::string& version : names_of(destination, "v-")) {
@@ -278,7 +283,8 @@ void take_back_version(const Destination& destination, const PublicationJournal&
   }
 }
 
-// Killed between the two renames: what was there is away, and the new one is not there yet.
+// Repairs the state after a kill between the two renames: the previous content is moved aside, and
+// the new one is not at the destination yet.
 base::Status end_two_renames(const Destination& destination, const PublicationJournal& journal) {
   const std::string old = old_of(destination);
   const std::string tree = tree_of(destination);
@@ -305,7 +311,7 @@ std::string record_of(const Destination& destination) { return destination.state
 std::string manifest_of(const Destination& destination) { return destination.state + "/manifest"; }
 std::string counters_of(const Destination& destination) { return destination.state + "/progress"; }
 
-// A move to another parent writes the directory's entry "..".
+// Write permission is needed because a move to another parent changes the directory's entry "..".
 void let_move(const std::string& path) {
   struct stat status{};
   if (::geteuid() == 0 || ::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
@@ -320,7 +326,7 @@ base::Result<Publication> settle(const Destination& destination, const Keep& kee
   discard_gone(destination, keep);
   TRY(check_kept(keep));
   if (journal.torn) {
-    // Either may be what was at the destination, and none of our doing.
+    // The journal is incomplete, so each of the two may be previous content: both are kept.
     std::ignore = set_aside(destination, tree);
     std::ignore = set_aside(destination, old_of(destination));
     TRY(write_journal(destination, {}));
@@ -332,20 +338,20 @@ base::Result<Publication> settle(const Destination& destination, const Keep& kee
     return publication;
   }
   if (destination.mount_point) take_back_version(destination, journal);
-  // Previous content that a killed run has left under any name.
+  // Moves aside previous content that a killed run may have left under either name.
   if (journal.publishing && inode_of(tree) != 0 && inode_of(tree) != journal.tree) {
     TRY(put_away(destination, tree, &publication, keep));
   }
   TRY(put_away(destination, old_of(destination), &publication, keep));
   if (journal.publishing) {
-    // The publication was not reached: the destination has the content of the last one.
+    // The tree was not published, so the destination has the content of the publication before.
     const std::uint64_t before = inode_at(destination) == journal.old ? journal.old : 0;
-    // Best effort, as the same follows from the old journal.
+    // A failure is ignored, because the old journal leads to the same result.
     std::ignore = write_journal(destination, {.tree = before});
   }
   discard_gone(destination, keep);
   TRY(check_kept(keep));
-  // Notes of a run whose tree is gone are about nothing.
+  // If the tree does not exist, the notes of its run are useless.
   if (inode_of(tree) == 0 && inode_of(filling_of(destination) + "/one") == 0) {
     TRY(remove_tree(filling_of(destination), keep));
   }
@@ -361,7 +367,7 @@ base::Status check_published(const Destination& destination, const std::string& 
   }
   const envgen::PathState file = read_kept_file(record_of(destination));
   TRY_ASSIGN(const auto record, parse_record(file.content, record_of(destination)));
-  // A slash: the link of a mount point is followed.
+  // With a slash at its end, the path follows the link of a mount point.
   const std::string tree = destination.data() + (destination.mount_point ? "/" : "");
   return check_unmodified(copy_at(destination, tree), {.hashed = record.hashed, .source = source},
                           options, counters);
@@ -393,15 +399,15 @@ base::Status check_replaceable(const Destination& destination) {
       ::open(destination.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   DirectoryReader reader;
   std::vector<Name> names;
-  // An empty one is replaced without a rename of its own.
+  // An empty directory is replaced without a rename, so it need not be checked.
   if (!there.valid() || !reader.read(there.get(), names) || names.empty()) return {};
   struct statfs system{};
   if (::fstatfs(there.get(), &system) != 0 || system.f_type != OVERLAYFS_SUPER_MAGIC) return {};
-  // A name that is never deleted, should the directory stay there.
+  // A name that no run deletes, in case the directory ends up there.
   const std::string taken = destination.state + "/replaced-probe";
   const std::string inside = taken + "/inside";
-  // A rename onto a directory that is not empty does not succeed. overlayfs says first that a
-  // directory of an image's layer cannot be renamed.
+  // Tries a rename that must fail, because the target is a directory with an entry. If the
+  // directory is from an image's layer, overlayfs reports EXDEV before it looks at the target.
   ::mkdir(taken.c_str(), S_IRWXU);
   ::mkdir(inside.c_str(), S_IRWXU);
   int error = errno;
@@ -419,7 +425,7 @@ base::Status check_replaceable(const Destination& destination) {
 
 namespace {
 
-// Checks the current content before it is moved, as a move changes the ctime of a file.
+// Checks the current content before it is moved, because a move changes the ctime of a file.
 base::Status check_present(const Destination& destination, const Keep& keep) {
   const std::uint64_t there = inode_at(destination);
   if (there == 0 || inode_of(record_of(destination)) == 0) return {};
@@ -444,11 +450,12 @@ base::Result<Publication> publish(const Destination& destination, const CopyReco
                                    .mode = status.st_mode & 07777};
   Publication publication;
   const base::Status unmodified = check_present(destination, keep);
-  // The error can be that another machine has taken the destination.
+  // Checks this first, because the error may be that another machine has taken the destination.
   TRY(check_tree(destination, journal, keep));
   if (!unmodified) {
     publication.why = unmodified.error().found;
-    // So it is nobody's copy for whoever puts it away, also after a kill.
+    // Without the record, the content is not taken for a copy when it is moved aside, also after a
+    // kill.
     ::unlink(record_of(destination).c_str());
   }
   auto written = write_state(next_record_of(destination), record_to_json(record), record.synced);

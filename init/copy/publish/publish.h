@@ -22,20 +22,20 @@
 
 namespace copy {
 
-// The means of a publication.
+// How a copy was published.
 enum class Published : unsigned char {
-  kRenamed,    // a rename to a path that did not exist
-  kExchanged,  // an exchange with the previous content (RENAME_EXCHANGE)
-  kReplaced,   // two renames: the file system cannot exchange
-  kVersioned,  // as a version of a mount point: <destination>/current is a link to it
-  kUnchanged,  // no publication: the copy existed already
+  kRenamed,    // renamed to a path that did not exist
+  kExchanged,  // exchanged with the previous content (RENAME_EXCHANGE)
+  kReplaced,   // with two renames, because the file system cannot exchange
+  kVersioned,  // as a version below a mount point; the link <destination>/current leads to it
+  kUnchanged,  // not published, because the copy existed already
 };
-const char* published_name(Published published);  // "renamed"
+const char* published_name(Published published);  // name for messages: "renamed"
 
 struct Publication {
   Published how = Published::kRenamed;
-  std::string replaced;  // the path of the previous content, if that was kept; else ""
-  std::string why;       // the change of that content, if it was a copy by trainit; else ""
+  std::string replaced;  // path to which the previous content was moved; "" if it was not kept
+  std::string why;       // how that content was changed, if it was a copy by trainit; "" otherwise
 };
 
 // Return paths in the state directory.
@@ -44,25 +44,28 @@ std::string filling_of(const Destination& destination);
 std::string record_of(const Destination& destination);
 std::string manifest_of(const Destination& destination);
 std::string counters_of(
-    const Destination& destination);  // counters of the running copy (progress.h)
+    const Destination& destination);  // file with the counters of the running copy (progress.h)
 
-// Gives the owner of a directory the permission that a move to another parent takes.
+// Gives the owner write permission for the directory `path`, which a move to another parent
+// requires.
 void let_move(const std::string& path);
 
-// Recovers from a run that was killed during publication: completes the publication and deletes its
-// temporary files, but not `tree`. Publication::replaced is the path of kept previous content.
+// Recovers from a run that was killed during a publication: completes the publication and deletes
+// its temporary files, but not `tree`. Publication::replaced is the path of previous content that
+// was kept.
 base::Result<Publication> settle(const Destination& destination, const Keep& keep = {});
-// Fails if the destination's content is not the copy that was published last, unmodified
-// (copy_check.h). `source`: for the comparison of files with a later ctime; "" = not available.
+// Fails if the destination's content is not the unmodified copy that was published last
+// (copy_check.h). `source` is used to compare files with a later ctime; "" = not available.
 base::Status check_published(const Destination& destination, const std::string& source,
                              const Options& options, const SharedCounters& counters);
-// Fails if a publication would fail, as far as that can be known. Call it before a copy begins.
+// Fails if publish() would certainly fail. Call it before a copy begins.
 base::Status check_publishable(const Destination& destination);
-// Returns an error if the destination cannot be moved aside, as a directory of an image's layer
-// (EXDEV). Call before a copy begins.
+// Fails if the destination cannot be moved aside (EXDEV), as a directory of an image's layer. Call
+// it before a copy begins.
 base::Status check_replaceable(const Destination& destination);
-// Publishes `tree`, then `record`; after an fsync if the record says `synced`. Errors: one of
-// `keep` or a replaced `tree`, because another machine has taken the destination.
+// Publishes `tree`, then `record`. If the record says `synced`, the copy is written to the disk
+// first. Fails if `keep` fails, or if another machine has replaced `tree` because it took the
+// destination.
 base::Result<Publication> publish(const Destination& destination, const CopyRecord& record,
                                   const Keep& keep = {});
 

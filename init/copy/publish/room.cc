@@ -16,12 +16,13 @@
 namespace copy {
 namespace {
 
-// A file system that has no device of its own (btrfs) has another number for each subvolume.
+// Returns whether two device numbers can be those of one file system. A file system without a block
+// device (btrfs) has a number for each subvolume.
 bool may_be_one(dev_t one, dev_t other) {
   return one == other || (::major(one) == 0 && ::major(other) == 0);
 }
 
-// Whether files in `directory` can share blocks, by trying.
+// Tries whether files in `directory` can share blocks.
 bool shares_blocks(const std::string& directory) {
   const std::string names[2] = {directory + "/share.from", directory + "/share.to"};
   sys::Fd files[2];
@@ -62,7 +63,7 @@ base::Error room_error(const Destination& destination, const Space& space, const
 base::Status check_room_for(const TreeSize& size, const Source& source,
                             const Destination& destination, const Options& options) {
   const auto space = space_of(destination.state, options.headroom);
-  // A file system that does not say has what it has.
+  // A file system that does not report its space is not checked.
   if (!space) return {};
   const Need need = need_of(size, *space, {tree_of(destination), filling_of(destination)}, options);
   if (has_room(*space, need)) return {};

@@ -22,7 +22,7 @@ namespace copy {
 namespace {
 
 constexpr const char* kWhat = "looking at the place of a copy";
-// A user that knows the path of a version can use it. No other user can list the directory.
+// The mode lets other users use a version whose path they know, but not list the directory.
 constexpr mode_t kState = 0711;
 constexpr const char* kMark = "mark";
 
@@ -47,8 +47,8 @@ bool is_file_of(uid_t owner, int directory, const char* name) {
          status.st_uid == owner;
 }
 
-// Returns what the file system shows of a private file of ours: many a mount shows one owner, or
-// one mode, of all files.
+// Returns the status of a new private file as the file system shows it. Many mounts show the same
+// owner, or the same mode, for all files.
 std::optional<struct stat> look_at_new_file(int directory) {
   const std::string name = "probe-" + std::to_string(::getpid());
   const sys::Fd file(::openat(directory, name.c_str(),
@@ -60,7 +60,7 @@ std::optional<struct stat> look_at_new_file(int directory) {
   return status;
 }
 
-// The directory is empty, or has the files of an earlier version.
+// Returns whether the directory is empty, or contains only files of an earlier version.
 bool may_be_marked(int directory, uid_t owner) {
   DirectoryReader reader;
   std::vector<Name> names;
@@ -99,12 +99,12 @@ base::Status check_mark(int directory, uid_t owner, const std::string& shown) {
   }
   const sys::Fd made(::openat(directory, kMark, O_WRONLY | O_CREAT | kFlags, 0600));
   const bool wrote = made.valid() && ::write(made.get(), mark.data(), mark.size()) >= 0;
-  // A published copy can be found on a full disk, too.
+  // On a full disk the mark is not written, but a published copy can still be found.
   if (wrote || errno == ENOSPC || errno == EDQUOT) return {};
   return base::fail(kWhat, shown, sys::errno_text(errno), "name a place that may be written");
 }
 
-// Returns the user that the file system shows as the owner of what we make in `state`.
+// Returns the user that the file system shows as the owner of files that trainit makes in `state`.
 base::Result<uid_t> owner_in(const sys::Fd& state, const struct stat& status,
                              const std::string& shown) {
   constexpr mode_t kWrittenByOthers = S_IWGRP | S_IWOTH;
@@ -145,9 +145,9 @@ base::Result<sys::Fd> open_state(const std::string& path, const std::string& sho
     return std::unexpected(owner.error());
   }
   TRY(check_mark(state.get(), *owner, shown));
-  // Best effort: what is kept here that matters has a mode of its own.
+  // A failure is ignored: the files here that need protection have a mode of their own.
   if (made) std::ignore = drop_inherited(state.get());
-  // The mode does not depend on the umask.
+  // Sets the mode, whatever the umask is.
   if (made || (status.st_mode & kState) != kState) ::fchmod(state.get(), kState);
   return state;
 }

@@ -36,7 +36,8 @@ base::Result<sys::Fd> open_lock(const Destination& destination) {
   return fd;
 }
 
-// 0, or why not. Tried again for a moment: another copy that looks just now is no use of it.
+// Takes the lock; returns 0 or an errno. Tries for a moment, because another copy that checks the
+// lock holds it only briefly.
 int lock_patiently(const sys::Fd& lease, int operation) {
   constexpr int kTries = 50;
   constexpr int kEveryMs = 10;
@@ -48,15 +49,15 @@ int lock_patiently(const sys::Fd& lease, int operation) {
   return 0;
 }
 
-// Returns whether the error excludes a lease that counts. Any other error says nothing.
+// Returns whether the error means that there is no lease that counts. Other errors leave that open.
 bool is_nothing(int error) { return error == ENOENT || error == EACCES || error == EPERM; }
 
-// A path that leads elsewhere by now, or is longer than one may be, is none as well.
+// Returns the same for a path, which may also lead elsewhere by now, or be too long.
 bool is_no_path(int error) {
   return is_nothing(error) || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
 }
 
-// Whether there is one of that type, of root or of us.
+// Returns whether the entry `name` exists, has this type, and belongs to root or to this user.
 base::Result<bool> counts(int directory, const std::string& name, mode_t type) {
   struct stat status{};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -66,7 +67,7 @@ base::Result<bool> counts(int directory, const std::string& name, mode_t type) {
   return (status.st_mode & S_IFMT) == type && (status.st_uid == 0 || status.st_uid == ::geteuid());
 }
 
-// Adds the lock of another destination, whose state directory this is, to `held`. Returns false if
+// Adds the lock of another destination to `held`; `state` is its state directory. Returns false if
 // that destination is in use.
 base::Result<bool> lock_other(int directory, const std::string& state, std::vector<sys::Fd>& held) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -75,9 +76,10 @@ base::Result<bool> lock_other(int directory, const std::string& state, std::vect
   if (there && *there) there = counts(directory, path, S_IFREG);
   if (!there) return there;
   if (!*there) return true;
-  // Root's, which nobody else can ask, keeps nobody from what is theirs.
+  // A lease of root that this user cannot open does not prevent the user from replacing own files.
   sys::Fd lease(::openat(directory, path.c_str(), O_RDWR | kFlags));
-  // Mounted read-only here; whoever uses it may have come another way.
+  // The mount is read-only here. But a job may use the copy through another mount, so the lock
+  // still counts.
   if (!lease.valid() && errno == EROFS) {
     lease.reset(::openat(directory, path.c_str(), O_RDONLY | kFlags));
   }
@@ -90,7 +92,7 @@ base::Result<bool> lock_other(int directory, const std::string& state, std::vect
   return true;
 }
 
-// Adds the locks of the copies in one directory below the destination to `held`, and its
+// Adds the locks of the copies in one directory below the destination to `held`, and the
 // subdirectories to `left`.
 base::Status hold_in(const Destination& destination, const sys::Fd& directory,
                      const std::string& path, std::vector<std::string>& left,
@@ -118,7 +120,8 @@ base::Status hold_in(const Destination& destination, const sys::Fd& directory,
   return fail_on(destination.real + "/" + path, errno);
 }
 
-// The copies below a directory. What is mounted there stays where it is.
+// Takes the locks of all copies below the destination. Does not enter mounts, because a move of the
+// destination does not move them.
 base::Status lock_below(const Destination& destination, const Keep& keep,
                         std::vector<sys::Fd>& held) {
   constexpr std::int64_t kKeepMs = 200;
@@ -154,12 +157,12 @@ base::Status lock_below(const Destination& destination, const Keep& keep,
   return {};
 }
 
-// That no directory of the path is a copy in use, nor lies in one.
+// Fails if a directory of the path is a copy in use, or is inside one.
 base::Status check_path(std::string path) {
   while (path != "/" && !path.empty()) {
     const std::size_t slash = path.rfind('/');
     const std::string state = path.substr(0, slash + 1) + state_name(path.substr(slash + 1));
-    std::vector<sys::Fd> looked;  // not held
+    std::vector<sys::Fd> looked;  // locks that are only checked, and released at once
     TRY_ASSIGN(const auto free, lock_other(AT_FDCWD, state, looked));
     if (!free) return in_use(path);
     path.resize(slash);

@@ -20,15 +20,17 @@ constexpr mode_t kSetIds = S_ISUID | S_ISGID;
 constexpr const char* kAcl = "system.posix_acl_access";
 constexpr unsigned kGroupShift = 3;
 
-// `size` is the number of bytes that getxattr has returned, or -1 with errno.
+// Returns the mode without the list in `buffer`. `size` is what getxattr has returned: the number
+// of bytes, or -1 with errno.
 mode_t without_acl(mode_t mode, std::string_view buffer, ssize_t size) {
-  // Lists that are not there are the rule, and those that cannot be had are no reason to fail.
-  // But a list that the storage does not give may shut out anybody.
+  // Usually there is no list. A list that cannot be read for other reasons is ignored as well. But
+  // if the storage fails, the list may exclude any user, so it is treated as empty.
   if (size < 0 && errno != ERANGE && !is_storage_error(errno)) return mode;
   return copy::without_acl(mode, buffer.substr(0, size < 0 ? 0 : static_cast<std::size_t>(size)));
 }
 
-// The bits that the way to the root lets the copy's group and the others have.
+// Returns the permissions that the directories above the root give to the copy's group and to
+// others.
 mode_t passed_on_the_way(Worker& worker, gid_t group, std::string path) {
   mode_t passed = S_IRWXG | S_IRWXO;
   while (true) {
@@ -40,7 +42,8 @@ mode_t passed_on_the_way(Worker& worker, gid_t group, std::string path) {
       return ::getxattr(path.c_str(), kAcl, worker.acl.data(), worker.acl.size());
     });
     const mode_t mode = without_acl(status.st_mode, worker.acl, size);
-    // A member of the source's group can be one of the others of the copy, and vice versa.
+    // If the groups differ, a member of the source's group can be one of the others of the copy,
+    // and vice versa.
     const bool others = (mode & S_IXGRP) != 0 && (mode & S_IXOTH) != 0;
     const bool same = status.st_gid == group;
     if (!others) passed &= ~mode_t{S_IRWXO};
@@ -67,7 +70,7 @@ bool set_mode(const Worker& worker, int file, mode_t mode) {
 }
 
 bool set_times(const Worker& worker, int file, const struct stat& status) {
-  // Both: libfuse 2 takes both or none, and answers that it has set the one.
+  // Sets both times: libfuse 2 sets both or none, and reports success if only one was given.
   const timespec times[2] = {status.st_atim, status.st_mtim};
   return ::futimens(file, times) == 0 || worker.job.header->kept.time_step_ns == 0;
 }
@@ -81,7 +84,7 @@ void narrow(Worker& worker, int file, struct stat& status) {
     const bool fails = worker.failing_acls == status.st_dev;
     const ssize_t size = fails ? read() : ask_source(worker.waiting, read);
     if (size < 0 && is_storage_error(errno)) worker.failing_acls = status.st_dev;
-    // A file system without them is not asked for each file.
+    // Remembers a file system without lists, so that it is not asked for each file.
     if (size < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) worker.no_acls = status.st_dev;
     status.st_mode = without_acl(status.st_mode, worker.acl, size);
   }
@@ -94,7 +97,8 @@ void narrow(Worker& worker, int file, struct stat& status) {
     const std::string entry = worker.job.source + (worker.job.only.empty() ? "" : "/.");
     status.st_mode &= ~mode_t{S_IRWXG | S_IRWXO} | passed_on_the_way(worker, owner.gid, entry);
   }
-  // A user who can reach the link may not be allowed to reach its target.
+  // A user who can reach the link may not be able to reach its target, so the rights of that path
+  // count too.
   std::array<char, PATH_MAX> real{};
   if (!worker.linked.empty()) {
     status.st_mode &=

@@ -20,9 +20,11 @@ namespace copy {
 namespace {
 
 constexpr std::align_val_t kPage{4096};
-constexpr std::uint64_t kBuffer = 256ULL << 10U;     // bytes: it stays in a core's cache
-constexpr std::uint64_t kWorthKernel = 1ULL << 20U;  // less goes faster through the buffer
-constexpr std::uint64_t kAtOnce = 8ULL << 20U;  // bytes of one call, after which progress is seen
+constexpr std::uint64_t kBuffer = 256ULL << 10U;     // bytes; fits into the cache of a core
+constexpr std::uint64_t kWorthKernel = 1ULL << 20U;  // bytes; smaller ranges are faster through the
+                                                     // buffer
+constexpr std::uint64_t kAtOnce = 8ULL << 20U;       // bytes of one call; the progress is updated
+                                                     // between calls
 
 bool write_all(int file, const char* from, std::uint64_t size, std::uint64_t at) {
   std::uint64_t done = 0;
@@ -134,7 +136,7 @@ Moved FileCopier::move_data(const ByteRange& range) {
 Moved FileCopier::compare(const ByteRange& range, base::ContentHash* hash, bool& same) {
   if (other_ == nullptr) other_ = make_buffer();
   same = true;
-  std::uint64_t looked = 0;  // the search for holes begins here
+  std::uint64_t looked = 0;  // where the search for holes begins
   for (std::uint64_t at = range.begin; at < range.end;) {
     if (hash == nullptr && at >= looked) {
       const StorageCall call(waiting_, CopySide::kBoth);
@@ -177,7 +179,7 @@ Moved FileCopier::read_back(const ByteRange& range, base::ContentHash& hash) {
     const std::uint64_t size = std::min(kBuffer, range.end - at);
     const ssize_t count = read_from(CopySide::kCopy, range.to, buffer_.get(), size, at);
     if (count < 0) return {.error = errno, .writing = true};
-    if (count == 0) break;  // shorter: the hash says it
+    if (count == 0) break;  // the file is shorter now, so the hash differs
     hash.update({buffer_.get(), static_cast<std::size_t>(count)});
     at += static_cast<std::uint64_t>(count);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Copies and compares the contents of files. Each facility that the kernel lacks is tried once.
+// Copies and compares the contents of files. A call that this kernel or file system does not
+// support is tried only once.
 
 #include <sys/types.h>
 
@@ -13,18 +14,18 @@
 
 namespace copy {
 
-// The end of a copied range: complete, an errno of reading or of writing, or cut because the file
-// has become shorter.
+// How the copying of a range ended: complete, with an errno of reading or of writing, or cut
+// because the source has become shorter.
 struct Moved {
   int error = 0;
   bool writing = false;
   bool cut = false;
-  std::uint64_t end = 0;  // if cut: the file's end
+  std::uint64_t end = 0;  // if cut: the end of the source
 
   [[nodiscard]] bool whole() const { return error == 0 && !cut; }
 };
 
-// Bytes [begin, end) of the file `from` that belong at the same offset of the file `to`.
+// The bytes [begin, end) of the file `from`, and the same range of the file `to`.
 struct ByteRange {
   int from = -1;
   int to = -1;
@@ -35,40 +36,44 @@ struct ByteRange {
 // Reads `size` bytes at `at`, or up to the end of the file. Returns their number, or -1 with errno.
 ssize_t read_all(int file, char* to, std::uint64_t size, std::uint64_t at);
 
-// Read a file that is kept beside a copy, and try again if its storage fails.
+// Does what read_all() does, for a file that is kept beside a copy. Tries again if its storage
+// fails.
 ssize_t read_kept(int file, char* to, std::uint64_t size, std::uint64_t at);
 envgen::PathState read_kept_file(const std::string& path);
 
-// Returns where in [at, end) of `file` the next data begins; `end` if there is only a hole. On a
-// file system without holes this is `at`.
+// Returns where in [at, end) of `file` the next data begins; `end` if the rest is a hole. Returns
+// `at` on a file system without holes.
 std::uint64_t next_data(int file, std::uint64_t at, std::uint64_t end);
 
 class FileCopier {
  public:
-  // `moved`: a counter of copied bytes. `waiting`: as for StorageCall.
+  // `moved` counts the copied bytes. `waiting` is as for StorageCall.
   FileCopier(std::atomic<std::uint64_t>& moved, Waiting* waiting);
 
-  // Copies the range. `hash` gets what was read; nullptr: none is wanted.
+  // Copies the range. `hash` gets the bytes that were read; nullptr: no hash is computed.
   Moved move(const ByteRange& range, base::ContentHash* hash);
-  // Copies the range's data and skips holes. The target must read as zeros already.
+  // Copies only the data of the range, and skips its holes. `to` must already read as zeros there.
   Moved move_data(const ByteRange& range);
-  // Sets `same` to whether both files have equal bytes. `hash` gets them; nullptr: none is wanted,
-  // and holes of both files are not read.
+  // Sets `same` to whether both files have equal bytes in the range. `hash` gets the bytes. If it
+  // is nullptr, holes that both files have are not read.
   Moved compare(const ByteRange& range, base::ContentHash* hash, bool& same);
   // Sets `same` to whether [begin, end) of `range.to` reads as zeros. Holes are not read.
   Moved compare_with_zeros(const ByteRange& range, bool& same);
-  // Hashes the range of `range.to`.
+  // Hashes the range as it is in `range.to`.
   Moved read_back(const ByteRange& range, base::ContentHash& hash);
-  // Shares the blocks of the whole file (FICLONE). False: the file system cannot.
+  // Makes `to` share the blocks of the whole file `from` (FICLONE). Returns false if the file
+  // system cannot do that.
   bool clone(int from, int to);
 
  private:
   // Calls read_all(), and tries again if the storage fails.
   ssize_t read_from(CopySide side, int file, char* to, std::uint64_t size, std::uint64_t at);
-  // Returns the end of what copy_file_range copied. move() copies the rest and reports errors.
+  // Copies with copy_file_range and returns the end of what was copied. move() copies the rest and
+  // reports errors.
   std::uint64_t move_in_kernel(const ByteRange& range);
 
-  // Page-aligned: the kernel takes 1.5 times as long for other addresses.
+  // The deleter of a buffer. Buffers are page-aligned, because for other addresses the kernel takes
+  // 1.5 times as long.
   struct Free {
     void operator()(char* buffer) const;
   };

@@ -19,9 +19,9 @@
 namespace copy {
 namespace {
 
-// Few entries are looked at sooner than processes are started.
+// Returns how many processes should check. A few entries are checked faster than processes start.
 int workers_for(const std::string& manifest, int asked) {
-  constexpr off_t kForOne = 65536;  // bytes of the manifest
+  constexpr off_t kForOne = 65536;  // bytes of the manifest for each process
   struct stat status{};
   if (::stat(manifest.c_str(), &status) != 0) return asked;
   const int worthwhile = static_cast<int>(std::min<off_t>(status.st_size / kForOne, 63)) + 1;
@@ -29,8 +29,9 @@ int workers_for(const std::string& manifest, int asked) {
   return std::min(pool_size(asked), worthwhile);
 }
 
-// The mtime of the record is when the copy was published, if its file system keeps mtimes. An mtime
-// that is the ctime rounded down, or that is later, says less than the ctime.
+// Returns the time of the publication: the mtime of the record, if its file system keeps mtimes. An
+// mtime that is later than the ctime, or is the ctime rounded down, says less than the ctime, which
+// is then returned.
 std::int64_t publication_of(const struct stat& record) {
   const std::int64_t mtime = to_ns(record.st_mtim);
   const std::int64_t ctime = to_ns(record.st_ctim);
@@ -49,9 +50,10 @@ base::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const
   asked.published_ns = publication_of(record);
   timespec clock{};
   ::clock_gettime(CLOCK_REALTIME, &clock);
-  // The clock was set back: nothing can be told by it.
+  // The clock was set back, so no ctime can be compared with the time of the publication.
   if (asked.published_ns > to_ns(clock)) asked.published_ns = 0;
-  // An entry that is touched during the check is compared again the next time.
+  // The time before the check: an entry that is changed during the check is compared again at the
+  // next one.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   Options walk = options;
@@ -71,7 +73,8 @@ base::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& 
   const CheckScope asked{.hashed = record.hashed, .source = "", .moved = moved};
   Options options;
   options.keep = keep;
-  // Once more: a process of ours that was killed meanwhile proves nothing.
+  // Checks a second time. The first check can have failed because one of trainit's processes was
+  // killed.
   if (auto proven = check_unmodified(copy, asked, options, counters); proven) return proven;
   return check_unmodified(copy, asked, options, counters);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// The integrity check of a published copy against its manifest. The copy has all entries of the
-// manifest and no others. Types, sizes, mtimes and targets of links are equal, and no permission
-// was removed. A file whose ctime is later than the publication (the mtime of the record) is
-// compared by its hash, or with the source; without both it counts as changed. The check reads no
-// other file.
+// The integrity check: compares a published copy with its manifest. The copy must have all entries
+// of the manifest and no others. Types, sizes, mtimes and targets of links must be equal, and no
+// permission may be missing. If the ctime of a file is later than the publication (the mtime of the
+// record), its content is compared: by its hash, or with the source. If neither is possible, the
+// file counts as changed. The contents of other files are not read.
 
 #include <cstdint>
 #include <string>
@@ -19,12 +19,14 @@ struct PublishedCopy {
   std::string record;
 };
 
-// The error names the entry that has changed, or that cannot be read.
+// Fails if the copy was changed. The error names the entry that has changed, or that cannot be
+// read.
 base::Status check_unmodified(const PublishedCopy& copy, CheckScope asked, const Options& options,
                               const SharedCounters& counters);
 
-// Returns no error if the copy can be deleted without a loss. A file with a later ctime counts as
-// changed where the manifest has no hashes. The error may be one of `keep`: call it to know.
+// Fails if the copy cannot be deleted without losing data. If the manifest has no hashes, a file
+// with a later ctime counts as changed. The error may also be one of `keep`; call `keep` to find
+// out.
 base::Status check_removable(const PublishedCopy& copy, bool moved, const Keep& keep);
 
 }  // namespace copy

@@ -1,4 +1,4 @@
-// scan_tree and run_copy_job: the process that has others work, and waits for them.
+// scan_tree() and run_copy_job(): the process that starts the workers and waits for them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -32,8 +32,8 @@ std::int64_t now_ns() {
   return to_ns(now);
 }
 
-// When the first run began, and on which boot of the machine: "<boot id> <ns>". Written before
-// there is anything that it says something about, and never again.
+// Reads, or writes at the first run, when the first run began and at which boot of the machine:
+// "<boot id> <ns>". It is written before anything that it describes, and never changed.
 base::Status read_beginning(CopyJob& job) {
   const std::string path = job.state + "/boot";
   struct stat status{};
@@ -61,10 +61,11 @@ base::Status read_beginning(CopyJob& job) {
   return {};
 }
 
-// The state of one run.
+// Prepares the scratch space of a run: deletes what an earlier run has left.
 base::Status clear_scratch(const CopyJob& job) {
   TRY(remove_parts(job.state));
-  // A name that is there already in an empty tree is another one in another case.
+  // On such a file system, a name that exists in a new tree must be another name in another case.
+  // So each run starts with an empty tree.
   if (job.header->kept.case_folded) {
     TRY(remove_tree(job.tree, job.options->keep));
   }
@@ -77,7 +78,8 @@ base::Status clear_scratch(const CopyJob& job) {
   return {};
 }
 
-// One file is filled in a directory of its own, and is the tree when it is whole.
+// Moves an unfinished single file into the directory in which it is filled. When it is complete,
+// the file itself becomes the tree.
 base::Status take_in(const CopyJob& job, const std::string& tree) {
   struct stat status{};
   if (::lstat(tree.c_str(), &status) != 0) return {};
@@ -106,7 +108,7 @@ base::Status prepare(CopyJob& job, const std::string& tree) {
   return check_room(job);
 }
 
-// Warnings about entries that are not copied as they stand in the source.
+// Warns about entries that are copied in another form than the source has them.
 void warn_of_source(const CopyJob& job) {
   const auto tell = [&job](const LinkNote& links, const char* text) {
     if (links.count == 0) return;
@@ -150,7 +152,8 @@ base::Error changes_all_the_time(const CopyJob& job) {
           "copy when nothing writes to it, or leave out what is written with --exclude"};
 }
 
-// One time through: copies, and then looks whether the source still is what was copied.
+// Runs one round: copies, then compares the source with what was copied. Returns false if it
+// changed.
 base::Result<bool> run_round(CopyJob& job, int size, Scan& scan) {
   TRY(clear_scratch(job));
   Counters& counters = *job.counters;
@@ -183,7 +186,7 @@ base::Status sync_tree(Worker& worker) {
 }
 
 base::Status finish(CopyJob& job, int size, const std::string& tree) {
-  // A quick step ends before the first check.
+  // Checks the room once more, because a short pass ends before its first check.
   TRY(check_room(job));
   struct stat status{};
   if (::lstat((job.state + "/late").c_str(), &status) == 0) {
@@ -199,9 +202,10 @@ base::Status finish(CopyJob& job, int size, const std::string& tree) {
   return run_pass(job, 1, {}, false, sync_tree);
 }
 
-// A disk that is full is of no use to anybody. Not who writes the copy alone may have found it so.
+// Returns whether the disk is full. A copy must not use up the headroom, because a full disk harms
+// all others, and other processes may have filled it.
 bool is_full(const CopyJob& job) {
-  constexpr std::uint64_t kMin = 1ULL << 20U;  // bytes
+  constexpr std::uint64_t kMin = 1ULL << 20U;  // bytes that must be free
   if (job.header->full) return true;
   const auto space = space_of(job.state, job.options->headroom);
   return space &&
@@ -226,7 +230,7 @@ base::Result<Scan> run_rounds(CopyJob& job, const std::string& tree) {
   return std::unexpected(changes_all_the_time(job));
 }
 
-// A look through a tree. `counts`: see CopyJob.
+// Reads all entries of a tree. `counts` is CopyJob::counts.
 base::Result<Sums> look_through(const Root& source, bool counts, const Options& options,
                                 const SharedCounters& counters) {
   TRY_ASSIGN(auto header, make_shared_header());
@@ -253,7 +257,7 @@ base::Result<Sums> look_through(const Root& source, bool counts, const Options& 
 base::Result<Scan> scan_tree(const Root& source, const Options& options,
                              const SharedCounters& counters) {
   counters.get().phase = Phase::kScanning;
-  // The counters of a scan: the total of the last scan does not belong to it.
+  // Resets the counters, because those of the last scan do not belong to this one.
   for (auto* count : {&counters.get().entries, &counters.get().bytes, &counters.get().total_entries,
                       &counters.get().total_bytes}) {
     count->store(0);

@@ -1,4 +1,4 @@
-// verify_tree: a copy against its manifest.
+// verify_tree(): compares a copy with its manifest.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 namespace copy {
 namespace {
 
-constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest, for one process at a time
+constexpr std::uint64_t kPiece = 65536;  // bytes of the manifest that one process reads at a time
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kSetIds = 06000;
 
@@ -31,7 +31,7 @@ std::unexpected<base::Error> not_as_noted(const Worker& worker, const std::strin
                     "remove it, and copy again");
 }
 
-// Opening what the manifest has has failed.
+// Makes the error if an entry of the manifest cannot be opened.
 std::unexpected<base::Error> not_opened(const Worker& worker, int error) {
   const bool gone = error == ENOENT || error == ENOTDIR || error == ELOOP;
   return not_as_noted(worker, gone ? "no such file any more" : sys::errno_text(error));
@@ -42,7 +42,7 @@ std::unexpected<base::Error> no_manifest(const std::string& path, const std::str
                     "remove the copy, and copy again");
 }
 
-// The lines that begin in [begin, end); job.state is the manifest.
+// Returns the lines that begin in [begin, end) of the manifest, which is the file job.state.
 base::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, std::uint64_t end) {
   const sys::Fd file(::open(job.state.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid()) return no_manifest(job.state, sys::errno_text(errno));
@@ -59,7 +59,7 @@ base::Result<std::string> read_lines(const CopyJob& job, std::uint64_t begin, st
     at += static_cast<std::uint64_t>(size);
   }
   if (text.size() >= own) text.resize(text.find('\n', own - 1) + 1);
-  // A part that begins before belongs to another worker.
+  // A line that begins before `begin` belongs to another worker.
   if (begin != 0) text.erase(0, text.find('\n') + 1);
   if (!text.empty() && text.back() != '\n') return no_manifest(job.state, "a line without an end");
   return text;
@@ -97,7 +97,7 @@ base::Status check_link(Worker& worker, int directory, const ManifestLine& line,
   return not_as_noted(worker, "a link to another place");
 }
 
-// Touched since it was published, and of the same size and mtime: its contents decide.
+// Compares the contents of a file that has a later ctime, but the same size and mtime.
 base::Status compare_touched(Worker& worker, const ManifestLine& line) {
   const CheckScope& scope = *worker.job.scope;
   worker.job.header->touched = true;
@@ -106,7 +106,9 @@ base::Status compare_touched(Worker& worker, const ManifestLine& line) {
   if (line.hash || line.type == ManifestType::kPart) {
     return check_hash(worker, copy.get(), line);
   }
-  if (scope.hashed && has_parts(line.size)) return {};  // the parts of a file have their own lines
+  if (scope.hashed && has_parts(line.size))
+    return {};  // the manifest has a line for each part of
+                // the file
   if (scope.source.empty()) return not_as_noted(worker, "touched after it was copied");
   const std::string_view path = worker.job.only.empty() ? std::string_view(line.path) : "";
   const sys::Fd source = open_in_source(worker, scope.source, path, O_RDONLY | O_NONBLOCK);
@@ -122,8 +124,8 @@ base::Status compare_touched(Worker& worker, const ManifestLine& line) {
   return same ? base::Status() : not_as_noted(worker, "other bytes than the source has");
 }
 
-// A file is asked by its name, in one call of the system; what else is to be asked of needs to be
-// open, as does what has too long a path for a call.
+// Reads the status of an entry. For a file, one call with its path is enough. Other types, and
+// paths that are too long for a call, must be opened.
 base::Status look_at(Worker& worker, const ManifestLine& line, sys::Fd& opened,
                      struct stat& status) {
   const int root = worker.source.get();
@@ -139,7 +141,7 @@ base::Status look_at(Worker& worker, const ManifestLine& line, sys::Fd& opened,
   return {};
 }
 
-// Checks an entry by its attributes; see copy_check.h.
+// Checks an entry by its attributes, as copy_check.h describes.
 base::Status check_unmodified_line(Worker& worker, const ManifestLine& line) {
   const CheckScope& scope = *worker.job.scope;
   sys::Fd below;
@@ -158,9 +160,9 @@ base::Status check_unmodified_line(Worker& worker, const ManifestLine& line) {
     return not_as_noted(worker, "something of another type");
   }
   if (type == S_IFLNK) return check_link(worker, entry, line, "");
-  // Bits may come to it, as of a volume's fsGroup.
+  // Permissions may have been added, as by a volume's fsGroup, but none removed.
   if ((status.st_mode & line.mode) != line.mode) return not_as_noted(worker, "another mode");
-  // A volume's fsGroup gives them to directories.
+  // Ignores set-ID bits of directories, because a volume's fsGroup sets them.
   const mode_t bits = type == S_IFDIR ? mode_t{line.mode} : status.st_mode;
   if (!worker.job.options->set_ids && (bits & kSetIds) != 0) {
     return not_as_noted(worker, "a set-ID bit, which data does not have");
@@ -200,7 +202,7 @@ base::Status check_line(Worker& worker, const ManifestLine& line) {
   if (directory ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
     return not_as_noted(worker, "something of another type");
   }
-  // 0: the file system keeps no permissions.
+  // A mode of 0 means that the file system keeps no permissions.
   if (line.mode != 0 && (status.st_mode & kPermissions) != line.mode) {
     return not_as_noted(worker, "another mode");
   }
@@ -290,7 +292,8 @@ base::Status verify_tree(const std::string& tree, const std::string& manifest,
   job.header = header.get();
   counters.get().phase = Phase::kChecking;
   counters.get().entries = 0;
-  // Only what was touched is read, where the file system's word is enough.
+  // With `scope`, only files with a later ctime are read, so all bytes count as checked from the
+  // start.
   counters.get().bytes = scope != nullptr ? counters.get().total_bytes.load() : 0;
   const auto pieces = pieces_of(static_cast<std::uint64_t>(status.st_size));
   TRY(run_pass(job, pool_size(options.workers), pieces, false, check_pieces));
@@ -299,7 +302,7 @@ base::Status verify_tree(const std::string& tree, const std::string& manifest,
   if (scope == nullptr) warn_of_memory(job, tree);
   Options all = options;
   all.filter = {};
-  // Each line has been looked at: what is left to know is that there is nothing else.
+  // Each line has been checked. What remains is to check that the tree contains nothing else.
   counters.get().entries = 0;
   TRY_ASSIGN(const auto found, count_entries(root, all, counters));
   if (found == noted) return {};

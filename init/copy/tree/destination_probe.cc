@@ -17,7 +17,7 @@
 namespace copy {
 namespace {
 
-// An odd second: FAT has even ones only.
+// The seconds are odd, because FAT stores only even ones.
 constexpr timespec kDate{.tv_sec = 1'000'000'001, .tv_nsec = 123'456'789};
 constexpr std::array<timespec, 2> kTimes = {kDate, kDate};
 
@@ -37,7 +37,7 @@ std::string file_system_at(const std::string& state) {
   return "its file system (" + sys::file_system_of(place.get()) + ")";
 }
 
-// The errno of the rename of a directory, by which a copy comes to its place.
+// Returns the errno of renaming a directory, which a publication does; 0 if that works.
 int rename_error_at(const std::string& path) {
   const std::string moved = path + ".moved";
   if (::mkdir(path.c_str(), S_IRWXU) != 0) return 0;
@@ -60,7 +60,7 @@ KeptAttributes probe_destination(const std::string& state) {
                       S_IRUSR | S_IWUSR));
   struct stat status{};
   const auto look = [&] { return ::fstat(file.get(), &status) == 0; };
-  // The copy itself reports why no file can be made.
+  // If no file can be made, the copy itself will report why.
   if (!file.valid() || ::write(file.get(), "", 1) != 1 || !look()) return kept;
   kept.owners = kept.owner.uid != 0 || ::fchown(file.get(), kOther, kOther) != 0 || !look() ||
                 status.st_uid == kOther;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBuffer = 32768;  // bytes
 
-// The record that getdents64 writes; glibc gives it no name.
+// The record that getdents64 writes. glibc has no name for it.
 struct Dirent {
   std::uint64_t inode;
   std::int64_t offset;
@@ -37,7 +37,7 @@ sys::Fd open_below(int root, std::string_view path, int flags) {
   sys::Fd directory;
   int from = root;
   while (path.size() > kMax) {
-    // A name has at most 255 bytes: there is a slash.
+    // A name has at most 255 bytes, so a path of this length contains a slash.
     const std::size_t slash = path.rfind('/', kMax);
     if (slash == std::string_view::npos) break;
     const std::string part(path.substr(0, slash));
@@ -54,7 +54,7 @@ bool drop_inherited(int directory) {
   for (const char* list : {"system.posix_acl_default", "system.posix_acl_access"}) {
     if (::fremovexattr(directory, list) == 0) continue;
     const int error = errno;
-    if (::fgetxattr(directory, list, nullptr, 0) < 0) continue;  // there is none
+    if (::fgetxattr(directory, list, nullptr, 0) < 0) continue;  // the directory has no such list
     errno = error;
     return false;
   }

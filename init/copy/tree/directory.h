@@ -13,13 +13,13 @@
 
 namespace copy {
 
-// Opens a path of any length below `root`. The last component is not followed if it is a symbolic
-// link. Not valid: errno says why.
+// Opens a path of any length below `root`. If the last component is a symlink, it is not followed.
+// Returns an invalid descriptor on failure, with errno.
 sys::Fd open_below(int root, std::string_view path, int flags);
 
 // Removes from a new directory what it inherited from its parent: access control lists, and the
-// group of a set-group-ID parent. False with errno: a list could not be removed. The caller sets
-// the mode afterwards.
+// group of a set-group-ID parent. Returns false, with errno, if a list could not be removed. The
+// caller must set the mode afterwards.
 bool drop_inherited(int directory);
 
 // A directory's entry; `text` is followed by a NUL.
@@ -32,15 +32,15 @@ struct Name {
 };
 
 enum class NameOrder : unsigned char {
-  kByInode,  // the copies' data is then likely to lie in this order on the disk
+  kByInode,  // by inode: the data of the copies then probably has this order on the disk
   kAny,
 };
 
 class DirectoryReader {
  public:
   DirectoryReader();
-  // Reads the next entries of the directory `fd`, without "." and "..". Empty `names`: the end.
-  // False with errno: a failure. The names are valid until the next call.
+  // Reads the next entries of the directory `fd`, without "." and "..". `names` is empty at the
+  // end. Returns false on failure, with errno. The names are valid until the next call.
   bool read(int fd, std::vector<Name>& names, NameOrder order = NameOrder::kByInode);
 
  private:

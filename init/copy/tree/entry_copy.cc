@@ -20,8 +20,8 @@ bool is_same_link(int directory, const char* name, const std::string& target) {
   return read_target(there, directory, name) && there == target;
 }
 
-// Deletes a directory that has no name in the copy any more. A subdirectory becomes the next one in
-// the trash, so that no level needs a descriptor.
+// Deletes a directory that was moved into the trash. Each subdirectory is moved into the trash too,
+// so that no level of the tree needs an open descriptor.
 base::Status empty_trash(Worker& worker, std::uint64_t first) {
   std::uint64_t last = first;
   const std::string prefix = std::to_string(worker.number) + ".";
@@ -38,7 +38,8 @@ base::Status empty_trash(Worker& worker, std::uint64_t first) {
       for (const Name& name : names) {
         worker.waiting->step();
         if (::unlinkat(opened.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
-        std::ignore = ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);  // the rename tells
+        // if this fails, so does the rename
+        std::ignore = ::fchmodat(opened.get(), name.c_str(), S_IRWXU, 0);
         const std::string next = prefix + std::to_string(++last);
         if (::renameat(opened.get(), name.c_str(), trash, next.c_str()) != 0) {
           return cannot_write(worker, errno);
@@ -66,7 +67,7 @@ base::Status remove_entry(Worker& worker, int directory, const char* name) {
     const std::string path = worker.job.state + "/trash";
     worker.trash.reset(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   }
-  std::ignore = ::fchmodat(directory, name, S_IRWXU, 0);  // the rename tells
+  std::ignore = ::fchmodat(directory, name, S_IRWXU, 0);  // if this fails, so does the rename
   const std::string first = std::to_string(worker.number) + ".0";
   if (::renameat(directory, name, worker.trash.get(), first.c_str()) != 0) {
     return cannot_write(worker, errno);
@@ -101,7 +102,7 @@ base::Status copy_link(Worker& worker, const DirectoryPair& directories, const c
     }
     worker.job.header->no_owners = true;
   }
-  // Best effort: a file system that keeps no times of links is none the worse for it.
+  // A failure is ignored, because the times of links do not matter.
   const timespec times[2] = {status.st_atim, status.st_mtim};
   ::utimensat(directories.to, name, times, AT_SYMLINK_NOFOLLOW);
   return note_entry(worker, ManifestType::kLink, status, base::hash_of(worker.target));

@@ -13,10 +13,10 @@
 
 namespace copy {
 
-// Copies the symbolic link `worker.path`, with `worker.target` as its target.
+// Creates the copy of the symlink `worker.path`, which has the target `worker.target`.
 base::Status copy_link(Worker& worker, const DirectoryPair& directories, const char* name,
                        const struct stat& status);
-// Removes an entry of the copy, with everything below it.
+// Deletes an entry of the copy, and everything below it.
 base::Status remove_entry(Worker& worker, int directory, const char* name);
 // Reads the target of a symbolic link; false with errno.
 bool read_target(std::string& target, int directory, const char* name);

@@ -22,17 +22,20 @@ namespace copy {
 namespace {
 
 constexpr mode_t kPermissions = 07777;
-constexpr mode_t kSpecial = 07000;  // these a chown or a write takes away
+constexpr mode_t kSpecial = 07000;  // bits that a chown or a write removes
 constexpr mode_t kSetIds = 06000;
 constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kWorthCloning = 1ULL << 20U;
-// The other files of its directory are worth to be given away meanwhile.
+// From this size on, other entries of the directory are given to idle workers before the file is
+// copied.
 constexpr std::uint64_t kWorthSharing = 1ULL << 20U;
 constexpr std::uint64_t kWorthReadingAhead = 1ULL << 20U;
-constexpr std::uint64_t kPieceSize = 1ULL << 20U;  // bytes of a part between two looks at who waits
+constexpr std::uint64_t kPieceSize = 1ULL << 20U;  // bytes of a part that are copied between two
+                                                   // checks for idle workers
 
-// A file that is changed within a tick of its clock after it was read has the same ctime then: what
-// was changed just now is looked at when the tick is over.
+// The kernel's clock for ctimes ticks in this time. A file that is changed within the tick in which
+// it was read keeps the same ctime, so after a recent change the copy waits for the end of the
+// tick.
 constexpr std::int64_t kClockTickNs = 20'000'000;
 
 bool wait_for_tick(const struct stat& status) {
@@ -63,17 +66,17 @@ FileState state_of_copy(const struct stat& copy) {
           .ctime_ns = to_ns(copy.st_ctim)};
 }
 
-// A file of both trees while it is copied.
+// A file that is open in both trees while it is copied.
 struct Pair {
   int from = -1;
   int to = -1;
-  std::uint64_t size = 0;  // that the source claims, until it was read to its end
+  std::uint64_t size = 0;  // size by stat(), or the real size after the file was read to its end
   bool sparse = false;
   bool fresh = true;        // the copy is empty
-  std::uint64_t state = 0;  // size of the source, if the file is divided
-  std::uint64_t first = 0;  // parts [first, last) are ours
+  std::uint64_t state = 0;  // for a divided file: state_of() the source
+  std::uint64_t first = 0;  // this worker copies the parts first .. last - 1
   std::uint64_t last = 0;
-  bool divided = false;  // other workers copy parts of it
+  bool divided = false;  // other workers copy some of its parts
 };
 
 base::Status failed(Worker& worker, const Moved& moved) {
@@ -107,8 +110,9 @@ base::Status drop_pages(Worker& worker, int file, std::uint64_t begin, std::uint
 
 namespace {
 
-// Copies [begin, end), or, where something is there, what of it differs. `hash` gets it where it is
-// wanted: of what was read, and it is then also that of what was written.
+// Copies the bytes [begin, end). If the copy already has content, writes only what differs. If
+// `hash` is given, it gets the hash of the bytes that were read, which are also those that were
+// written.
 base::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, std::uint64_t end,
                         std::uint64_t* hash) {
   const ByteRange range{pair.from, pair.to, begin, end};
@@ -150,8 +154,8 @@ base::Status copy_bytes(Worker& worker, const Pair& pair, std::uint64_t begin, s
                     "look whether the memory and the disk of this machine are in order");
 }
 
-// Gives files of the directory to those who have nothing to do, and then, where `divides`, half of
-// the parts that are left behind `part`.
+// Gives other files of the directory to idle workers. Then, if `divides`, gives half of the parts
+// after `part` to an idle worker.
 base::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool divides) {
   TRY(share_rest(worker, 1));
   if (!divides || pair.last - part < 2 || !worker.list.hungry()) return {};
@@ -170,9 +174,9 @@ base::Status share_parts(Worker& worker, Pair& pair, std::uint64_t part, bool di
   return {};
 }
 
-// Writers of one file wait for each other, as a local file system admits one at a time. So a file
-// is divided only if its writer waits for the storage, or has to compute. A slow file system takes
-// long for one part, so this is checked within a part, too.
+// Copies a part. Writers of one file block each other, because a local file system lets only one
+// write at a time. So a file is divided only if its writer waits for the storage, or has to compute
+// hashes. On a slow file system one part takes long, so this is also checked within a part.
 base::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint64_t* hash) {
   const std::uint64_t end = std::min((part + 1) * kPartSize, pair.size);
   Pair bytes = pair;
@@ -189,8 +193,8 @@ base::Status copy_part(Worker& worker, Pair& pair, std::uint64_t part, std::uint
   return {};
 }
 
-// Returns the end of the parts from `part` on that are a hole. Where the copy is read too, they are
-// one in the copy as well.
+// Returns the end of the parts from `part` on that are holes. If the copy is compared, they must be
+// holes in it as well.
 std::uint64_t end_of_hole(const Worker& worker, const Pair& pair, std::uint64_t part) {
   if (!pair.sparse) return part;
   const std::uint64_t begin = part * kPartSize;
@@ -203,7 +207,7 @@ std::uint64_t end_of_hole(const Worker& worker, const Pair& pair, std::uint64_t 
   return end == pair.size ? pair.last : end / kPartSize;
 }
 
-// The parts that are not there yet.
+// Copies the parts that an earlier run has not copied.
 base::Status copy_parts(Worker& worker, Pair& pair) {
   const CopyJob& job = worker.job;
   PartSet done;
@@ -220,7 +224,7 @@ base::Status copy_parts(Worker& worker, Pair& pair) {
       continue;
     }
     next = end_of_hole(worker, pair, part);
-    std::optional<std::uint64_t> hash;  // a hole has none
+    std::optional<std::uint64_t> hash;  // nullopt: a hole has no hash
     if (next > part) {
       job.counters->bytes.fetch_add(size(), std::memory_order_relaxed);
     } else {
@@ -238,7 +242,7 @@ base::Status copy_parts(Worker& worker, Pair& pair) {
   return {};
 }
 
-// The content of an earlier run.
+// What an earlier run has left of a file.
 enum class ExistingFile : unsigned char { kNothing, kKept, kPart };
 
 base::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,
@@ -247,13 +251,14 @@ base::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& direct
   return ExistingFile::kNothing;
 }
 
-// A file system that does not know a size claims 0, as /proc does, or that of what it stores.
+// Returns whether stat() still reports `size`. The size can be wrong: a file system that does not
+// know it reports 0, as /proc does, or the size of what it stores.
 bool is_size_claimed(const Worker& worker, int file, std::uint64_t size) {
   struct stat now{};
   return stat_in_source(worker, file, "", now) && std::cmp_equal(now.st_size, size);
 }
 
-// The bytes of the source at `at`, as many as a call gives.
+// Reads bytes of the source at `at`, as many as one call returns. Returns their number.
 base::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) {
   std::array<char, 65536> bytes{};
   const ssize_t count =
@@ -263,7 +268,7 @@ base::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) 
   return static_cast<std::uint64_t>(count);
 }
 
-// Copies a file without parts to its end, wherever that is.
+// Copies a file that has no parts up to its real end, which may differ from its size.
 base::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
   worker.cut_at.reset();
   TRY(copy_bytes(worker, pair, 0, pair.size, hash));
@@ -274,7 +279,7 @@ base::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
     end += more;
   }
   if (end == pair.size) return {};
-  // A file that somebody writes to is found when all is copied.
+  // The size has changed: another process writes to the file, which is recorded as a change.
   if (!is_size_claimed(worker, pair.from, pair.size)) {
     note_change(worker);
     return {};
@@ -289,7 +294,7 @@ base::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
   return {};
 }
 
-// Returns the size that reading `file` gives, which the source may claim wrongly.
+// Returns the size that reading `file` gives. It can differ from the size that the source reports.
 base::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t claimed) {
   TRY_ASSIGN(const auto last, read_at(worker, file, claimed == 0 ? 0 : claimed - 1));
   if (last == (claimed == 0 ? 0U : 1U)) return claimed;
@@ -301,14 +306,15 @@ base::Result<std::uint64_t> size_of(Worker& worker, int file, std::uint64_t clai
   }
 }
 
-// Parts are those of a size that is right: two bytes from the last one on are one.
+// Returns whether the file can be divided into parts, which requires that its size is right:
+// exactly one byte can be read at the last offset.
 base::Result<bool> may_divide(Worker& worker, const Pair& pair) {
   if (!has_parts(pair.size)) return false;
   TRY_ASSIGN(const auto count, read_at(worker, pair.from, pair.size - 1));
   return count == 1 || !is_size_claimed(worker, pair.from, pair.size);
 }
 
-// Compares the contents of what is there, and writes what differs.
+// Compares the contents of an existing file with the source, and writes what differs.
 base::Result<ExistingFile> compare_file(Worker& worker, const DirectoryPair& directories,
                                         const char* name, int from, struct stat status) {
   const sys::Fd to(::openat(directories.to, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
@@ -353,7 +359,8 @@ base::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& d
     TRY(note_entry(worker, ManifestType::kFile, status, std::nullopt));
     return ExistingFile::kKept;
   }
-  // Other names of the file, made by an earlier run, would get the new content.
+  // The file must have one name: other names that an earlier run made would get the new content
+  // too.
   const bool whole = S_ISREG(copy.st_mode) && copy.st_size == status.st_size &&
                      status.st_nlink == 1 && copy.st_nlink == 1;
   if (!whole) return make_room(worker, directories, name);
@@ -364,7 +371,7 @@ base::Result<ExistingFile> check_existing(Worker& worker, const DirectoryPair& d
   return make_room(worker, directories, name);
 }
 
-// A large file, new or begun by an earlier run.
+// Copies a large file, which may be one that an earlier run has begun.
 base::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
   TRY(note_entry(worker, ManifestType::kFile, status, std::nullopt));
   pair.last = parts_of(pair.size);
@@ -375,11 +382,13 @@ base::Status copy_large(Worker& worker, Pair& pair, const struct stat& status) {
     }
     TRY(copy_parts(worker, pair));
   } else {
-    // The mtime need not show later that the copy is whole.
+    // The parts are added to the journal, because the mtime may not prove later that the copy is
+    // complete.
     TRY(worker.job.journal->add(pair.state, {0, pair.last}));
   }
-  // A worker cannot know whether it is the last one of the file. So the file is finished when all
-  // is copied.
+  // A worker cannot know whether it copies the last part of a divided file, so finish_large() sets
+  // owner, mode and mtime in the checking pass. A file whose source changed (cut_at) stays
+  // unfinished: the tree is copied in another round.
   return pair.divided || worker.cut_at ? base::Status()
                                        : finish_file(worker, pair.to, status, false, true);
 }
@@ -403,13 +412,14 @@ base::Status copy_small(Worker& worker, const DirectoryPair& directories, Pair& 
                     verify ? std::optional(hash) : std::nullopt);
 }
 
-// A large file is read from its begin to its end, or a part of it: the kernel may read on further
-// than it would by itself. What is small it has read by then.
+// A large file is read from beginning to end, so the kernel may read further ahead than usual. A
+// small file is read at once.
 void read_ahead(int file, std::uint64_t size) {
   if (size >= kWorthReadingAhead) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-// Opens the source; not valid, with no error, where it has gone.
+// Opens the source. Returns an invalid descriptor without an error if the entry was removed or
+// replaced.
 base::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directories,
                                   const char* name, struct stat& status) {
   std::optional<Reader> reader;
@@ -422,7 +432,7 @@ base::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directori
   };
   sys::Fd from = open();
   if (!from.valid() && errno == EPERM && (worker.read_flags & O_NOATIME) != 0) {
-    worker.read_flags &= ~O_NOATIME;  // only a file's owner, or root, may ask for it
+    worker.read_flags &= ~O_NOATIME;  // only the owner of a file, or root, may use this flag
     from = open();
   }
   if (!from.valid()) {
@@ -446,7 +456,8 @@ base::Result<sys::Fd> open_source(Worker& worker, const DirectoryPair& directori
   return from;
 }
 
-// Not valid, with no error, where it is one more name of what is there.
+// Opens the copy of a file. Returns an invalid descriptor without an error if it became a hard link
+// to the copy of another name.
 base::Result<sys::Fd> open_copy(Worker& worker, const DirectoryPair& directories, const char* name,
                                 const struct stat& status, int flags, mode_t mode) {
   const bool linked = status.st_nlink > 1;
@@ -478,7 +489,8 @@ base::Status finish_file(Worker& worker, int file, const struct stat& status, bo
   }
   mode_t mode = status.st_mode & kPermissions;
   if ((mode & kSetIds) != 0) {
-    // The owner of the new file also depends on its directory and its file system.
+    // Set-ID bits are kept only if the owner is right, which also depends on the directory and the
+    // file system.
     struct stat made{};
     const bool same =
         ::fstat(file, &made) == 0 && made.st_uid == status.st_uid && made.st_gid == status.st_gid;
@@ -518,7 +530,7 @@ base::Status copy_file(Worker& worker, const DirectoryPair& directories, const c
   }
   const bool reads = worker.job.options->verify || !pair.fresh;
   const int create = pair.fresh ? O_CREAT | O_EXCL : 0;
-  // Other workers can have to open the file, whatever its final mode is.
+  // A large file needs these bits, because other workers must open it, whatever its final mode is.
   const mode_t mode =
       (status.st_mode & kPermissions & ~kSpecial) | (large ? S_IRUSR | S_IWUSR : 0U);
   const int flags = (reads ? O_RDWR : O_WRONLY) | create;

@@ -20,7 +20,8 @@ namespace {
 constexpr mode_t kPermissions = 07777;
 constexpr mode_t kEntered = 0500;
 
-// A line of the list of those to be done late: mode, a space, the path with a NUL behind it.
+// Returns the path of the list of directories that are finished late. Each record is the mode, a
+// blank, the path and a NUL.
 std::string late_list(const Worker& worker) { return worker.job.state + "/late"; }
 
 base::Status note_late(Worker& worker, mode_t mode) {
@@ -44,9 +45,9 @@ sys::Fd open_entry(Worker& worker, const DirectoryPair& directories, const char*
   });
 }
 
-// Returns true for a file that takes no room, as a hole is all that it has. A file without blocks
-// may also be one of a file system that does not count them (FUSE), which is asked once, or be kept
-// with its attributes, when it is small.
+// Returns true for a file that consists of one hole. Such a file has no blocks. But a file system
+// that does not count blocks (FUSE), which is found out once, reports none either, and a small file
+// may be stored in its inode.
 bool is_hole(Worker& worker, const DirectoryPair& directories, const char* name,
              const struct stat& status) {
   constexpr off_t kMin = off_t{1} << 20;  // bytes
@@ -69,7 +70,8 @@ base::Status finalize_directory(Worker& worker, int from, int to, const struct s
   add_entry(worker.sums, worker.path, status, {}, worker.scratch);
   if (worker.job.tree.empty()) return {};
   const bool changed = to_ns(status.st_ctim) >= worker.job.rules.begun_ns;
-  // A directory's time may be made up, and files say more.
+  // Only if no file has changed: the time of a directory may be invented, and files are more
+  // informative.
   if (changed && worker.job.header->noted == 0) name_change(worker);
   struct stat now = status;
   narrow(worker, from, now);
@@ -113,18 +115,19 @@ base::Status finish_large(Worker& worker, const DirectoryPair& directories, cons
                           const struct stat& status) {
   struct stat copy{};
   if (::fstatat(directories.to, name, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
-    note_change(worker);  // added after all was copied
+    note_change(worker);  // the entry was added after its directory was copied
     return {};
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
   const auto done = worker.job.journal->done(state_of(worker.path, status), parts_of(size));
   const bool exact = worker.job.header->kept.time_step_ns == 1;
-  // A rounded mtime can be that of the last write: it counts for a file without parts of this copy.
+  // A rounded mtime can be that of the last write. So it proves the copy only if the file was not
+  // copied in parts.
   if (exact ? to_ns(status.st_mtim) == to_ns(copy.st_mtim)
             : done.empty() && is_rounding_of(to_ns(status.st_mtim), to_ns(copy.st_mtim))) {
     return {};
   }
-  // The parts are noted under the name that the file was written by. That name is looked up
+  // The journal has the parts under the name by which the file was written. That name is checked
   // separately.
   const bool another_name = status.st_nlink > 1 && copy.st_nlink > 1 && done.empty();
   if (another_name) return {};
@@ -166,7 +169,7 @@ base::Status check_unchanged(Worker& worker, const DirectoryPair& directories, c
   const std::int64_t changed = to_ns(status.st_ctim);
   if (changed >= worker.job.rules.begun_ns && !is_time_made_up(status)) name_change(worker);
   struct stat copy{};
-  // The ctime is that of another clock, where the source is another machine's.
+  // The ctime alone does not prove a change, because another machine's clock may have set it.
   const bool compares =
       worker.job.names && worker.job.header->kept.time_step_ns == 1 && !has_parts(size);
   if (compares &&

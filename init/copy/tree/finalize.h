@@ -1,6 +1,6 @@
 #pragma once
-// Finalizes metadata when all contents are copied: files that several processes wrote, and
-// directories.
+// The last pass of a copy, when all contents are copied: compares the source with the copy, and
+// sets the attributes of directories and of files that several processes wrote.
 
 #include <sys/stat.h>
 
@@ -9,17 +9,18 @@
 
 namespace copy {
 
-// Compares an entry of the source with what was copied, and notes a change.
+// Compares an entry of the source with what was copied, and records a change.
 base::Status check_unchanged(Worker& worker, const DirectoryPair& directories, const char* name);
-// Gives a file that several processes wrote its attributes.
+// Sets the attributes of a file that several processes wrote.
 base::Status finish_large(Worker& worker, const DirectoryPair& directories, const char* name,
                           const struct stat& status);
-// Gives a directory of the copy, `to`, the attributes of its source, `from`.
+// Sets the attributes of the source directory `from` on its copy `to`.
 base::Status finalize_directory(Worker& worker, int from, int to, const struct stat& status);
-// Finalizes the directories whose modes would have denied access to their entries, deepest first.
+// Sets the modes of directories that deny access to their entries. The deepest directories come
+// first.
 base::Status finalize_late_directories(Worker& worker);
 
-// Names entries that the copy of the directory worker.path has, and the source has not any more.
+// Records the names that the copy of the directory worker.path has and the source no longer has.
 void name_removed(Worker& worker, const DirectoryPair& directories);
 
 }  // namespace copy

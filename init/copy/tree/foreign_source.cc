@@ -18,7 +18,8 @@ const envgen::Identity* other_user(const Worker& worker) {
   return worker.uid == 0 && job_user != nullptr && job_user->uid != 0 ? job_user : nullptr;
 }
 
-// The mounts are read once for each: one device may be mounted read-only here and not there.
+// Returns whether the file system of `fd` can be written through no mount. Determined once for each
+// mount: one device may be mounted read-only at one place and not at another.
 bool is_written_nowhere(Worker& worker, int fd) {
   const std::uint64_t mount = sys::mount_id_of(fd);
   if (mount == 0 || worker.looked_at != mount) {
@@ -43,7 +44,7 @@ sys::Fd open_at(const Worker& worker, int directory, const std::string& name, in
 sys::Fd open_root(Worker& worker, const std::string& path) {
   const envgen::Identity* job_user = other_user(worker);
   if (job_user == nullptr) return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  // A copy on a volume lies behind a link of ours.
+  // Follows the links of the path: a copy on a volume is behind a link that trainit has made.
   errno = 0;
   const auto reached = sys::resolve_safely(path, {.job_user = job_user, .follow_last = true});
   if (!reached && is_storage_error(errno)) return {};
@@ -55,7 +56,8 @@ sys::Fd open_root(Worker& worker, const std::string& path) {
   return sys::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
 }
 
-// Opens what lies behind a link that the copy follows. Root goes through no other user's link.
+// Opens what a link in the source leads to, if the copy follows it. Root follows no link of another
+// user.
 sys::Fd open_through_links(Worker& worker, std::string_view path, int flags) {
   const std::string whole = shown(worker.job.source, std::string(path));
   worker.foreign = other_user(worker) != nullptr;

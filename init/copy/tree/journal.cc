@@ -16,7 +16,8 @@
 namespace copy {
 namespace {
 
-constexpr PartRange kBegin{.first = UINT64_MAX, .last = UINT64_MAX};  // the bytes of the parts
+// marks the beginning of a file's parts
+constexpr PartRange kBegin{.first = UINT64_MAX, .last = UINT64_MAX};
 constexpr std::uint64_t kRecordSeed = 0x7472'6169'6e69'7405;
 
 struct Record {
@@ -45,7 +46,7 @@ base::Status append(int file, std::uint64_t state, PartRange parts) {
 }  // namespace
 
 std::uint64_t state_of(std::string_view path, const struct stat& status) {
-  // The inode is left out, as in tree_digest.h.
+  // The inode number is left out, because some file systems invent new ones (tree_digest.h).
   const std::array<std::uint64_t, 4> state = {
       static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(to_ns(status.st_mtim)),
       static_cast<std::uint64_t>(to_ns(status.st_ctim)), status.st_dev};
@@ -57,7 +58,8 @@ base::Result<Journal> Journal::open(const std::string& directory) {
   sys::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   struct stat status{};
   if (file.valid() && ::fstat(file.get(), &status) == 0) {
-    // A full disk may have cut the last record: the next ones must not lie askew.
+    // A full disk may have cut the last record. It is removed, so that the next records are
+    // aligned.
     const auto whole = status.st_size / off_t{sizeof(Record)} * off_t{sizeof(Record)};
     if (whole == status.st_size || ::ftruncate(file.get(), whole) == 0) {
       return Journal(std::move(file));

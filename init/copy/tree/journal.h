@@ -1,7 +1,8 @@
 #pragma once
-// The journal of the parts of large files that an unfinished run has written: an append-only file
-// of records. The record of a part is written after the part's bytes. When a file is restarted, its
-// earlier records are void. Parts are kept as ranges: a hole of a petabyte is 16 million parts.
+// The journal of an unfinished copy: which parts of large files are already written. It is a file
+// of records that are only appended. The record of a part is written after its bytes. When the
+// copying of a file starts again, its earlier records are void. Parts are stored as ranges, because
+// a hole of a petabyte is 16 million parts.
 
 #include <sys/stat.h>
 
@@ -21,10 +22,10 @@ inline constexpr std::uint64_t kPartSize = 64ULL << 20U;
 inline bool has_parts(std::uint64_t size) { return size > kPartSize; }
 inline std::uint64_t parts_of(std::uint64_t size) { return (size + kPartSize - 1) / kPartSize; }
 
-// Returns a number for the state of a source's file: a changed file has a different number.
+// Returns a number for the state of a file of the source. A changed file has another number.
 std::uint64_t state_of(std::string_view path, const struct stat& status);
 
-// Parts [first, last).
+// The parts first .. last - 1.
 struct PartRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -36,7 +37,7 @@ class PartSet {
   void add(PartRange range);
   void clear() { ranges_.clear(); }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
-  // Returns the end of the range that has `part`; `part` itself where none has it.
+  // Returns the end of the range that contains `part`; `part` itself if no range does.
   [[nodiscard]] std::uint64_t end_of(std::uint64_t part) const;
 
  private:

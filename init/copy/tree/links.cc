@@ -22,12 +22,12 @@ int links_of(Worker& worker) {
   return worker.links.get();
 }
 
-// A file system without them says so in many ways.
+// Returns whether the errno means that the file system has no hard links.
 bool has_no_links(int error) {
   return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EXDEV;
 }
 
-// The errno of a call that made no link.
+// Handles the errno of a link() that failed: a file system without hard links is no error.
 base::Status take_failure(Worker& worker, int error) {
   if (!has_no_links(error)) return cannot_write(worker, error);
   worker.job.header->no_links = true;
@@ -37,7 +37,7 @@ base::Status take_failure(Worker& worker, int error) {
 }  // namespace
 
 base::Status make_link_key(Worker& worker, int file, const struct stat& status) {
-  constexpr off_t kSample = 4096;  // bytes of the beginning, and of the end
+  constexpr off_t kSample = 4096;  // bytes that are hashed at the beginning and at the end
   std::array<char, kSample> sample{};
   std::uint64_t hash = state_of("", status);
   for (const off_t at : {off_t{0}, std::max(status.st_size - kSample, off_t{0})}) {
@@ -59,9 +59,9 @@ base::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directorie
   const int links = links_of(worker);
   if (::linkat(links, key.c_str(), directories.to, name, 0) == 0) return true;
   if (errno == ENOENT) return false;
-  // The file has as many names as its file system allows: the next name begins another file.
+  // The file has as many names as its file system allows, so the next name becomes a new file.
   if (errno == EMLINK && ::unlinkat(links, key.c_str(), 0) == 0) return false;
-  if (errno == ENOENT) return false;  // another worker has done that
+  if (errno == ENOENT) return false;  // another worker has already removed it
   TRY(take_failure(worker, errno));
   return false;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// Hard links, without a table in memory. The first process that copies a file of several names
-// creates one more name, `links/<key>` in the state directory. The other names are linked from
-// there. Some file systems give one inode number to several files, so the key also contains size,
-// times and contents.
+// Copies hard links without a table in memory. The first process that copies a file with several
+// names also creates the name `links/<key>` for it in the state directory. The other names are
+// linked from there. Some file systems give one inode number to several files, so the key also
+// contains size, times and contents.
 
 #include <sys/stat.h>
 
@@ -13,14 +13,15 @@ namespace copy {
 // Errors: no room, a broken disk. Each name becomes a file of its own only if the file system has
 // no hard links: the copy could become many times as large.
 
-// Sets `worker.link_key` for `file`, the source of `worker.path`, which has several names.
+// Sets `worker.link_key` for the file `worker.path`, which has several names and is open as `file`.
 base::Status make_link_key(Worker& worker, int file, const struct stat& status);
-// Links `name` to the copy of another name. False: there is no such copy, and the caller copies.
+// Makes `name` a hard link to the copy of the file's first name. Returns false if that copy does
+// not exist yet: the caller then copies the file.
 base::Result<bool> link_to_first(Worker& worker, const DirectoryPair& directories,
                                  const char* name);
-// Creates `links/<key>` for the copy `name`. False: another process was faster.
+// Creates `links/<key>` for the copy `name`. Returns false if another process was faster.
 base::Result<bool> claim_first(Worker& worker, const DirectoryPair& directories, const char* name);
-// Returns whether `name` of an earlier run, whose status is `copy`, can be kept.
+// Returns whether the link `name` of an earlier run, whose status is `copy`, can be kept.
 base::Result<bool> keep_link(Worker& worker, const DirectoryPair& directories, const char* name,
                              const struct stat& copy);
 

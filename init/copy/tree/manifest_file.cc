@@ -78,7 +78,7 @@ base::Status join_manifests(const std::string& directory, int count, std::uint32
   const std::string path = directory + "/manifest";
   const std::string made = path + ".new";
   const sys::Fd whole = open_new(made);
-  // A file system without modes refuses fchmod.
+  // A file system without permissions refuses fchmod, which is ignored.
   if (!whole.valid() || (::fchmod(whole.get(), mode) != 0 && errno != EPERM) ||
       sys::write_all(whole.get(), kManifestTitle) < kManifestTitle.size()) {
     return not_written(made);
@@ -87,7 +87,7 @@ base::Status join_manifests(const std::string& directory, int count, std::uint32
   for (int number = 0; number < count; ++number) {
     const std::string part = part_path(directory, number);
     const sys::Fd file(::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    if (!file.valid()) continue;  // fewer processes than asked could be started
+    if (!file.valid()) continue;  // fewer processes than planned were started
     for (std::uint64_t at = 0;;) {
       const ssize_t size = read_kept(file.get(), buffer.data(), buffer.size(), at);
       if (size < 0) return not_written(part);

@@ -1,5 +1,6 @@
 #pragma once
-// The manifest during a copy: each process writes a part, and the parts are joined at the end.
+// The manifest during a copy. Each process writes a part in a file of its own, and the parts are
+// joined at the end.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +13,7 @@ namespace copy {
 
 class ManifestFile {
  public:
-  // Makes one that ignores what is added.
+  // Makes an object that ignores all lines.
   ManifestFile() = default;
   static base::Result<ManifestFile> create(const std::string& directory, int number);
 
@@ -25,7 +26,7 @@ class ManifestFile {
   std::string text_;
 };
 
-// Removes the parts of a killed run: this run may have fewer processes.
+// Deletes the parts of a killed run, because this run may have fewer processes.
 base::Status remove_parts(const std::string& directory);
 // Joins the parts of `count` processes to `<directory>/manifest`, and removes the parts.
 base::Status join_manifests(const std::string& directory, int count, std::uint32_t mode);

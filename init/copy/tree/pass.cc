@@ -77,7 +77,7 @@ void note_stall(const CopyJob& job, StallWatch& watch) {
     sides |= static_cast<std::uint32_t>(waiting.side.load(std::memory_order_relaxed));
   }
   auto side = static_cast<CopySide>(sides);
-  // Only the entries of a copy are counted.
+  // While entries are counted, only the copy is read.
   if (job.counts && side != CopySide::kNone) side = CopySide::kCopy;
   set_stall(job, watch.look(sys::monotonic_ms(), progress, side));
 }
@@ -111,7 +111,7 @@ base::Status run_pass(const CopyJob& job, int size, std::span<const Item> items,
     }
     return body(worker);
   };
-  // The beginning is reported at once: a quick pass ends before the first check.
+  // Reports the counters once at the start, because a quick pass ends before its first check.
   const auto begun = [&job] {
     if (job.options->report) job.options->report(*job.counters);
   };

@@ -11,11 +11,12 @@
 namespace copy {
 namespace {
 
-// The kernel counts what a process runs at its ticks: in a shorter time it may have run and not be
-// seen to have.
+// The kernel counts running time at its ticks. In a shorter time a process may have run without
+// being counted.
 constexpr std::int64_t kFirstPauseMs = 20;
 constexpr std::int64_t kLongestPauseMs = 200;
-// Fewer only where they are clearly too many: a change costs more than one too many does.
+// The number of processes is only reduced if they are clearly too many: a change costs more than
+// one process too many.
 constexpr double kTooMany = 1.25;
 
 }  // namespace
@@ -63,7 +64,7 @@ double PoolLoad::wanting_ns(pid_t pid, double elapsed_ns) {
   const auto wanted_ns = static_cast<double>(now_ns - before_ns);
   before_ns = now_ns;
   if (!sees_ || 2 * wanted_ns >= elapsed_ns) return std::min(wanted_ns, elapsed_ns);
-  // CPU time of a worker that still waits for a CPU is not counted yet.
+  // If the worker waits for a CPU now, its time is not counted yet.
   const auto seen = proc::find_member(pid);
   return seen && seen->state == 'R' ? elapsed_ns : wanted_ns;
 }

@@ -24,10 +24,11 @@ std::string_view above(std::string_view path) {
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
-// Returns whether `target` of a link so deep below the root stays below it, judged by its text.
+// What the text of a link's target says: `stays` is true if the target stays below the root, for a
+// link so many directories below it.
 struct Text {
   bool stays = true;
-  bool plain = true;  // no ".." behind a name, which may be a link itself
+  bool plain = true;  // no ".." after a name: that name may itself be a link
 };
 Text read_text(std::string_view target, std::ptrdiff_t depth) {
   Text text;
@@ -54,15 +55,16 @@ bool lies_in(std::string_view path, std::string_view directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-// Returns whether the path is the machine's own, not data: /etc/mtab leads to /proc.
+// Returns whether the file belongs to the kernel and is not data. For example, /etc/mtab leads to
+// /proc.
 bool is_of_kernel(int fd) {
   struct statfs system{};
   if (::fstatfs(fd, &system) != 0) return true;
   return system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
 }
 
-// Root reads with the rights of the job's user, else of whoever shall own the copy, else of whoever
-// made the link.
+// Chooses the user whose rights root uses to read the link's target: the job's user, otherwise the
+// future owner of the copy, otherwise the owner of the link.
 void choose_reader(Worker& worker, const struct stat& link) {
   worker.link_reader.reset();
   if (worker.uid != 0) return;
@@ -71,7 +73,7 @@ void choose_reader(Worker& worker, const struct stat& link) {
     worker.link_reader = *options.job_user;
     return;
   }
-  // The link's group may be one that its directory has given it.
+  // The group of the link does not count, because the link may have got it from its directory.
   constexpr std::uint32_t kNoGroup = 65534;
   const Owner who = options.owner.value_or(Owner{link.st_uid, kNoGroup});
   if (who.uid == 0) return;
@@ -81,7 +83,7 @@ void choose_reader(Worker& worker, const struct stat& link) {
   worker.link_reader->groups = {who.gid};
 }
 
-// Returns `path` with its links resolved; "" with errno. Root follows no link of others.
+// Returns `path` without symlinks; "" on failure, with errno. Root follows no link of another user.
 std::string resolve(const Worker& worker, const std::string& path) {
   std::array<char, PATH_MAX> real{};
   if (worker.uid == 0 && !worker.link_reader) {
@@ -94,7 +96,7 @@ std::string resolve(const Worker& worker, const std::string& path) {
   return ::realpath(path.c_str(), real.data()) != nullptr ? real.data() : "";
 }
 
-// Judges worker.linked, which lies out of the source.
+// Decides about worker.linked, which is outside of the source.
 LinkFate judge_outside(const Worker& worker) {
   const auto unread = [] { return is_storage_error(errno) ? LinkFate::kUnread : LinkFate::kLeft; };
   const sys::Fd found = open_linked(worker, O_PATH);
@@ -104,9 +106,11 @@ LinkFate judge_outside(const Worker& worker) {
   const bool folder = S_ISDIR(status.st_mode);
   if (!folder && !S_ISREG(status.st_mode)) return LinkFate::kLeft;
   if (folder) {
-    // A loop has no end: no directory that the source lies in, and none in another one.
+    // Prevents loops: a directory that contains the source, or that is inside another such target,
+    // stays a link.
     if (worker.in_linked || lies_in(worker.job.source, worker.linked)) return LinkFate::kLeft;
-    // The content is read with the rights that the source is read with.
+    // A directory's content would be read with the rights for the source, which may exceed those of
+    // the link's owner.
     if (worker.link_reader && worker.job.options->job_user == nullptr) return LinkFate::kLeft;
   }
   if (!open_linked(worker, O_RDONLY | O_NONBLOCK | O_NOCTTY).valid()) return unread();
@@ -122,7 +126,8 @@ LinkFate judge_link(Worker& worker, const struct stat& link) {
   if (text.stays && text.plain) return LinkFate::kKept;
   choose_reader(worker, link);
   const std::string& root = worker.job.source;
-  // Until it is known where the link leads, Reader has the rights for it.
+  // Set first, so that Reader uses the rights of link_reader until it is known where the link
+  // leads.
   worker.linked = worker.target.starts_with('/')
                       ? worker.target
                       : shown(root, std::string(above(worker.path))) + "/" + worker.target;
@@ -198,7 +203,7 @@ bool is_replaced(Worker& worker, int error) {
                                             : open_linked(worker, O_PATH);
   struct stat status{};
   const bool there = now.valid() && stat_in_source(worker, now.get(), "", status);
-  worker.foreign = foreign;  // path of the current directory
+  worker.foreign = foreign;  // restores the value for the current directory
   if (there ? status.st_ino == worker.opened : !is_gone(errno)) {
     errno = error;
     return false;

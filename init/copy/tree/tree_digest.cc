@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kHighSeed = 0x7472'6169'6e69'7401;
 constexpr std::uint64_t kLowSeed = 0x7472'6169'6e69'7402;
-constexpr std::uint64_t kBlock = 512;  // st_blocks counts these
+constexpr std::uint64_t kBlock = 512;  // st_blocks counts blocks of this size
 
 template <class T>
 std::string_view bytes_of(const T& object) {
@@ -22,8 +22,8 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
                std::string_view target, std::string& scratch) {
   const bool file = S_ISREG(status.st_mode);
   const std::uint64_t size = file ? static_cast<std::uint64_t>(status.st_size) : 0;
-  // The times of a directory may be those of the mount (mountpoint-s3, goofys, gcsfuse), and what
-  // comes to it or goes is an entry of the sum.
+  // The times of directories are left out. They may be those of the mount (mountpoint-s3, goofys,
+  // gcsfuse). An entry that is added or deleted changes the sum anyway.
   const auto time_of = [file](const timespec& time) {
     return file ? static_cast<std::uint64_t>(to_ns(time)) : 0;
   };
@@ -40,7 +40,7 @@ void add_entry(Sums& sums, std::string_view path, const struct stat& status,
   sums.change += base::hash_of(bytes_of(moving), high);
   ++sums.size.entries;
   sums.size.bytes += size;
-  // No blocks: a file system that does not count them (FUSE), or a hole (finalize.cc).
+  // A file without blocks is a hole (finalize.cc), or its file system does not count blocks (FUSE).
   const auto blocks = static_cast<std::uint64_t>(status.st_blocks);
   sums.size.allocated += blocks == 0 ? size : blocks * kBlock;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The digest of a tree: a sum over its entries, independent of their order and of the processes
-// that read them.
+// Computes the digest of a tree: a sum over its entries, independent of their order and of the
+// processes that read them.
 
 #include <sys/stat.h>
 
@@ -16,18 +16,19 @@ namespace copy {
 
 struct Sums {
   TreeDigest digest;
-  // A sum that includes the ctime of files, to notice changes during a copy. Inode numbers are left
-  // out: FUSE file systems (s3fs, obsfs) invent new ones when memory is short.
+  // A sum that includes the ctimes of files, so that a change during the copy is noticed. Inode
+  // numbers are left out, because FUSE file systems (s3fs, obsfs) invent new ones when memory is
+  // short.
   std::uint64_t change = 0;
   TreeSize size;
 };
 
-// Adds an entry: its path below the root ("" is the root itself) and, of a link, its target.
-// `scratch` keeps its memory between calls.
+// Adds an entry to the sums: `path` is below the root ("" is the root itself). For a link, its
+// target is added too. `scratch` is a buffer that keeps its memory between calls.
 void add_entry(Sums& sums, std::string_view path, const struct stat& status,
                std::string_view target, std::string& scratch);
 
-// The sums of several processes, in shared memory.
+// The sums of several processes, in memory that they share.
 class SharedSums {
  public:
   void clear();

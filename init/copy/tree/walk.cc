@@ -23,7 +23,7 @@ namespace copy {
 namespace {
 
 constexpr mode_t kWorkingMode = 0700;
-constexpr std::size_t kMin = 16;  // entries that are worth to be given away
+constexpr std::size_t kMin = 16;  // minimum number of entries to give to an idle worker
 
 base::Status make_tree(const Worker& worker, bool& fresh) {
   const std::string& tree = worker.job.tree;
@@ -32,14 +32,14 @@ base::Status make_tree(const Worker& worker, bool& fresh) {
     struct stat status{};
     if (errno != EEXIST || ::lstat(tree.c_str(), &status) != 0) return cannot_write(worker, errno);
     if (S_ISDIR(status.st_mode)) {
-      std::ignore = ::chmod(tree.c_str(), kWorkingMode);  // only root could open it
+      std::ignore = ::chmod(tree.c_str(), kWorkingMode);  // otherwise only root could open it
     } else if (::unlink(tree.c_str()) != 0 || ::mkdir(tree.c_str(), kWorkingMode) != 0) {
       return cannot_write(worker, errno);
     } else {
       fresh = true;
     }
   }
-  // Entries made here get what the source gives, not what the destination would give.
+  // Removes what the directory inherited: entries below it must get their rights from the source.
   const sys::Fd made(::open(tree.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!made.valid() || !drop_inherited(made.get()) || !set_mode(worker, made.get(), kWorkingMode)) {
     return cannot_write(worker, errno);
@@ -47,7 +47,7 @@ base::Status make_tree(const Worker& worker, bool& fresh) {
   return {};
 }
 
-// Entries of the copy that the source does not have, or that are excluded.
+// Deletes entries of the copy that the source does not have, or that are excluded.
 base::Status remove_others(Worker& worker, const DirectoryPair& directories) {
   const std::size_t below = worker.path.size();
   for (;;) {
@@ -74,19 +74,20 @@ base::Status remove_others(Worker& worker, const DirectoryPair& directories) {
   return {};
 }
 
-// Makes the copy's directory, and leaves what is in it to whoever takes it.
+// Creates the copy of a directory, and adds its content to the work list.
 base::Status do_subdirectory(Worker& worker, const DirectoryPair& directories, const char* name) {
   bool fresh = false;
   if (!worker.job.finalize) {
     fresh = ::mkdirat(directories.to, name, kWorkingMode) == 0;
     struct stat status{};
-    // Only another name can be in the way in a directory that was empty: see KeptAttributes.
+    // If the directory was empty, an existing name must be another name in another case
+    // (KeptAttributes).
     const bool merges = directories.fresh && worker.job.header->kept.case_folded;
     if (!fresh && (errno != EEXIST || merges)) return cannot_write(worker, errno);
     if (!fresh && ::fstatat(directories.to, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return cannot_write(worker, errno);
     }
-    // Only root could open it.
+    // With such a mode, only root could open the directory.
     const bool closed = (status.st_mode & kWorkingMode) != kWorkingMode;
     if (!fresh && S_ISDIR(status.st_mode) && closed &&
         ::fchmodat(directories.to, name, kWorkingMode, 0) != 0 && worker.job.header->kept.modes) {
@@ -127,7 +128,8 @@ bool is_wanted(const Worker& worker, bool directory) {
   return directory ? filter.enters(worker.path) : filter.takes_file(worker.path);
 }
 
-// Returns true for lost+found at the top of a file system that the reader may not open.
+// Returns true for a directory lost+found at the root of a file system that the reader may not
+// open.
 bool is_closed_lost_found(const Worker& worker, const DirectoryPair& directories) {
   if (worker.path != kLostFound) return false;
   struct stat status{};
@@ -146,7 +148,7 @@ bool is_closed_lost_found(const Worker& worker, const DirectoryPair& directories
   return !opened.valid() && errno == EACCES;
 }
 
-// A link, or what it leads to in its place.
+// Copies a link, or what the link leads to in its place.
 base::Status do_link(Worker& worker, const DirectoryPair& directories, const char* name) {
   struct stat status{};
   const auto read = [&] { return read_target(worker.target, directories.from, name); };
@@ -176,7 +178,7 @@ base::Status do_link(Worker& worker, const DirectoryPair& directories, const cha
   if (fate == LinkFate::kFile) done = do_file(worker, directories, name);
   worker.linked.clear();
   if (fate == LinkFate::kFolder) {
-    worker.in_linked = true;  // false there: a link in such a directory is none of these
+    worker.in_linked = true;  // for the entries below: links to directories are not followed there
     done = do_subdirectory(worker, directories, name);
     worker.in_linked = false;
   }
@@ -212,7 +214,7 @@ base::Status do_entry(Worker& worker, const DirectoryPair& directories, const ch
   return do_file(worker, directories, name);
 }
 
-// The entries in `worker.names`; those that others could do meanwhile are given to them.
+// Processes the entries in `worker.names`. Gives some of them to idle workers.
 base::Status do_names(Worker& worker, const DirectoryPair& directories) {
   Rest& rest = worker.rest;
   rest = {worker.path, directories.fresh, worker.names};
@@ -234,14 +236,14 @@ base::Status do_names(Worker& worker, const DirectoryPair& directories) {
   return {};
 }
 
-// Files and links that are only counted need no path of their own.
+// Counts files and links, which need no further processing, and removes them from the names.
 void count_names(Worker& worker) {
   worker.sums.size.entries += std::erase_if(
       worker.names, [](const Name& name) { return name.type == DT_REG || name.type == DT_LNK; });
   update_counters(worker);
 }
 
-// The directory of `worker.path`, opened in both trees.
+// The directory `worker.path`, opened in both trees.
 struct Opened {
   sys::Fd from;
   sys::Fd to;
@@ -278,7 +280,8 @@ DirectoryPair directories_of(const Worker& worker, const Opened& opened, bool fr
   return {opened.from.get(), opened.to.get(), fresh, opened.copy.st_gid != worker.gid};
 }
 
-// Another mode than the one to work with is that of an earlier run, or what was inherited.
+// Gives the copy of a directory the mode for working. It may still have one from an earlier run, or
+// an inherited one.
 base::Status make_writable(const Worker& worker, const Opened& opened) {
   if ((opened.copy.st_mode & 07777U) == kWorkingMode) return {};
   if (!set_mode(worker, opened.to.get(), kWorkingMode)) return cannot_write(worker, errno);
@@ -327,10 +330,10 @@ base::Status do_directory(Worker& worker, const Item& item) {
 
 base::Status do_batch(Worker& worker, const Item& item) {
   worker.path = item.path;
-  // Names are known: the directory need not be readable.
+  // The names are known, so the directory need not be readable.
   TRY_ASSIGN(auto opened, open_both(worker, O_PATH));
   if (opened.gone) return {};
-  // The item's memory is the list's, which is used meanwhile.
+  // Copies the names, because the list reuses the memory of the item.
   const std::string packed(item.names);
   const DirectoryPair directories = directories_of(worker, opened, item.fresh);
   worker.names.clear();
@@ -362,7 +365,7 @@ base::Status do_root(Worker& worker) {
 }
 
 base::Status do_item(Worker& worker, const Item& item) {
-  // Made by whoever did the root, after we began.
+  // Opens the tree, which another worker may have created after this one started.
   if (item.kind != ItemKind::kRoot && !worker.job.tree.empty() && !worker.tree.valid()) {
     worker.tree.reset(::open(worker.job.tree.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!worker.tree.valid() || ::fstat(worker.tree.get(), &worker.tree_status) != 0) {

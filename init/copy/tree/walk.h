@@ -1,5 +1,5 @@
 #pragma once
-// The walk over a tree, which copies or checks its entries.
+// Walks over a tree and copies or checks its entries.
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 
 namespace copy {
 
-// Processes items of the work list until none are left: the body of a worker process.
+// Processes items of the work list until no work is left. This is what a worker process runs.
 base::Status work_on(Worker& worker);
 
 }  // namespace copy

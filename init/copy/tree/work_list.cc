@@ -14,10 +14,11 @@
 namespace copy {
 namespace {
 
-// A record: this, the path, the names, and its length (4 bytes), by which it is found from the end.
+// A record on the stack: this header, the path, the names, and its length (4 bytes), by which it is
+// found from the end.
 struct Header {
   ItemKind kind;
-  std::uint32_t flags;  // fresh, in_linked
+  std::uint32_t flags;  // bits for `fresh` and `in_linked`
   std::uint64_t first;
   std::uint64_t last;
   std::uint64_t source;
@@ -26,7 +27,7 @@ struct Header {
 };
 using Length = std::uint32_t;
 
-// Most records are no longer: one read brings them.
+// Number of bytes to read first: most records are not longer.
 constexpr std::size_t kGuess = 4096;
 
 class Lock {

@@ -9,7 +9,7 @@
 namespace copy {
 namespace {
 
-// Not a private one: it is another process that wakes.
+// Calls futex. It is not a private futex, because another process wakes this one.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   return ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
@@ -18,7 +18,7 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 
 void WorkerLimit::wait_turn(std::uint32_t number) {
   for (std::uint32_t now = limit_; number >= now; now = limit_) {
-    // Returns at once where the limit is another one by now.
+    // Returns at once if the limit has changed since it was read.
     futex(limit_, FUTEX_WAIT, now);
   }
 }

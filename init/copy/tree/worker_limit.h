@@ -1,7 +1,7 @@
 #pragma once
-// A limit on the working processes of a pool, in shared memory. Processes with a number below the
-// limit work. The others wait until the limit is raised. A killed process holds nothing, unlike
-// with a lock.
+// Limits how many processes of a pool work. The limit is in shared memory. Processes whose number
+// is below the limit work, the others wait until it is raised. Unlike with a lock, a killed process
+// blocks no other one.
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +19,7 @@ class WorkerLimit {
   void wait_turn(std::uint32_t number);
   // Replaces the limit `before`. Does nothing after open().
   void set(std::uint32_t before, std::uint32_t limit);
-  // Lets all processes go on, for good: no work is left.
+  // Lets all processes continue, for good, because no work is left.
   void open();
 
  private:

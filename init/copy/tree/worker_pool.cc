@@ -30,11 +30,12 @@ namespace copy {
 namespace {
 
 constexpr std::int64_t kTickMs = 200;
-constexpr std::int64_t kDyingMs = 1000;  // a child that hangs in the kernel is abandoned
+constexpr std::int64_t kDyingMs = 1000;  // time for a killed child to end; one that hangs in the
+                                         // kernel is abandoned
 constexpr int kFailed = 1;
 
-// Not proc::ChildRun: a worker answers by shared memory, has no time limit, and shares the pipe
-// that tells of its exit with the others of its start.
+// A worker process. proc::ChildRun is not used: a worker answers through shared memory, has no time
+// limit, and the workers of one start share the pipe that shows their exit.
 struct Member {
   pid_t pid = -1;
   bool ended = false;
@@ -64,7 +65,7 @@ base::Error read_failure(const FailureSlot& slot) {
   return error;
 }
 
-// The caller's handlers, and what it has blocked, are not for a process that may be stopped.
+// Resets signal handlers and the mask of the caller, because a worker must be stoppable.
 void forget_signals() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     const bool fixed = signal == SIGKILL || signal == SIGSTOP;
@@ -103,7 +104,7 @@ base::Status ending_of(int status) {
                     "look for want of memory; run it again: it goes on where it was");
 }
 
-// Reaps who has ended. The first bad ending is the result.
+// Reaps the workers that have ended. Returns an error if one of them failed: the first.
 base::Status reap(Members& members) {
   base::Status result;
   for (Member& member : members) {
@@ -112,8 +113,8 @@ base::Status reap(Members& members) {
     const pid_t pid = ::waitpid(member.pid, &status, WNOHANG);
     if (pid == 0) continue;
     member.ended = true;
-    // ECHILD: whoever called us has its children reaped by the kernel; the failure slot has their
-    // errors.
+    // waitpid fails with ECHILD if the kernel reaps the children automatically. The errors of
+    // workers are then in the failure slot.
     if (pid == member.pid && result) result = ending_of(status);
   }
   return result;
@@ -130,7 +131,7 @@ void end_all(Members& members) {
   const std::int64_t until = sys::monotonic_ms() + kDyingMs;
   constexpr int kLookMs = 5;
   while (!all_ended(members) && sys::monotonic_ms() < until) {
-    // How they end is no news any more.
+    // How they end does not matter any more.
     if (const auto ending = reap(members); !all_ended(members)) sys::pause_ms(kLookMs);
   }
 }
@@ -156,7 +157,8 @@ class RunningPool {
   PoolLoad load_;
   pid_t parent_ = ::getpid();
   Members members_;
-  // A pipe for each group of started workers, closed when the last one of the group has ended.
+  // One pipe for each group of workers that were started together. It closes when the last of them
+  // ends.
   std::vector<sys::Fd> alive_;
   int limit_ = 0;
   bool may_start_ = true;
@@ -179,7 +181,7 @@ base::Status RunningPool::start_until(int count) {
       continue;
     }
     may_start_ = false;
-    // One worker is enough for a copy, if a slow one.
+    // A single worker can make the copy, only slower.
     if (!members_.empty()) break;
     return base::fail("starting a copying process", "", sys::errno_text(errno),
                       "allow more processes");
@@ -198,7 +200,7 @@ base::Status RunningPool::begin() {
 
 void RunningPool::wait(std::int64_t until_ms) {
   if (alive_.empty()) {
-    sys::pause_ms(1);  // time between a worker's last close and its exit
+    sys::pause_ms(1);  // time from a worker's last close to its exit
     return;
   }
   std::vector<pollfd> ends;
@@ -219,7 +221,7 @@ void RunningPool::adapt() {
   }
   const int wanted = load_.look(working, sys::monotonic_ms(), pool_.useful());
   const int limit = std::clamp(wanted, pool_.first, pool_.size);
-  // The copy goes on without workers that cannot be started.
+  // If further workers cannot be started, the copy continues without them.
   std::ignore = start_until(limit);
   pool_.worker_limit->set(static_cast<std::uint32_t>(limit_), static_cast<std::uint32_t>(limit));
   limit_ = limit;
