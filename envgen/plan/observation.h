@@ -13,8 +13,8 @@
 
 namespace envgen {
 
-inline constexpr std::int64_t kNoHealth =
-    -1;  // value of Observation::health_interval_ms in a request: no health checks
+// value of Observation::health_interval_ms in a request: no health checks
+inline constexpr std::int64_t kNoHealth = -1;
 
 inline constexpr std::string_view kAllChecks = "all";  // value of Observation::health_checks
 

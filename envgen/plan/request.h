@@ -94,8 +94,8 @@ struct Request {
   // Options for the environment.
   std::string conda_env;  // a name, or a prefix
   std::string conda_dir;  // conda installation that replaces ANACONDA_DIR
-  std::int64_t script_timeout_ms =
-      60LL * 1000;        // time limit for activate.d, set_env.sh and similar scripts together
+  // time limit for activate.d, set_env.sh and similar scripts together
+  std::int64_t script_timeout_ms = 60LL * 1000;
   bool conda_lib = true;  // add <prefix>/lib to LD_LIBRARY_PATH
 
   // The job's policy as the options state it. For the optional members below, the policy contains

@@ -1,14 +1,8 @@
 #pragma once
-<<<<<<< HEAD:init/tee/output_totals.h
 // What the tees know of the output of all starts together: the lines that were lost before they
 // reached their readers, the time of the last byte, and whether stderr is within a line. It is in
 // memory that PID 1 maps once. All tees write to it: one after the other, and also a tee that still
 // ends beside a new one.
-=======
-// Counts of output lines that were lost before they reached their readers, and whether stderr is
-// within a line. They are in memory that PID 1 maps once. All tees write to it: each new one, and
-// also an old one that is still ending.
->>>>>>> 550566c36ae6d7ff58a993648440aa52ed59c426:init/tee/lost.h
 
 #include <atomic>
 #include <cstdint>
@@ -27,13 +21,8 @@ class LostCount {
   std::atomic<std::uint64_t> lines_{0};
 };
 
-<<<<<<< HEAD:init/tee/output_totals.h
 struct OutputTotals {
-  LostCount out;  // lost on trainit's stdout
-=======
-struct Lost {
   LostCount out;  // lines lost on trainit's stdout
->>>>>>> 550566c36ae6d7ff58a993648440aa52ed59c426:init/tee/lost.h
   LostCount err;
   LostCount files;  // lines that could not be written to log files
   // True if the last byte that a tee wrote to trainit's stderr is not a line end. sys::log then

@@ -25,8 +25,8 @@ struct Prepared {
 
 // The state of a preparation. It is reported several times a second.
 struct Report {
-  const Counters* counters =
-      nullptr;           // counters of the copy, which may be another job's; nullptr: unknown
+  // counters of the copy, which may be another job's; nullptr: unknown
+  const Counters* counters = nullptr;
   bool waiting = false;  // this job waits until another job has made the copy
 };
 

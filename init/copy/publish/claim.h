@@ -23,8 +23,8 @@ namespace copy {
 struct ClaimTimeouts {
   std::int64_t stale_ms = 30'000;
   std::int64_t beat_ms = 3'000;
-  std::int64_t settle_ms =
-      1'000;  // time between taking an abandoned claim and checking for a rival
+  // time between taking an abandoned claim and checking for a rival
+  std::int64_t settle_ms = 1'000;
 };
 
 class Claim {

@@ -34,8 +34,8 @@ struct Pool {
   // Number of workers at the beginning; 0 = all. If the working ones wait for storage longer than
   // they compute, more are started. If they wait for CPUs, some are paused.
   int first = 0;
-  WorkerLimit* worker_limit =
-      nullptr;  // the shared limit by which workers are paused; required with `first`
+  // the shared limit by which workers are paused; required with `first`
+  WorkerLimit* worker_limit = nullptr;
   std::function<bool()> useful = {};  // returns whether further workers would find work
   std::function<void()> begun = {};   // called when the first workers run
 };

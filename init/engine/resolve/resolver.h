@@ -27,8 +27,8 @@ struct ResolverWaits {  // sent each time the reason for waiting changes
 };
 inline void fields(base::FieldVisitor& v, ResolverWaits& waits) { v("reason", waits.reason); }
 struct ResolverFailed {
-  int exit_code =
-      exit_code::kOwnFailure;  // 69: the rank table, a peer or another node was not ready in time
+  // 69: the rank table, a peer or another node was not ready in time
+  int exit_code = exit_code::kOwnFailure;
   std::string message;
   bool not_listed = false;  // base::Error::not_listed: this node is not in the list of nodes
 };
