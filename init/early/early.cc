@@ -1,6 +1,6 @@
 // This file runs before libc is ready: it uses no libc function and no thread-local storage, and no
 // constructor has run. The file is compiled without builtins (CMakeLists.txt), and consists of
-// system calls and loops. tests/docker/binary_test.sh checks that it needs no other function.
+// system calls and loops. .ci/layers checks that it calls nothing else.
 
 #if !defined(__clang__)
 #pragma GCC optimize("no-tree-loop-distribute-patterns")  // a loop must not become a call of memset

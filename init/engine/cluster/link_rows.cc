@@ -50,7 +50,7 @@ NodeRow row_of(const LinkSettings& settings, const lifecycle::Coordinator& coord
 }  // namespace
 
 std::int64_t silent_ms(const LinkSettings& settings) {
-  const std::int64_t last_ms = settings.output ? settings.output->last_ms.load() : 0;
+  const std::int64_t last_ms = settings.last_output_ms ? settings.last_output_ms->load() : 0;
   return last_ms == 0 ? -1 : std::max<std::int64_t>(sys::monotonic_ms() - last_ms, 0);
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 // The settings of the link's worker, and the messages between the worker and PID 1.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fields.h"
-#include "init/tee/output_totals.h"
 
 namespace engine {
 
@@ -36,8 +36,9 @@ struct LinkSettings {
   std::uint32_t restarts = 0;  // number of restarts when the worker starts
   bool all_connected = false;  // last LinkState::all_connected of the previous worker
   std::string socket;          // path of the local socket for `trainit status --cluster`; "" = none
-  // The tees' shared memory; nullptr: the time of the last output is not known.
-  std::shared_ptr<const logtee::OutputTotals> output = {};
+  // Time of the last output of this node's ranks (logtee::OutputTotals::last_ms); 0: none has come;
+  // nullptr: not known.
+  std::shared_ptr<const std::atomic<std::int64_t>> last_output_ms = {};
   std::string recorder;  // path of the file with flight recorder dumps: recorder_file()
 };
 

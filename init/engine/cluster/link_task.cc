@@ -142,7 +142,7 @@ void LinkTask::start(const envgen::NodeLink& link) {
   settings.node0_instance = node0_instance_;
   settings.restarts = context_.machine.restarts();
   settings.all_connected = all_connected_;
-  settings.output = tees_.share_totals();
+  settings.last_output_ms = tees_.last_output_ms();
   const std::array keep = {its_end.get()};
   auto status = fork(
       "starting the link to the other nodes", context_.saved,

@@ -65,14 +65,19 @@ base::Result<std::vector<logtee::Source>> sources_of(const envgen::Process& proc
 Tees::Tees(std::function<bool()> wanted)
     : ChildWorker(kKinds, kMaxMessageBytes), wanted_(std::move(wanted)) {}
 
-std::shared_ptr<const logtee::OutputTotals> Tees::share_totals() {
+void Tees::need_totals() {
   if (!totals_) totals_ = logtee::OutputTotals::make();
-  return totals_;
+}
+
+std::shared_ptr<const std::atomic<std::int64_t>> Tees::last_output_ms() {
+  need_totals();
+  return {totals_, totals_ ? &totals_->last_ms : nullptr};
 }
 
 base::Status Tees::make_streams(const envgen::Plan& plan) {
   TRY_ASSIGN(auto shared, logtee::Shared::make(plan.processes.size()));
-  if (share_totals()) sys::log::watch_line(&totals_->inside_line);
+  need_totals();
+  if (totals_) sys::log::watch_line(&totals_->inside_line);
   logtee::Work work{.feeds = {},
                     .log_max_bytes = plan.observe.log_max_bytes,
                     .log_keep = plan.observe.log_keep,

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -77,8 +78,9 @@ class Tees : public ChildWorker {
   [[nodiscard]] const logtee::Shared* seen() const { return shared_ ? &*shared_ : nullptr; }
   // Returns what all tees know together; nullptr without a tee.
   [[nodiscard]] const logtee::OutputTotals* totals() const { return totals_.get(); }
-  // Returns the same, and allocates it for the tees to come; nullptr if that fails.
-  std::shared_ptr<const logtee::OutputTotals> share_totals();
+  // Returns OutputTotals::last_ms of the tees, also of those to come; nullptr if there is no
+  // memory.
+  std::shared_ptr<const std::atomic<std::int64_t>> last_output_ms();
   // Returns the number of bytes that all processes have printed in this start.
   [[nodiscard]] std::uint64_t bytes_seen() const;
 
@@ -90,6 +92,7 @@ class Tees : public ChildWorker {
     bool echo = false;
   };
 
+  void need_totals();  // allocates them; they stay nullptr if there is no memory
   base::Status make_streams(const envgen::Plan& plan);
   base::Status start();
   void try_start(std::int64_t now_ms);

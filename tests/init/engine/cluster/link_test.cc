@@ -596,13 +596,11 @@ TEST_F(Link, LosesANodeBehindAPartition) {
 
 TEST_F(Link, TellsEachNodesUserOfAllNodes) {
   timeout_ms_ = 6000;  // a heartbeat a second
-  const auto output = logtee::OutputTotals::make();
-  ASSERT_TRUE(output);
-  output->last_ms = sys::monotonic_ms() - 1500;
+  const auto output_ms = std::make_shared<std::atomic<std::int64_t>>(sys::monotonic_ms() - 1500);
   for (std::uint32_t i = 0; i < 3; ++i) {
     engine::LinkSettings of = settings(i, 3);
     of.socket = path("link" + std::to_string(i));
-    if (i == 1) of.output = output;
+    if (i == 1) of.last_output_ms = output_ms;
     nodes_.emplace_back(of).await_state(true);
   }
   NodeReport report;
