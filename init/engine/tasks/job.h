@@ -15,6 +15,7 @@
 #include "init/engine/state/data_record.h"
 #include "init/engine/state/failure.h"
 #include "init/engine/state/state.h"
+#include "init/engine/tasks/record_pace.h"
 #include "init/proc/spawn.h"
 #include "init/sys/fd.h"
 #include "lifecycle/hang_agent.h"
@@ -77,9 +78,8 @@ struct StepLog {
     std::uint64_t steps = 0;  // LineSlot::steps of the last record in this start
     std::int64_t saved_ms = 0;
   };
-  std::vector<Rank> ranks;   // by index in plan.processes
-  std::size_t bytes = 0;     // size of all records
-  std::int64_t next_ms = 0;  // earliest time of the next record, sys::monotonic_ms()
+  std::vector<Rank> ranks;  // by index in plan.processes
+  RecordPace pace{1U << 20};
 };
 
 // The first failure of the job, if it is known to be on another node.
