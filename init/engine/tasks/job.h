@@ -82,6 +82,21 @@ struct StepLog {
   RecordPace pace{1U << 20};
 };
 
+// The memory and CPU time of the ranks since the last record (monitor/resource_record.h).
+struct ResourceLog {
+  struct Rank {
+    std::int64_t peak_bytes = -1;       // -1: not measured since the last record
+    std::int64_t cpu_ms = -1;           // value of the last sample; -1: none
+    std::int64_t recorded_cpu_ms = -1;  // value of cpu_ms in the last record
+  };
+  std::vector<Rank> ranks;       // by index in plan.processes
+  std::int64_t peak_bytes = -1;  // of the container
+  std::int64_t limit_bytes = -1;
+  std::int64_t at_ms = 0;           // time of the last sample, sys::monotonic_ms()
+  std::int64_t recorded_at_ms = 0;  // value of at_ms in the last record
+  RecordPace pace{512U << 10};
+};
+
 // The first failure of the job, if it is known to be on another node.
 struct RemoteFailure {
   bool is_failure = true;  // false: a stop
@@ -121,6 +136,7 @@ struct Job {
   // Facts read from the ranks' lines; nullptr if no lines are watched.
   std::shared_ptr<LineBoard> lines;
   StepLog step_log;
+  ResourceLog resource_log;
   // Whether a process reported steps in an earlier start, by index in plan.processes.
   std::vector<bool> told_steps;
   HealthWatch health;
