@@ -167,6 +167,7 @@ Chart chart_of(const NodeRun& run) {
   ChartMaker maker(chart);
   for (const TimelineEvent& event : run.events) maker.read(event);
   maker.close();
+  chart.resources = resources_of(run.events);
   return chart;
 }
 
