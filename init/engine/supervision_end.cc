@@ -12,6 +12,7 @@
 
 #include "init/engine/fallback/fallback.h"
 #include "init/engine/fallback/fallback_job.h"
+#include "init/engine/monitor/resource_record.h"
 #include "init/engine/monitor/saved_step.h"
 #include "init/engine/monitor/step_record.h"
 #include "init/engine/policies.h"
@@ -72,6 +73,7 @@ void Supervisor::finish() {
   env_files_.finish(kFilesMs);
   finish_logs();
   record_steps(job_, timeline_, true);
+  end_resources(job_, timeline_);
   if (counted() != before) {
     state_writer_.note_change();
     write_state();

@@ -14,6 +14,7 @@
 #include "init/engine/control/control_answers.h"
 #include "init/engine/monitor/membership_watch.h"
 #include "init/engine/monitor/monitor.h"
+#include "init/engine/monitor/resource_record.h"
 #include "init/engine/monitor/step_record.h"
 #include "init/engine/policies.h"
 #include "init/engine/report/job_messages.h"
@@ -415,6 +416,7 @@ void Supervisor::adopt_plan(envgen::Plan plan) {
   if (!pass_through_) wait_view_.show(job_, machine_);
   // The names of the previous start's ranks are those of the previous plan.
   record_steps(job_, timeline_, true);
+  end_resources(job_, timeline_);
   job_.plan = std::move(plan);
   job_.command = command_text(job_.plan);
   const int node = job_.plan.local_node ? job_.plan.local_node->node_rank : 0;

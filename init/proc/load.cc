@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 
 #include "base/stable_sort.h"
@@ -45,6 +46,7 @@ std::optional<Load> parse_load(std::string_view stat) {
   constexpr int kUsed = 14;  // utime, stime, and both of children it waited for
   constexpr int kUsedEnd = 17;
   constexpr int kStart = 22;
+  constexpr int kStack = 28;
   const std::size_t end_of_name = stat.rfind(')');
   if (end_of_name == std::string_view::npos) return std::nullopt;
   const auto number = [](std::string_view text, auto* value) {
@@ -56,7 +58,8 @@ std::optional<Load> parse_load(std::string_view stat) {
   std::int64_t ticks = 0;
   bool ok = number(stat.substr(0, stat.find(' ')), &load.pid);
   std::string_view rest = stat.substr(end_of_name + 1);
-  for (int field = kState; field <= kStart; ++field) {
+  for (int field = kState; field <= kStack; ++field) {
+    if (field > kStart && !rest.starts_with(' ')) break;
     if (!ok || !rest.starts_with(' ')) return std::nullopt;
     rest.remove_prefix(1);
     const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
@@ -70,6 +73,7 @@ std::optional<Load> parse_load(std::string_view stat) {
       ticks += some;
     }
     if (field == kStart) ok = number(value, &load.start);
+    if (field == kStack) ok = number(value, &load.stack);
   }
   if (!ok) return std::nullopt;
   load.used_ms = ticks * 1000 / std::max(::sysconf(_SC_CLK_TCK), 1L);
@@ -111,6 +115,27 @@ std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root) {
     if (one.pid != root && is_below(loads, one, root)) pids.push_back(one.pid);
   }
   return pids;
+}
+
+std::vector<std::vector<Load>> trees_of(const std::vector<Load>& loads,
+                                        const std::vector<pid_t>& roots) {
+  std::map<pid_t, std::size_t> places;
+  for (std::size_t i = 0; i < roots.size(); ++i) places.emplace(roots[i], i);
+  const auto tree_with = [&](const Load& one) {
+    const Load* at = &one;
+    for (int depth = 0; at != nullptr && depth < kDeepest; ++depth) {
+      const auto found = places.find(at->pid);
+      if (found != places.end()) return found;
+      at = at->parent > 0 ? find(loads, at->parent) : nullptr;
+    }
+    return places.find(one.session);
+  };
+  std::vector<std::vector<Load>> trees(roots.size());
+  for (const Load& one : loads) {
+    const auto tree = tree_with(one);
+    if (tree != places.end()) trees[tree->second].push_back(one);
+  }
+  return trees;
 }
 
 }  // namespace proc

@@ -1,5 +1,6 @@
 #pragma once
-// The CPU time that the processes of this pid namespace have used, as /proc counts it.
+// The CPU time that the processes of this pid namespace have used, as /proc counts it, and the
+// trees that they belong to.
 
 #include <sys/types.h>
 
@@ -17,6 +18,9 @@ struct Load {
   char state = '?';
   std::uint64_t start = 0;   // start time, in clock ticks since boot
   std::int64_t used_ms = 0;  // CPU time of the process and of the children that it has waited for
+  // Address of its stack. A fork keeps the address, an exec changes it. 0: the kernel hides it from
+  // this process.
+  std::uint64_t stack = 0;
 };
 
 // Parses the text of /proc/<pid>/stat. Returns nullopt for any other text.
@@ -34,5 +38,10 @@ std::int64_t tree_used_ms(const std::vector<Load>& loads, pid_t root);
 bool tree_runnable(const std::vector<Load>& loads, pid_t root);
 // Returns the pids of that tree, `root` first.
 std::vector<pid_t> tree_of(const std::vector<Load>& loads, pid_t root);
+// Returns the members of each tree, in the order of `roots`, in one pass over `loads`. The members
+// are those of tree_of(); a root that has exited has none but the rest of its session. A process
+// below two roots belongs to the nearer one.
+std::vector<std::vector<Load>> trees_of(const std::vector<Load>& loads,
+                                        const std::vector<pid_t>& roots);
 
 }  // namespace proc

@@ -133,8 +133,8 @@ void ChartMaker::read(const TimelineEvent& event) {
   } else if (!event.signal.empty()) {
     moment(event, event.signal);
     if (chart_.moments.back().text.empty()) chart_.moments.back().text = event.event;
-  } else if (what != "exec" && what != "exit" && what != "steps" && what != "plan" &&
-             what != "failure_output" && what != "failure_cause") {
+  } else if (what != "exec" && what != "exit" && what != "steps" && what != "resources" &&
+             what != "plan" && what != "failure_output" && what != "failure_cause") {
     moment(event, event.event);
   }
 }
@@ -167,6 +167,7 @@ Chart chart_of(const NodeRun& run) {
   ChartMaker maker(chart);
   for (const TimelineEvent& event : run.events) maker.read(event);
   maker.close();
+  chart.resources = resources_of(run.events);
   return chart;
 }
 

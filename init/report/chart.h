@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "init/report/resources.h"
 #include "init/report/run.h"
 
 namespace report {
@@ -47,6 +48,7 @@ struct Chart {
   std::vector<std::string> lanes;
   std::vector<Span> spans;      // ordered by end
   std::vector<Moment> moments;  // ordered by time
+  Resources resources;
 };
 
 Chart chart_of(const NodeRun& run);

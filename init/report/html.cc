@@ -8,6 +8,7 @@
 
 #include "init/report/chart_svg.h"
 #include "init/report/markup.h"
+#include "init/report/resources_svg.h"
 #include "init/report/steps_svg.h"
 
 namespace report {
@@ -56,6 +57,8 @@ svg .steps { fill: none; stroke: var(--run); stroke-width: 1.6; stroke-linecap: 
 svg .hue-1 { stroke: var(--good); } svg .hue-2 { stroke: var(--hook); }
 svg .hue-3 { stroke: var(--wait); } svg .hue-4 { stroke: var(--data); }
 svg .hue-5 { stroke: var(--ended); }
+svg .container { stroke: var(--ink); stroke-width: 2.2; }
+svg .limit { stroke: var(--bad); stroke-width: 1.4; stroke-dasharray: 6 4; }
 svg .lost, .key.lost { fill: var(--bad); background: var(--bad); opacity: .18; }
 svg .saved { fill: var(--paper); stroke: var(--ink); stroke-width: 1.2; }
 .key.dot { border: 1.5px solid var(--ink); border-radius: 50%; width: .5em; height: .5em; }
@@ -176,16 +179,23 @@ std::string ending_of(const engine::TaskReport& task) {
   return task.state;
 }
 
-std::string tasks_of(const engine::JobReport& state) {
+// Returns the highest memory of the task; "" if it is not known.
+std::string peak_text(const Resources& resources, const std::string& task) {
+  const auto rank = std::ranges::find(resources.ranks, task, &RankUse::name);
+  const std::int64_t peak = rank == resources.ranks.end() ? -1 : peak_of(rank->memory_bytes);
+  return peak < 0 ? "" : memory_text(peak);
+}
+
+std::string tasks_of(const engine::JobReport& state, const Resources& resources) {
   std::string html =
       "<div class=\"wide\"><table "
       "class=\"words\"><tr><th>task</th><th>kind</th><th>starts</th><th>step</th>"
-      "<th>ended with</th><th>began</th><th>output</th></tr>\n";
+      "<th>peak memory</th><th>ended with</th><th>began</th><th>output</th></tr>\n";
   for (const engine::TaskReport& task : state.tasks) {
     html += "<tr>" + element("td", task.name) + element("td", task.kind) +
             element("td", std::to_string(task.incarnation)) +
             element("td", task.step < 0 ? "" : std::to_string(task.step)) +
-            element("td", ending_of(task)) +
+            element("td", peak_text(resources, task.name)) + element("td", ending_of(task)) +
             element("td", task.started_ms == 0 ? "" : utc_text(task.started_ms)) +
             element("td", task.log.empty() ? "stdout" : task.log) + "</tr>\n";
   }
@@ -201,7 +211,7 @@ std::string node_of(const NodeSummary& node) {
   for (const NamedText& stack : node.run->stacks) {
     html += details("Stacks: " + stack.name, block(stack.text));
   }
-  if (node.run->state) html += details("Tasks", tasks_of(*node.run->state));
+  if (node.run->state) html += details("Tasks", tasks_of(*node.run->state, node.chart.resources));
   if (!node.run->plan.empty()) html += details("Plan", block(node.run->plan));
   return "<h2>" + escaped(node_text(node.chart)) + "</h2>\n" + element("p", node.ended) + html;
 }
@@ -211,16 +221,36 @@ std::string wide(const std::string& content) {
   return "<div class=\"wide\">" + content + "</div>\n";
 }
 
+std::string colour_key(std::string_view colour, std::string_view text) {
+  return "<span class=\"key\" style=\"background: var(--" + std::string(colour) + ")\"></span>" +
+         std::string(text) + " &nbsp; ";
+}
+
 std::string steps_of(const Summary& summary) {
   const std::string picture = steps_svg_of(summary);
   if (picture.empty()) return "";
   std::string html = "<h2>Steps</h2>\n" + wide(picture) + "<p class=\"note\">";
   if (!summary.progress.saves.empty()) html += "<span class=\"key dot\"></span>saved step &nbsp; ";
-  if (!summary.failures.empty()) {
-    html += "<span class=\"key\" style=\"background: var(--bad)\"></span>failure &nbsp; ";
-  }
+  if (!summary.failures.empty()) html += colour_key("bad", "failure");
   if (!summary.progress.lost.empty()) html += "<span class=\"key lost\"></span>lost steps &nbsp; ";
   return html + "One line for each rank and start.</p>\n";
+}
+
+std::string resource_pictures(const Summary& summary) {
+  std::string html;
+  const std::string failure = summary.failures.empty() ? "" : colour_key("bad", "failure");
+  const std::string memory = memory_svg_of(summary);
+  if (!memory.empty()) {
+    html += "<h2>Memory</h2>\n" + wide(memory) + "<p class=\"note\">" +
+            colour_key("ink", "container, without inactive file caches") + failure +
+            "Dashed: the container's limit. One line for each rank and start.</p>\n";
+  }
+  const std::string cpus = cpu_svg_of(summary);
+  if (!cpus.empty()) {
+    html += "<h2>CPUs in use</h2>\n" + wide(cpus) + "<p class=\"note\">" + failure +
+            "One line for each rank and start.</p>\n";
+  }
+  return html;
 }
 
 std::string legend() {
@@ -233,10 +263,7 @@ std::string legend() {
        Entry{"bad", "failed first"}, Entry{"run", "phase running"}, Entry{"hook", "hooks"},
        Entry{"wait", "waiting"}, Entry{"data", "data"}});
   std::string html = "<p class=\"note\">";
-  for (const Entry& entry : kEntries) {
-    html += "<span class=\"key\" style=\"background: var(--" + std::string(entry.colour) +
-            ")\"></span>" + entry.text + " &nbsp; ";
-  }
+  for (const Entry& entry : kEntries) html += colour_key(entry.colour, entry.text);
   return html + "Point at a bar for its times and its end.</p>\n";
 }
 
@@ -252,7 +279,7 @@ std::string html_of(const Summary& summary) {
       escaped(summary.outcome) + "</title>\n<style>" + std::string(kStyle) +
       "</style></head>\n<body>\n";
   html += head_of(summary) + failures_of(summary) + shares_of(summary);
-  html += steps_of(summary);
+  html += steps_of(summary) + resource_pictures(summary);
   html += "<h2>Time line</h2>\n" + wide(svg_of(summary));
   html += legend();
   html += findings_of(summary);

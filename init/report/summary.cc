@@ -9,6 +9,7 @@
 #include "base/constants/words.h"
 #include "base/stable_sort.h"
 #include "base/text.h"
+#include "init/copy/copy_progress.h"
 #include "init/engine/state/status_text.h"
 
 namespace report {
@@ -82,6 +83,36 @@ void add_goodput(Summary& summary) {
                                  " of the time, in which the ranks ran and lost no steps");
 }
 
+// Adds the rank with the highest memory, and the container that was nearest to its limit.
+void add_peak_memory(Summary& summary) {
+  const auto on_node = [&summary](const NodeSummary& node) {
+    return summary.nodes.size() > 1 ? " (node " + std::to_string(node.chart.node) + ")" : "";
+  };
+  std::int64_t highest = -1;
+  std::string rank_name;
+  double nearest = -1;
+  std::string container;
+  for (const NodeSummary& node : summary.nodes) {
+    const Resources& resources = node.chart.resources;
+    for (const RankUse& rank : resources.ranks) {
+      const std::int64_t peak = peak_of(rank.memory_bytes);
+      if (peak <= highest) continue;
+      highest = peak;
+      rank_name = rank.name + on_node(node) + " ";
+    }
+    const std::int64_t peak = peak_of(resources.container_bytes);
+    const std::int64_t limit = resources.limit_bytes;
+    const double share = limit > 0 ? static_cast<double>(peak) / static_cast<double>(limit) : 0;
+    if (peak < 0 || share <= nearest) continue;
+    nearest = share;
+    container = "container" + on_node(node) + " " + memory_text(peak) +
+                (limit > 0 ? " of " + memory_text(limit) : "");
+  }
+  std::string text = highest < 0 ? "" : rank_name + memory_text(highest);
+  if (!container.empty()) text += (text.empty() ? "" : ", ") + container;
+  if (!text.empty()) summary.facts.emplace_back("peak memory", std::move(text));
+}
+
 void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   auto fact = [&summary](std::string name, std::string value) {
     summary.facts.emplace_back(std::move(name), std::move(value));
@@ -110,6 +141,7 @@ void add_facts(Summary& summary, const std::vector<NodeRun>& runs) {
   const std::string steps = engine::steps_text(tasks);
   if (!steps.empty()) fact("progress", steps);
   add_goodput(summary);
+  add_peak_memory(summary);
   fact("began", utc_text(summary.begin_ms));
   fact("lasted", duration_text(summary.end_ms - summary.begin_ms));
 }
@@ -237,6 +269,10 @@ std::string utc_text(std::int64_t ms) {
          number_text(time.hours().count(), 2) + ":" + number_text(time.minutes().count(), 2) + ":" +
          number_text(time.seconds().count(), 2) + "." + number_text(time.subseconds().count(), 3) +
          " UTC";
+}
+
+std::string memory_text(std::int64_t bytes) {
+  return copy::size_text(static_cast<std::uint64_t>(bytes));
 }
 
 std::string duration_text(std::int64_t ms) {

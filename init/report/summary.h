@@ -59,8 +59,9 @@ struct Summary {
 // Summarizes `runs`, which must outlive the result.
 Summary summary_of(const std::vector<NodeRun>& runs);
 
-std::string utc_text(std::int64_t ms);       // returns "2026-01-31 12:00:00.250 UTC"
-std::string duration_text(std::int64_t ms);  // returns "1.2 s", "4m 10s"
+std::string utc_text(std::int64_t ms);        // returns "2026-01-31 12:00:00.250 UTC"
+std::string duration_text(std::int64_t ms);   // returns "1.2 s", "4m 10s"
+std::string memory_text(std::int64_t bytes);  // returns "41.2 GiB"
 // Returns each share as "12.5 %". The percentages add up to 100.
 std::array<std::string, kTimeShares> percent_texts(const TimeShares& shares);
 std::int64_t whole_of(const TimeShares& shares);

@@ -78,23 +78,39 @@ std::string shares_text(const Summary& summary) {
 }
 
 // Returns "  steps: rank-0 120, rank-1 100", with at most `kMax` ranks.
-std::string step_list(const std::vector<engine::TaskReport>& tasks) {
+std::string rank_list(std::string_view title, const std::vector<NamedText>& ranks) {
   constexpr std::size_t kMax = 64;
-  std::string text;
-  std::size_t count = 0;
-  for (const engine::TaskReport& task : tasks) {
-    if (task.step < 0 || ++count > kMax) continue;
-    text += (text.empty() ? "" : ", ") + base::escaped_text(task.name) + " " +
-            std::to_string(task.step);
+  if (ranks.empty()) return "";
+  std::string text = "  " + std::string(title) + ": ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMax); ++i) {
+    text += (i == 0 ? "" : ", ") + base::escaped_text(ranks[i].name) + " " + ranks[i].text;
   }
-  if (count > kMax) text += " and " + std::to_string(count - kMax) + " more";
-  return text.empty() ? "" : "  steps: " + text + "\n";
+  if (ranks.size() > kMax) text += " and " + std::to_string(ranks.size() - kMax) + " more";
+  return text + "\n";
+}
+
+std::string step_list(const std::vector<engine::TaskReport>& tasks) {
+  std::vector<NamedText> ranks;
+  for (const engine::TaskReport& task : tasks) {
+    if (task.step >= 0) ranks.push_back({task.name, std::to_string(task.step)});
+  }
+  return rank_list("steps", ranks);
+}
+
+std::string memory_list(const Resources& resources) {
+  std::vector<NamedText> ranks;
+  for (const RankUse& rank : resources.ranks) {
+    const std::int64_t peak = peak_of(rank.memory_bytes);
+    if (peak >= 0) ranks.push_back({rank.name, memory_text(peak)});
+  }
+  return rank_list("peak memory", ranks);
 }
 
 std::string node_details(const NodeSummary& node) {
   std::string text = "\n" + base::escaped_text(node_text(node.chart)) + ": " +
                      base::escaped_text(node.ended) + "\n";
   if (node.run->state) text += step_list(node.run->state->tasks);
+  text += memory_list(node.chart.resources);
   for (const NamedText& output : node.run->outputs) {
     if (is_shown_with_failure(node, output.name)) continue;
     text += "  last lines of " + base::escaped_text(output.name) + "\n";

@@ -51,6 +51,9 @@ class TraceWriter {
   void name(const char* what, const std::string& value, std::size_t thread);
   void write(const Span& span);
   void write(const Moment& moment);
+  void write(const UsePoint& point, const std::string& name, const char* unit,
+             std::int64_t divisor);
+  void write(const Resources& resources);
   [[nodiscard]] std::size_t thread_of(const std::string& lane) const;
 
   json::Writer& out_;
@@ -96,12 +99,36 @@ void TraceWriter::write(const Moment& moment) {
   out_.end_object().end_object();
 }
 
+// Writes a value of a counter. Perfetto draws each counter of a process as a curve.
+void TraceWriter::write(const UsePoint& point, const std::string& name, const char* unit,
+                        std::int64_t divisor) {
+  begin("C", name, 0);
+  out_.key("ts").integer(point.at_ms * kMicroseconds).key("args").begin_object();
+  out_.key(unit).integer(point.value / divisor).end_object().end_object();
+}
+
+void TraceWriter::write(const Resources& resources) {
+  constexpr std::int64_t kMebi = 1 << 20;
+  for (const UsePoint& point : resources.container_bytes) {
+    write(point, "memory of the container", "MiB", kMebi);
+  }
+  for (const RankUse& rank : resources.ranks) {
+    for (const UsePoints& start : rank.memory_bytes) {
+      for (const UsePoint& point : start) write(point, "memory of " + rank.name, "MiB", kMebi);
+    }
+    for (const UsePoints& start : rank.cpu_hundredths) {
+      for (const UsePoint& point : start) write(point, "CPU of " + rank.name, "percent", 1);
+    }
+  }
+}
+
 void TraceWriter::write() {
   name("process_name",
        "node " + std::to_string(chart_.node) + (chart_.host.empty() ? "" : " " + chart_.host), 0);
   for (std::size_t i = 0; i < chart_.lanes.size(); ++i) name("thread_name", chart_.lanes[i], i);
   for (const Span& span : chart_.spans) write(span);
   for (const Moment& moment : chart_.moments) write(moment);
+  write(chart_.resources);
 }
 
 }  // namespace

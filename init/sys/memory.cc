@@ -52,20 +52,27 @@ struct GroupFiles {
 constexpr GroupFiles kV1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kV2{"memory.max", "memory.current", "inactive_file"};
 
-// Returns the limit and the free memory of one cgroup; nullopt if it has no limit.
-std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles& files) {
+// Returns the memory of one cgroup, or nullopt if it does not report its memory. Version 1
+// expresses "no limit" by a limit above all memory.
+std::optional<ContainerMemory> memory_in(const std::string& directory, const GroupFiles& files) {
   const auto number_in = [&directory](std::string_view file) {
     const std::string text = kernel_text(directory + "/" + std::string(file));
     std::string_view rest = text;
     return base::parse_number<std::uint64_t>(base::take_word(rest));
   };
-  const auto limit = number_in(files.limit);
   const auto used = number_in(files.used);
-  if (!limit || !used) return std::nullopt;
+  if (!used) return std::nullopt;
   const std::string stat = kernel_text(directory + "/memory.stat");
   const std::uint64_t cached = number_of(stat, files.inactive).value_or(0);
-  const std::uint64_t held = *used - std::min(cached, *used);
-  return MemoryRoom{*limit, *limit - std::min(held, *limit)};
+  return ContainerMemory{*used - std::min(cached, *used), number_in(files.limit)};
+}
+
+// Returns the limit and the free memory of one cgroup, or nullopt without a limit.
+std::optional<MemoryRoom> room_in(const std::string& directory, const GroupFiles& files) {
+  const auto own = memory_in(directory, files);
+  if (!own || !own->limit_bytes) return std::nullopt;
+  return MemoryRoom{*own->limit_bytes,
+                    *own->limit_bytes - std::min(own->used_bytes, *own->limit_bytes)};
 }
 
 // Returns the directories of this process's cgroup and its ancestors up to the mount, because each
@@ -109,6 +116,27 @@ std::optional<MemoryRoom> memory_room(const std::string& root) {
     }
   }
   return room;
+}
+
+std::optional<ContainerMemory> container_memory(const std::string& root) {
+  constexpr std::uint64_t kKilo = 1024;
+  const std::string meminfo = kernel_text(root + "/proc/meminfo");
+  const std::uint64_t machine_bytes =
+      number_of(meminfo, "MemTotal:").value_or(UINT64_MAX / kKilo) * kKilo;
+  const std::string groups = kernel_text(root + "/proc/self/cgroup");
+  std::optional<ContainerMemory> nearest;
+  for (const bool v1 : {true, false}) {
+    const GroupFiles& files = v1 ? kV1 : kV2;
+    for (const std::string& directory : directories_of(groups, files, v1)) {
+      auto own = memory_in(root + directory, files);
+      if (!own) continue;
+      if (own->limit_bytes && *own->limit_bytes >= machine_bytes) own->limit_bytes.reset();
+      const bool tighter = nearest && own->limit_bytes &&
+                           *own->limit_bytes < nearest->limit_bytes.value_or(UINT64_MAX);
+      if (!nearest || tighter) nearest = own;
+    }
+  }
+  return nearest;
 }
 
 void release_start_memory() {

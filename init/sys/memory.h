@@ -22,4 +22,13 @@ struct MemoryRoom {
 // put before each path, for tests.
 std::optional<MemoryRoom> memory_room(const std::string& root = "");
 
+struct ContainerMemory {
+  std::uint64_t used_bytes = 0;  // as kubelet's working set: inactive file caches are not counted
+  std::optional<std::uint64_t> limit_bytes;  // nullopt: no limit below the machine's memory
+};
+// Returns the memory of this process's cgroup. If it or an ancestor has a limit, returns the memory
+// of the cgroup with the smallest one. Returns nullopt if no cgroup reports its memory, as on a
+// machine without a container.
+std::optional<ContainerMemory> container_memory(const std::string& root = "");
+
 }  // namespace sys

@@ -5,6 +5,7 @@
 
 #include "envgen/plan/observation.h"
 #include "init/doctor/doctor.h"
+#include "init/engine/monitor/resource_record.h"
 #include "init/engine/monitor/stack_job.h"
 #include "init/engine/monitor/step_record.h"
 #include "init/engine/report/timeline.h"
@@ -79,6 +80,7 @@ void take(const WorkerContext& context, HangTask& hang, const MonitorMessage& me
       hang.moves(message.process);
       return sys::log::info(message.text);
     case Kind::kHealth:
+    case Kind::kResources:
       return;
   }
 }
@@ -223,6 +225,11 @@ void Monitor::start() {
 ChildWorker::Heard Monitor::on_message(std::uint32_t kind, std::string_view bytes) {
   const auto message = decode_message(kind, bytes);
   if (!message) return Heard::kDamaged;
+  if (message->kind == MonitorMessage::Kind::kResources) {
+    // The state has none of it.
+    if (message->resources) take_resources(context_.job, context_.timeline, *message->resources);
+    return Heard::kMore;
+  }
   take(context_, hang_, *message);
   if (message->kind == MonitorMessage::Kind::kSample) {
     record_steps(context_.job, context_.timeline, false);

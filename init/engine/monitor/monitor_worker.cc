@@ -12,6 +12,7 @@
 #include "envgen/formats/perf_line.h"
 #include "init/engine/hooks/hooks.h"
 #include "init/engine/monitor/follow.h"
+#include "init/engine/monitor/resource_meter.h"
 #include "init/engine/monitor/stack_job.h"
 #include "init/engine/monitor/stall.h"
 #include "init/engine/state/status_text.h"
@@ -141,6 +142,11 @@ class Worker {
       look_ms_ = std::clamp(observe.stall_ms / kLooksInStall, kShortestLookMs, kLongestLookMs);
     }
     if (order.board) look_ms_ = look_ms_ == 0 ? kLineLookMs : std::min(look_ms_, kLineLookMs);
+    std::vector<ResourceMeter::Rank> measured;
+    for (const Rank& rank : ranks_) {
+      measured.push_back({rank.watched->process, rank.watched->pid, rank.start});
+    }
+    meter_.emplace(std::move(measured), order.job);
   }
 
   int run() {
@@ -160,6 +166,7 @@ class Worker {
   void look(std::int64_t now_ms);
   void look_at_lines(std::int64_t now_ms);
   void look_at_performance(Rank& rank, bool due, std::int64_t now_ms);
+  void measure(std::int64_t now_ms);
   void look_for_first_step(std::int64_t now_ms);
   void look_for_stalls(std::int64_t now_ms);
   void look_for_stall(Rank& rank, const std::vector<proc::Load>& loads, std::int64_t now_ms);
@@ -180,6 +187,7 @@ class Worker {
   int messages_;
   std::vector<Rank> ranks_;
   std::optional<LineReader> reader_;
+  std::optional<ResourceMeter> meter_;
   // No rank has ever printed a step, so warn if none comes (may_await_steps).
   bool awaits_steps_ = false;
   std::int64_t stepless_since_ms_ = 0;
@@ -187,6 +195,7 @@ class Worker {
   std::int64_t next_look_ms_ = 0;
   std::int64_t looked_ms_ = 0;
   std::int64_t sampled_ms_ = 0;
+  std::int64_t measured_ms_ = 0;
   std::int64_t begun_ms_ = sys::monotonic_ms();
   std::int64_t shown_ms_ = 0;  // time of the last message kSample
   StackJob stacks_;
@@ -208,7 +217,16 @@ void Worker::look(std::int64_t now_ms) {
   next_look_ms_ = now_ms + look_ms_;
   if (order_.board) look_at_lines(now_ms);
   if (order_.observe.stall_ms > 0) look_for_stalls(now_ms);
+  measure(now_ms);
   looked_ms_ = sys::monotonic_ms();
+}
+
+// A look at lines or for stalls wakes the worker; no look is made for the measurement alone.
+void Worker::measure(std::int64_t now_ms) {
+  const std::int64_t pause_ms = now_ms - begun_ms_ < kEarlyMs ? kEarlySampleMs : kSampleMs;
+  if (measured_ms_ != 0 && now_ms - measured_ms_ < pause_ms) return;
+  measured_ms_ = now_ms;
+  send({.kind = MonitorMessage::Kind::kResources, .resources = meter_->measure()});
 }
 
 // Returns a number that changes when the numbers in `slot` change.

@@ -9,11 +9,6 @@
 namespace engine {
 namespace {
 
-// The timeline ends at 4 MiB and must keep room for its other events.
-constexpr std::size_t kMaxBytes = 1U << 20;      // the last steps of each start get as much again
-constexpr std::size_t kBytesOfPace = 96U << 10;  // after these bytes the pace is halved
-constexpr std::int64_t kPaceMs = 1000;
-
 // Returns "rank-0 40 120", the step and the milliseconds since it was reported. " first 16" follows
 // in the first record of a start, " saved 30" after a checkpoint.
 std::string entry(const std::string& name, const LineSlot& slot, StepLog::Rank& known) {
@@ -34,8 +29,7 @@ std::string entry(const std::string& name, const LineSlot& slot, StepLog::Rank& 
 void record_steps(Job& job, Timeline& timeline, bool last) {
   StepLog& log = job.step_log;
   const std::int64_t now_ms = sys::monotonic_ms();
-  const bool due = now_ms >= log.next_ms && log.bytes <= kMaxBytes;
-  if (!job.lines || !(due || (last && log.bytes <= 2 * kMaxBytes))) return;
+  if (!job.lines || !log.pace.allows(now_ms, last)) return;
   log.ranks.resize(job.lines->size());
   std::string text;
   for (std::size_t i = 0; i < job.lines->size() && i < job.plan.processes.size(); ++i) {
@@ -47,8 +41,7 @@ void record_steps(Job& job, Timeline& timeline, bool last) {
   if (last) log.ranks.clear();
   if (text.empty()) return;
   timeline.note("steps", text);
-  log.bytes += text.size();
-  log.next_ms = now_ms + (kPaceMs << (log.bytes / kBytesOfPace));
+  log.pace.add(text.size(), now_ms);
 }
 
 }  // namespace engine

@@ -16,6 +16,7 @@
 #include "init/engine/state/data_record.h"
 #include "init/engine/state/failure.h"
 #include "init/engine/state/state.h"
+#include "init/engine/tasks/record_pace.h"
 #include "init/proc/spawn.h"
 #include "init/sys/fd.h"
 #include "lifecycle/hang_agent.h"
@@ -79,9 +80,23 @@ struct StepLog {
     std::uint64_t steps = 0;  // LineSlot::steps of the last record in this start
     std::int64_t saved_ms = 0;
   };
-  std::vector<Rank> ranks;   // ranks by their index in plan.processes
-  std::size_t bytes = 0;     // size of all records
-  std::int64_t next_ms = 0;  // earliest time of the next record, sys::monotonic_ms()
+  std::vector<Rank> ranks;  // ranks by their index in plan.processes
+  RecordPace pace{1U << 20};
+};
+
+// The memory and CPU time of the ranks since the last record (monitor/resource_record.h).
+struct ResourceLog {
+  struct Rank {
+    std::int64_t peak_bytes = -1;       // -1: not measured since the last record
+    std::int64_t cpu_ms = -1;           // value of the last sample; -1: none
+    std::int64_t recorded_cpu_ms = -1;  // value of cpu_ms in the last record
+  };
+  std::vector<Rank> ranks;       // by index in plan.processes
+  std::int64_t peak_bytes = -1;  // of the container
+  std::int64_t limit_bytes = -1;
+  std::int64_t at_ms = 0;           // time of the last sample, sys::monotonic_ms()
+  std::int64_t recorded_at_ms = 0;  // value of at_ms in the last record
+  RecordPace pace{512U << 10};
 };
 
 // The first failure of the job if another node had it, as node 0 reported it.
@@ -126,6 +141,7 @@ struct Job {
   // Facts read from the ranks' lines; nullptr if no lines are watched.
   std::shared_ptr<LineBoard> lines;
   StepLog step_log;
+  ResourceLog resource_log;
   // Whether the process reported steps in an earlier start, by index in plan.processes.
   std::vector<bool> told_steps;
   HealthWatch health;

@@ -62,7 +62,7 @@ inline void check(const Item& item) {
     EXPECT_TRUE(item.args.contains("name")) << item.name;
     return;
   }
-  EXPECT_TRUE(item.phase == "X" || item.phase == "i") << item.phase;
+  EXPECT_TRUE(item.phase == "X" || item.phase == "i" || item.phase == "C") << item.phase;
   EXPECT_GT(item.start_us, 0) << item.name;
   if (item.phase == "X") {
     EXPECT_GE(item.duration_us, 0) << item.name;

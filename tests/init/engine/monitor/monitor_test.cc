@@ -21,11 +21,21 @@ TEST(MonitorMessage, ComesAsItWasSent) {
             message);
 }
 
+TEST(MonitorMessage, HasTheResourcesOfEachRank) {
+  MonitorMessage message{.kind = Kind::kResources};
+  message.resources = engine::ResourceSample{
+      .at_ms = 1, .memory_bytes = 1LL << 40, .limit_bytes = -1, .ranks = {{3, 1LL << 36, 77}}};
+  EXPECT_EQ(decode_message(static_cast<std::uint32_t>(Kind::kResources), encode_message(message)),
+            message);
+  message.resources->ranks.resize(engine::kMaxMeasuredRanks);
+  EXPECT_LT(encode_message(message).size(), 64U << 10) << "the limit of a message";
+}
+
 TEST(MonitorMessage, OfAnyOtherFormIsNone) {
   const std::string bytes = encode_message({.kind = Kind::kMoves});
   EXPECT_TRUE(decode_message(1, bytes));
   EXPECT_FALSE(decode_message(0, bytes));
-  EXPECT_FALSE(decode_message(8, bytes));
+  EXPECT_FALSE(decode_message(9, bytes));
   EXPECT_FALSE(decode_message(1, bytes.substr(1)));
 }
 
@@ -50,10 +60,19 @@ TEST(Load, IsReadFromStat) {
   EXPECT_EQ(load->session, 9);
   EXPECT_EQ(load->state, 'S');
   EXPECT_EQ(load->start, 5555U);
+  EXPECT_EQ(load->stack, 0U);
   EXPECT_EQ(load->used_ms, 127 * 1000L / ::sysconf(_SC_CLK_TCK))
       << "its own and its dead children's";
   EXPECT_FALSE(proc::parse_load("12 (a) S 1 12"));
   EXPECT_FALSE(proc::parse_load("nonsense"));
+}
+
+TEST(Load, HasTheStackWhereTheKernelShowsIt) {
+  const auto load = proc::parse_load(
+      "12 (a) S 1 12 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5555 1 2 18446744073709551615 1 1 "
+      "140722974564352 0 0");
+  ASSERT_TRUE(load);
+  EXPECT_EQ(load->stack, 140'722'974'564'352U);
 }
 
 TEST(Load, OfATreeIsThatOfAllBelowItAndOfItsSession) {
