@@ -196,10 +196,10 @@ inline constexpr std::int64_t kReapMs = 200;
 // If less than a quarter of the grace would remain from notify_at to kill_at, the reserve and the
 // shares of the hooks are scaled down.
 struct Budget {
-  std::int64_t drained_at = 0;  // main tasks get the stop signal at this time if no pre-stop task
-                                // runs ...
-  std::int64_t notify_at = 0;   // ... and at the latest at this time
-  std::int64_t kill_at = 0;     // main tasks and hooks get KILL
+  // End of the drain: main tasks get the stop signal now if no pre-stop task runs.
+  std::int64_t drained_at = 0;
+  std::int64_t notify_at = 0;  // main tasks get the stop signal now, even if a pre-stop task runs
+  std::int64_t kill_at = 0;    // main tasks and hooks get KILL
   std::int64_t sweep_kill_at = 0;  // services and adopted processes get KILL
   std::int64_t post_term_at = 0;   // a post-stop task that still runs gets TERM
   std::int64_t post_kill_at = 0;   // a post-stop task that still runs gets KILL

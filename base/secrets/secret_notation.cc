@@ -188,8 +188,8 @@ Span Notation::value_of(std::string_view text, std::size_t begin, std::size_t en
     }
     value = in_sentence(text, key);
   }
-  // If the value is itself a name, the value that belongs to it follows: `key="NAME" value="..."`,
-  // `<key>NAME</key>`. It is found when NAME is read.
+  // If the value is the name of a secret, the secret itself follows that name:
+  // `key="NAME" value="..."`, `<key>NAME</key>`. The call for NAME finds the secret.
   if (kind == NameKind::kWord && is_secret_name(part_of(text, value)) &&
       (over_value_word(text, begin, value.end) != value.end ||
        !value_of_element(text, value.begin, value.end).empty())) {

@@ -260,8 +260,9 @@ struct MpiLauncher {
   bool openmpi = true;  // it is OpenMPI's, or this is not known
 };
 
-// Returns "mpirun", or the only other name under which the image has a launcher. A launcher of
-// OpenMPI has its daemon or ompi_info beside it. Hydra and Intel MPI refuse OpenMPI's flags.
+// Returns the first of five names of MPI launchers that is found in PATH; "mpirun" if none is.
+// OpenMPI's launcher has its daemon or ompi_info in the same directory. The launchers of Hydra and
+// Intel MPI refuse OpenMPI's flags, so `openmpi` decides whether those flags are added.
 MpiLauncher find_launcher(Inputs& inputs, const Plan& plan) {
   const base::Environ env = planned_environment(inputs, plan);
   FoundProgram found;

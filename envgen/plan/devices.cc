@@ -231,9 +231,10 @@ DeviceCount uncounted(std::string place, const std::vector<std::string>& names, 
   return {.count = 0, .source = std::move(place), .known = false, .sure = sure};
 }
 
-// Counts the devices on the PCI bus of a host whose devices all belong to this container:
-// processing accelerators and 3D controllers, whatever files their drivers have. If there is only
-// one, the node has one rank, and nothing is in doubt.
+// Looks for processing accelerators and 3D controllers on the PCI bus, also those of unknown
+// drivers. Requires that all devices of the host belong to this container. With two or more, the
+// result is "not known", but sure. With one or none, the node has one rank. Returns nullopt while
+// the snapshot lacks a path.
 std::optional<DeviceCount> pci_accelerators(Inputs& inputs) {
   const std::string place = "/sys/bus/pci/devices";
   const PathState* all = inputs.content(place);

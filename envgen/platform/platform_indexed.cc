@@ -21,7 +21,7 @@ constexpr const char* kCounting = "counting the nodes";
 struct Indices {
   int completion = 0;
   int job = 0;          // index of this Job among the replicas of a replicated job
-  int replicas = 1;     // number of replicas of that job
+  int replicas = 1;     // number of replicas of the replicated job
   bool in_set = false;  // part of a job with several replicas
   std::string source;
 };

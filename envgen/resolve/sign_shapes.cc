@@ -262,8 +262,8 @@ std::string numbered_hosts(const EnvEntry& first, const std::vector<EnvEntry>& a
 // The hosts in a JSON object of texts "host:port" or "host:port,port", as lists.
 struct ObjectHosts {
   std::string all;
-  std::string listed;  // the hosts in the arrays of one key, if this machine is among them; "" =
-                       // none
+  // The hosts in the arrays of one key that lists this machine and another host; "": no such key.
+  std::string listed;
 };
 ObjectHosts hosts_of_object(std::string_view text, const Inputs& inputs) {
   ObjectHosts hosts;

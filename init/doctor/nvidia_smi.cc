@@ -82,7 +82,7 @@ void read_repairs(const base::xml::Element& log, Gpu& gpu) {
 void read_slowdowns(const base::xml::Element& log, Gpu& gpu) {
   constexpr std::array<std::string_view, 4> kHarmful = {
       "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"};
-  // Drivers before 535 call them throttle reasons.
+  // The names since driver 535, then the older ones, which say "throttle" instead of "event".
   for (const auto& [list, prefix] :
        {std::pair{"clocks_event_reasons", "clocks_event_reason_"},
         std::pair{"clocks_throttle_reasons", "clocks_throttle_reason_"}}) {

@@ -268,7 +268,8 @@ base::Result<std::uint64_t> read_at(Worker& worker, int file, std::uint64_t at) 
   return static_cast<std::uint64_t>(count);
 }
 
-// Copies a file that has no parts up to its real end, which may differ from its size.
+// Copies a file that is not divided into parts. If the file system reports a wrong size, the copy
+// ends where the source ends. If the size changes during the copy, calls note_change().
 base::Status copy_whole(Worker& worker, Pair& pair, std::uint64_t* hash) {
   worker.cut_at.reset();
   TRY(copy_bytes(worker, pair, 0, pair.size, hash));

@@ -10,8 +10,9 @@
 
 namespace copy {
 
-// Errors: no room, a broken disk. Each name becomes a file of its own only if the file system has
-// no hard links: the copy could become many times as large.
+// These functions fail if the source cannot be read or the copy cannot be written. A file system
+// without hard links is no error: each name then becomes a separate file. If the disk is full or
+// broken, they fail instead: separate files could make the copy many times as large.
 
 // Sets `worker.link_key` for the file `worker.path`, which has several names and is open as `file`.
 base::Status make_link_key(Worker& worker, int file, const struct stat& status);

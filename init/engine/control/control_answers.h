@@ -29,10 +29,9 @@ struct ControlDecision {
   ControlReply reply;
   std::optional<lifecycle::Event> event = std::nullopt;
 };
-// Decides on one request. If requests follow one another, the machine must handle the event of each
-// before the next view_of(). A debug window of more than kLongestWindowMs becomes one of that
-// length. A time limit that would end more than kLongestLimitMs from now ends then, so that no sum
-// of requests overflows.
+// Decides on one request. Before the caller makes the view for the next request, the machine must
+// handle the event of this one. So that no sum overflows, a debug window is limited to
+// kLongestWindowMs, and the time until a time limit to kLongestLimitMs.
 ControlDecision decide(const ControlRequest& request, const ControlView& view);
 
 inline constexpr std::int64_t kLongestWindowMs = 366LL * 24 * 3600 * 1000;

@@ -1,7 +1,8 @@
 #pragma once
-// The collector: it gives a resolution the files that it asks for, until it asks for no more.
-// Children of PID 1 call it, because it may hang on a dead mount. PID 1 itself calls it only for a
-// pass-through with hooks, whose files are on the image's own disk.
+// Calls envgen::resolve() and reads the files that the answer wants, until no more are wanted. This
+// can block on a dead mount, so PID 1 leaves it to its children. PID 1 itself calls it only for a
+// pass-through with hooks, whose files are on the image's own disk. The commands `trainit plan` and
+// `trainit doctor` call it too.
 
 #include "envgen/plan/snapshot.h"
 #include "envgen/resolve/resolve.h"
