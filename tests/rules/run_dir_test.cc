@@ -50,6 +50,18 @@ TEST_F(RunDir, ThatIsMissingHasItsLogsBelowTheWorkingDirectory) {
   EXPECT_THAT(result.err, HasSubstr("logs: " + path("logs") + "\n"));
 }
 
+// The second run is a command that trainit only starts: it has no timeline, metrics or plan.
+TEST_F(RunDir, HasNoFilesOfAnEarlierRun) {
+  EXPECT_EQ(rules::run(spec({"--framework", "pytorch", "--slots", "2", "--", "false"})).code, 1);
+  EXPECT_TRUE(fs::exists(path("run/events.jsonl")));
+  EXPECT_EQ(rules::run(spec({"--", "true"})).code, 0);
+  for (const char* file : {"run/events.jsonl", "run/metrics.prom", "run/plan.txt"}) {
+    EXPECT_FALSE(fs::exists(path(file))) << file;
+  }
+  const Result report = tool({"report", path("run")});
+  EXPECT_THAT(report.out, Not(HasSubstr("failure"))) << report.err;
+}
+
 // --- status ---
 
 TEST_F(RunDir, WithoutAnInstanceIsStatus2) {
