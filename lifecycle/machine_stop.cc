@@ -135,7 +135,7 @@ void Machine::enter_stopping(TimeMs now) {
   const bool done = start_.outcome == Outcome::kSucceeded || start_.outcome == Outcome::kFailed;
   phase_ = Phase::kStopping;
   stop_ = {.stage = Stage::kPreStop, .budget = make_budget(policy_, hooks(), now)};
-  if (lost_peers()) stop_.kill_by = now + policy_.failure_grace_ms;
+  if (lost_peers() && waits_for(TaskKind::kMain)) stop_.kill_by = now + policy_.failure_grace_ms;
   cancel_timer(Timer::kResolve);
   cancel_timer(Timer::kRendezvous);
   cancel_timer(Timer::kCheckpoint);
@@ -193,17 +193,20 @@ bool Machine::lost_peers() const {
       start_.elsewhere ||
       (!ends.empty() && tasks_[ends.front().task.index].kind == TaskKind::kMain);
   return start_.outcome == Outcome::kFailed && known && rank_failed && asked_.signal == 0 &&
-         policy_.failure_grace_ms > 0 && waits_for(TaskKind::kMain);
+         policy_.failure_grace_ms > 0;
 }
 
 // Sets or cancels the earlier KILL when lost_peers() changes during the TERM phase.
 void Machine::settle_grace(TimeMs now) {
   if (phase_ != Phase::kStopping || stop_.stage != Stage::kTerm) return;
-  if (lost_peers() == stop_.kill_by.has_value()) return;
-  if (stop_.kill_by) {
+  const bool lost = lost_peers();
+  if (lost == stop_.kill_by.has_value()) return;
+  if (!lost) {
     stop_.kill_by.reset();
-  } else {
+  } else if (waits_for(TaskKind::kMain)) {
     stop_.kill_by = now + policy_.failure_grace_ms;
+  } else {
+    return;  // hooks keep their time
   }
   await_kill(now);
 }
@@ -321,6 +324,9 @@ void Machine::enter_sweep(TimeMs now) {
   const bool copied = std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
     return task.kind == TaskKind::kData && task.stop_signal != 0;
   });
+  // The restart does not wait for the whole grace. The ranks may have ended before the verdict.
+  const bool restarts = stop_.next == Next::kRestart;
+  if (restarts && lost_peers() && !stop_.kill_by) stop_.kill_by = now + policy_.failure_grace_ms;
   const TimeMs kill_at = budget().sweep_kill_at;
   const TimeMs until = copied ? now + kReapMs : kill_at;
   set_timer(Timer::kSweep, std::max(now, std::min(until, kill_at)));

@@ -87,7 +87,8 @@ struct StopSequence {
   Stage stage = Stage::kTerm;
   Next next = Next::kEnd;  // valid from kSweep on
   Budget budget = {};
-  // The time of the KILL by Policy::failure_grace_ms, if it replaces a later one of `budget`.
+  // The time of the KILL by Policy::failure_grace_ms. A time that is not before budget.kill_at has
+  // no effect.
   std::optional<TimeMs> kill_by;
   TimeMs notified_at = 0;       // time at which the main tasks got the stop signal
   std::uint32_t escalated = 0;  // escalation steps since then

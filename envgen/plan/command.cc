@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/secrets/secrets.h"
 #include "base/text.h"
 #include "envgen/plan/shell_text.h"
 
@@ -165,8 +166,10 @@ std::string advice_for_line(const std::string& line) {
                          : plain       ? rest
                                        : advice_for_line(rest)});
   }
-  const bool plain = line.find_first_of("\"$`\\!") == std::string::npos;
-  return "bash -c " + (plain ? '"' + line + '"' : base::shell_quoted(line));
+  // The mask could not recognize a credential behind escaped quotes.
+  const std::string shown = base::mask_secrets(line);
+  const bool plain = shown.find_first_of("\"$`\\!") == std::string::npos;
+  return "bash -c " + (plain ? '"' + shown + '"' : base::shell_quoted(shown));
 }
 
 bool is_assignment(std::string_view word) {

@@ -99,7 +99,7 @@ constexpr std::string_view kRestartsJob =
     "restart the container to run its job again; with --max-restarts, trainit restarts a failed "
     "job";
 constexpr std::string_view kOfShells =
-    "only a shell has it; give a shell the whole line: sh -c 'cd DIR && COMMAND'";
+    "only a shell has it; give a shell the whole line: bash -c 'cd DIR && COMMAND'";
 constexpr std::string_view kOfKubectl =
     "it is a command of kubectl, which runs outside the container";
 constexpr ForeignWord kForeignWords[] = {

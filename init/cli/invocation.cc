@@ -33,7 +33,8 @@ namespace {
 void say(const char* kind, const std::string& line) {
   const std::string shown = base::mask_secrets(line);
   // The masked text can be one that the user should type.
-  const char* note = shown != line ? " (*** stands for what looks like a credential)" : "";
+  const bool masked = shown.find("***") != std::string::npos;
+  const char* note = masked ? " (*** stands for what looks like a credential)" : "";
   base::ShownLines lines;
   lines.add({"trainit: ", kind, shown, note});
   sys::write_all(STDERR_FILENO, lines.text());

@@ -153,7 +153,6 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
     if (received.signal != SIGCHLD) stopper_.continue_stopped();
     take_signal(received);
   }
-  for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   workers_.tend(sys::monotonic_ms());
   replace_late();
   // Reap before messages are read: if a node or a command requests a checkpoint, a rank that has
@@ -161,6 +160,8 @@ void Supervisor::turn(const std::vector<Poller::Watched>& ready) {
   if (reap_again_) reap();
   for (const Poller::Watched& one : ready) wake(one);
   if (reap_again_) reap();
+  // Timers come last: if trainit was suspended, what has happened meanwhile may move them.
+  for (const event::TimerFired& due : timers_.take_due(now_ms())) post(due);
   drain();
   continue_stopped();
   if (const auto first = torn_down_.look(job_, machine_, setup_.saved)) {

@@ -21,6 +21,7 @@
 #include "base/nearest.h"
 #include "base/search_path.h"
 #include "base/secrets/secrets.h"
+#include "base/shown_lines.h"
 #include "base/text.h"
 #include "envgen/plan/command.h"
 #include "envgen/plan/shell_text.h"
@@ -270,7 +271,7 @@ std::string advice_for_name(const std::string& name, const std::string& search_p
                             const std::string& first = "") {
   if (name.find(' ') != std::string::npos) {
     if (envgen::conda_activation(name)) return first + "use " + envgen::advice_for_line(name);
-    const std::string shell = "sh -c " + base::shell_quoted(name);
+    const std::string shell = base::shown_command({"sh", "-c", name});
     if (name.find_first_of("&|;<>$`") != std::string::npos) {
       return first + "give the line to a shell: " + shell;
     }

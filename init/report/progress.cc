@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,7 +49,7 @@ std::optional<Entry> entry_of(std::string_view text) {
 
 class ProgressReader {
  public:
-  // `run`: the index of the node's run. A rank of the same name in another run is another one.
+  // `run`: the index of the node's run. Ranks of the same name in two runs are two ranks.
   void read(const engine::TimelineEvent& event, std::size_t run) {
     for (const std::string_view part : base::split(event.text, ',')) {
       if (const auto entry = entry_of(part)) add(*entry, event.at_ms, run);
@@ -56,11 +57,14 @@ class ProgressReader {
   }
   Progress take() {
     Progress progress;
-    for (auto& [key, rank] : ranks_) {
-      const auto& [name, run] = key;
-      const auto same = std::ranges::count_if(
-          ranks_, [&name](const auto& other) { return other.first.first == name; });
-      rank.name = same > 1 ? name + " (run " + std::to_string(run + 1) + ")" : name;
+    const auto is_named = [](const auto& one, const std::string& name) {
+      return one.first.first == name;
+    };
+    for (auto it = ranks_.begin(); it != ranks_.end(); ++it) {
+      const auto& [name, run] = it->first;
+      const bool again = (it != ranks_.begin() && is_named(*std::prev(it), name)) ||
+                         (std::next(it) != ranks_.end() && is_named(*std::next(it), name));
+      it->second.name = again ? name + " (run " + std::to_string(run + 1) + ")" : name;
     }
     for (auto& [key, rank] : ranks_) progress.ranks.push_back(std::move(rank));
     progress.saves = std::move(saves_);

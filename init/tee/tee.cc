@@ -85,7 +85,7 @@ class Tee {
   bool read(Input& input);
   void close(Input& input);
   void show(Input& input, std::string_view bytes);
-  void flush_partial(bool all);
+  static void flush_partial(Input& input);
   [[nodiscard]] bool all_ended() const;
   void take_the_rest();
   void finish_echo();
@@ -168,7 +168,6 @@ int Tee::run() {
   shared_.take_over();
   while (!ending_ && !all_ended()) wait();
   take_the_rest();
-  flush_partial(true);
   finish_echo();
   say_missing(out_, "stdout");
   if (err_) say_missing(*err_, "stderr");
@@ -264,7 +263,10 @@ void Tee::wait() {
     }
     if (polled_[0].revents != 0) hear();
   }
-  flush_partial(false);
+  for (Input& input : inputs_) {
+    const bool waits = input.partial_since_ms == 0 || input.held;
+    if (!waits && now_ms_ >= input.partial_until_ms()) flush_partial(input);
+  }
 }
 
 bool Tee::read(Input& input) {
@@ -324,14 +326,12 @@ void Tee::show(Input& input, std::string_view bytes) {
   }
 }
 
-void Tee::flush_partial(bool all) {
-  for (Input& input : inputs_) {
-    if (input.partial_since_ms == 0) continue;
-    if (!all && (input.held || now_ms_ < input.partial_until_ms())) continue;
-    input.lines->flush(*input.mirror, *input.cursor);
-    input.mirror->flush();
-    input.partial_since_ms = 0;
-  }
+// Shows a line without an end, if there is one.
+void Tee::flush_partial(Input& input) {
+  if (input.partial_since_ms == 0) return;
+  input.lines->flush(*input.mirror, *input.cursor);
+  input.mirror->flush();
+  input.partial_since_ms = 0;
 }
 
 // Reads the rest of the streams after the processes have ended. Only PID 1 limits the time: on a
@@ -344,6 +344,8 @@ void Tee::take_the_rest() {
            now_ms_ < end_by_ms_.value_or(INT64_MAX) && read(input)) {
       now_ms_ = sys::monotonic_ms();
     }
+    flush_partial(input);
+    if (sys::is_ready(lifeline_, POLLIN)) hear();
   }
 }
 

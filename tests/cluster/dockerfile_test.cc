@@ -27,7 +27,7 @@ docker::Output build_by_buildkit(Image image, const std::string& name) {
 }
 // True if this docker program builds with BuildKit only by its plugin, which is missing.
 bool lacks_buildkit(const docker::Output& built) {
-  return built.code != 0 && built.text.find("buildx") != std::string::npos;
+  return built.code != 0 && built.text.find("buildx component is missing") != std::string::npos;
 }
 
 class Dockerfile : public ClusterTest, public testing::WithParamInterface<Image> {

@@ -132,5 +132,24 @@ TEST(FailureGrace, LeavesServicesTheirTimeAfterTheDebugWindow) {
   EXPECT_EQ(job.step(event::Release{}), "cancel hold, sweep 15, signal 1#1=15, set sweep#2@7500");
 }
 
+TEST(FailureGrace, LimitsLeftoversBeforeARestartIfTheVerdictComesAfterTheEndOfTheRanks) {
+  Policy policy = with_restarts(1);
+  policy.failure_grace_ms = 3000;
+  Script job(policy);
+  job.running(2).linked();
+  job.exited(0, 1);
+  job.now = 10;
+  job.signaled(1, SIGTERM);
+  job.now = 300;
+  EXPECT_THAT(job.job_failed(kHereAgain), testing::HasSubstr("sweep 15, set sweep#1@4090"));
+}
+
+TEST(FailureGrace, OfAHookThatOutlivesTheRanksStays) {
+  Script job(with_failure_grace(3000));
+  job.running(2, {kPostStart});
+  EXPECT_EQ(job.exited(0, 1), "report, signal 2#1=15, signal 1#1=15, set kill#1@3000");
+  EXPECT_EQ(job.signaled(1, SIGTERM), "");
+}
+
 }  // namespace
 }  // namespace lifecycle

@@ -246,6 +246,11 @@ TEST_F(Secrets, AreInNoMessageAboutWhatCannotBeStarted) {
   for (const Words& command :
        {Words{"HF_TOKEN=" + canary, "python"},  // as a shell would take it
         Words{"/opt/HF_TOKEN=" + canary}, Words{"https://bob:" + canary + "@host/program"},
+        // A line that is one word, in whose quotes a credential is.
+        Words{"PASSWORD='" + canary + "' python3 train.py"},
+        Words{"python3 train.py --api-key='" + canary + "' && true"},
+        Words{"python3 train.py --password '" + canary + " word'"},
+        Words{"conda activate e && HF_TOKEN='" + canary + "' python3 train.py"},
         // Too much for the stack, so that the longest is named.
         Words{rules::payload(), "--token=" + canary + std::string(110'000, 'x'),
               std::string(100'000, 'x')}}) {

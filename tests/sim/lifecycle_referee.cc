@@ -822,13 +822,13 @@ void Referee::settle_grace(TimeMs now) {
   const bool rank_failed =
       elsewhere_ || (!failed_.empty() && runs_[failed_.front().task.index].kind == TaskKind::kMain);
   const bool lost = verdict_ == Verdict::kFailed && known && rank_failed && stop_signal_ == 0 &&
-                    policy_.failure_grace_ms > 0 && mains_end();
+                    policy_.failure_grace_ms > 0;
   const bool killed = std::ranges::any_of(runs_, [](const Run& run) {
     return run.live && run.killed && !run.unreachable && foreground(run.kind) &&
            !prepares(run.kind);
   });
   const bool in_term_phase = !up() && foreground_live(true) && !killed;
-  if (!in_term_phase || lost == kill_by_.has_value()) return;
+  if (!in_term_phase || lost == kill_by_.has_value() || (lost && !mains_end())) return;
   quiet_ = false;  // the KILL moves
   if (lost) {
     kill_by_ = now + policy_.failure_grace_ms;

@@ -282,6 +282,7 @@ void LinkMembers::admit(Id id, std::int64_t now_ms) {
   }
   strangers_.erase(id);
   peer.stage = Stage::kMember;
+  silences_.erase(peer.node);  // the container may be another one
   coordinator_.connected(peer.node, peer.instance, now_ms);
   const LinkWelcome welcome{static_cast<std::uint32_t>(heartbeat_ms(settings_))};
   send(peer, Kind::kWelcome, base::to_wire(welcome));
@@ -296,7 +297,7 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
     case Kind::kHeartbeat: {
       const auto heartbeat = base::from_wire<LinkHeartbeat>(frame.payload);
       if (!heartbeat) return false;
-      silent_ms_[peer.node] = heartbeat->silent_ms;
+      silences_[peer.node] = {heartbeat->silent_ms, now_ms};
       if (!peer.connection.clogged() && !peer.ended_sending) send(peer, Kind::kHeartbeat);
       return true;
     }
@@ -316,10 +317,13 @@ bool LinkMembers::hear_member(Peer& peer, const LinkFrame& frame, std::int64_t n
 }
 
 LinkRows LinkMembers::rows(std::uint32_t from, std::int64_t now_ms) const {
-  const auto silent = [this](std::uint32_t node) {
+  using Presence = lifecycle::Coordinator::Presence;
+  const auto silent = [this, now_ms](std::uint32_t node) -> std::int64_t {
     if (node == settings_.node) return silent_ms(settings_);
-    const auto told = silent_ms_.find(node);
-    return told == silent_ms_.end() ? -1 : told->second;
+    const auto last = silences_.find(node);
+    if (last == silences_.end() || last->second.silent_ms < 0) return -1;
+    const bool connected = coordinator_.presence(node) == Presence::kConnected;
+    return last->second.silent_ms + (connected ? 0 : now_ms - last->second.at_ms);
   };
   return rows_of_nodes(settings_, coordinator_, silent, from, now_ms);
 }

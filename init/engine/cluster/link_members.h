@@ -120,8 +120,12 @@ class LinkMembers {
   Id next_id_ = kFirstId;
   std::unordered_map<Id, Peer> connections_;
   std::map<Id, std::int64_t> strangers_;  // strangers with their deadlines; the oldest first
-  std::map<std::uint32_t, std::int64_t> silent_ms_;  // LinkHeartbeat::silent_ms by node
-  std::vector<Id> members_;  // connection of each node, by rank; 0: not connected
+  struct Silence {
+    std::int64_t silent_ms = -1;  // LinkHeartbeat::silent_ms
+    std::int64_t at_ms = 0;       // time at which it came
+  };
+  std::map<std::uint32_t, Silence> silences_;  // last heartbeats, by node
+  std::vector<Id> members_;                    // connection of each node, by rank; 0: not connected
   // Newcomer that claims to be a node, by the node's rank.
   std::map<std::uint32_t, Question> questions_;
   Encoded encoded_;

@@ -22,11 +22,9 @@ constexpr std::int64_t kLookTimeoutMs = 1500;
 constexpr std::uint64_t kMaxPrinted = 64U << 10;
 
 std::set<pid_t> below(const std::vector<pid_t>& mains) {
-  const std::vector<proc::Load> loads = proc::all_loads();
   std::set<pid_t> pids;
-  for (const pid_t main : mains) {
-    const std::vector<pid_t> tree = proc::tree_of(loads, main);
-    pids.insert(tree.begin(), tree.end());
+  for (const auto& tree : proc::trees_of(proc::all_loads(), mains)) {
+    for (const proc::Load& process : tree) pids.insert(process.pid);
   }
   return pids;
 }
@@ -94,16 +92,28 @@ void WriteWatch::stepped() {
     const std::vector<pid_t> mains = main_pids(context_.job);
     auto status = fork("watching what the ranks write", context_.saved,
                        [&](int fd) { return watch_writes(mains, fd); });
-    deadline_ms_ = sys::monotonic_ms() + kLookTimeoutMs;
-    if (status) return;
-    deadline_ms_.reset();
+    if (status) return await_look();
     sys::log::warning(to_line(status.error()) + ", so the ranks keep the whole grace period");
     context_.post(lifecycle::event::TaskWrites{.unknown = true});
   });
 }
 
+// If no message comes in this time, it is not known what the ranks write. That must be clear before
+// their KILL.
+void WriteWatch::await_look() {
+  const std::int64_t limit_ms =
+      std::min(kLookTimeoutMs, context_.job.plan.policy.failure_grace_ms / 2);
+  deadline_ms_ = sys::monotonic_ms() + limit_ms;
+}
+
+// Reads messages that came in time, if trainit itself was suspended.
+void WriteWatch::tend(std::int64_t now_ms) {
+  if (deadline_ms_ && now_ms >= *deadline_ms_) read();
+  ChildWorker::tend(now_ms);
+}
+
 ChildWorker::Heard WriteWatch::on_message(std::uint32_t kind, std::string_view /*bytes*/) {
-  deadline_ms_ = sys::monotonic_ms() + kLookTimeoutMs;
+  await_look();
   if (kind == kWrites) context_.post(lifecycle::event::TaskWrites{});
   return Heard::kMore;
 }

@@ -2,7 +2,7 @@
 // The watch whether a rank still writes to files after a failure of the job. Such a rank may be
 // saving, so the machine moves its KILL (event::TaskWrites). A forked worker reads /proc, because a
 // read of /proc/PID/io waits for a process that executes a program. It sends a message for each
-// look. If the messages stop, nobody knows what the ranks write, and they keep the whole grace.
+// look. If the messages stop, it is not known what the ranks write, and they keep the whole grace.
 
 #include <sys/types.h>
 
@@ -34,14 +34,16 @@ class WriteWatch : public ChildWorker {
  public:
   explicit WriteWatch(const WorkerContext& context);
   void stepped() override;
+  void tend(std::int64_t now_ms) override;
 
  private:
   Heard on_message(std::uint32_t kind, std::string_view bytes) override;
   void on_silence(bool damaged) override;
   void on_overdue() override;
 
-  // Tells the machine that nobody sees what the ranks write.
+  // Tells the machine that it is not known what the ranks write.
   void give_up();
+  void await_look();
 
   const WorkerContext& context_;
 };
