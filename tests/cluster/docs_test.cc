@@ -56,7 +56,8 @@ class Docs : public ClusterTest {
     run_program({"docker", "rm", "-f", "trainit-walk"});
     run_program({"docker", "volume", "rm", "-f", "trainit-walk", "trainit-walk-cache"});
     run_program({"docker", "rmi", "-f", "trainit-walk", "trainit-walk-ascend", "trainit-walk-own",
-                 "trainit-walk-installer", "trainit-walk-base", "trainit-walk-kept"});
+                 "trainit-walk-installer", "trainit-walk-base", "trainit-walk-kept",
+                 "trainit-walk-copy", "trainit-walk-job", "trainit-walk-torch"});
   }
 
   // Python writes its caches beside the scripts that it runs, also of other tests meanwhile: a file
