@@ -115,16 +115,17 @@ Location locate_by_hccn(Inputs& inputs) {
   std::string text = generate_rank_table(server_id, *devices, addresses);
   auto parsed = RankTable::parse(text, "the table generated from hccn.conf");
   if (!parsed) return parsed.error().error;
-  auto converted = parsed->convert(inputs.request().rank_order.value_or(RankOrder::kServerId));
-  if (!converted) return converted.error();
+  auto ranked = std::move(*parsed).rank(inputs.request().rank_order.value_or(RankOrder::kServerId));
+  if (!ranked) return ranked.error();
 
   ResolvedCluster resolved;
-  auto warnings = table_warnings(converted->warnings, converted->nodes, inputs.request(),
+  resolved.cluster.nodes = ranked->nodes();
+  // A text that exists has a size, which the plan shows.
+  resolved.cluster.rank_table = ranked->text().text();
+  auto warnings = table_warnings(ranked->warnings(), resolved.cluster.nodes, inputs.request(),
                                  "the devices of this host");
   if (!warnings) return warnings.error();
   resolved.warnings = std::move(*warnings);
-  resolved.cluster.nodes = std::move(converted->nodes);
-  resolved.cluster.rank_table = std::move(converted->text);
   resolved.cluster.world_size = static_cast<int>(devices->size());
   resolved.local_node = {0, "no rank table: the devices of this host are the job"};
   const Request& request = inputs.request();

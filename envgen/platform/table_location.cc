@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "base/text.h"
 
@@ -88,12 +87,12 @@ std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const s
   }
   wait.why = parsed->not_ready_reason();
   if (!wait.why.empty()) return NotYet{std::move(wait)};
-  auto converted = parsed->convert_nodes(order);
-  if (!converted) return converted.error();
-  memo.findings = std::move(converted->warnings);
-  memo.nodes = std::move(converted->nodes);
-  memo.device_addresses = converted->device_addresses;
-  memo.rank_table = text_of(std::make_shared<RankTable>(std::move(*parsed)), order);
+  auto ranked = std::move(*parsed).rank(order);
+  if (!ranked) return ranked.error();
+  memo.findings = ranked->warnings();
+  memo.nodes = ranked->nodes();
+  memo.device_addresses = ranked->device_addresses();
+  memo.rank_table = ranked->text();
   return {};
 }
 
