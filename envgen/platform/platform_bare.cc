@@ -19,11 +19,6 @@ namespace {
 
 constexpr const char* kHccnConf = "/etc/hccn.conf";
 
-std::string table_named(const Inputs& inputs) {
-  if (!inputs.request().rank_table.empty()) return inputs.request().rank_table;
-  return std::string(first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}).value);
-}
-
 LocalNodeHints hints_of(const Inputs& inputs) {
   LocalNodeHints hints;
   auto add = [&inputs](std::vector<LocalNodeHints::Hint>& list, const char* variable) {
@@ -168,7 +163,7 @@ Location locate_by_count(Inputs& inputs) {
 std::optional<std::string> detect_bare(Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return "--rank-table is given";
   if (!inputs.request().hosts.empty()) return "--hosts is given";
-  const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
+  const Variable table = rank_table_variable(inputs);
   if (!table.name.empty()) return std::string(table.name) + " names a file";
   if (!inputs.request().devices.empty()) return "--devices is given";
   if (inputs.request().nodes && inputs.request().node_rank) {
@@ -186,13 +181,12 @@ Location locate_bare(Inputs& inputs) {
   }
   // RANK_TABLE_FILE may be an image's default, but --hosts belongs to this job.
   if (!request.hosts.empty()) return locate_by_hosts(inputs);
-  std::string named = table_named(inputs);
-  if (named.empty() && request.devices.empty() && request.nodes && request.node_rank) {
-    return locate_by_count(inputs);
-  }
-  if (named.empty()) return locate_by_hccn(inputs);
-  auto path = find_rank_table(inputs, named);
+  auto path = find_rank_table(inputs);
   if (!path) return NeedsPaths{};
+  if (path->empty()) {
+    const bool counted = request.devices.empty() && request.nodes && request.node_rank;
+    return counted ? locate_by_count(inputs) : locate_by_hccn(inputs);
+  }
   return locate_by_table(inputs, *path, RankOrder::kServerId, hints_of(inputs), PlatformFacts{});
 }
 

@@ -61,6 +61,9 @@ struct Variable {
 };
 Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view> variables);
 
+// Returns the variable that names a rank table; two "" if none is set.
+Variable rank_table_variable(const Inputs& inputs);
+
 // Returns all variables whose names begin with `prefix`, sorted by name. A job of many nodes has
 // some for each node, and each single lookup would search the whole environment.
 using Variables = std::map<std::string_view, std::string_view>;

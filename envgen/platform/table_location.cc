@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -156,9 +157,15 @@ base::Result<std::vector<std::string>> table_warnings(const std::vector<Finding>
   return warnings;
 }
 
-std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named) {
+bool is_table_file(std::string_view named) { return named.ends_with(".json"); }
+
+std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& fallback) {
+  std::string named = inputs.request().rank_table;
+  if (named.empty()) named = rank_table_variable(inputs).value;
+  if (named.empty()) named = fallback;
+  if (named.empty()) return "";
   std::string path = join_path(inputs.facts().cwd, named);
-  if (path.ends_with(".json")) return path;
+  if (is_table_file(path)) return path;
   const PathState* state = inputs.kind(path);
   if (state == nullptr) return std::nullopt;
   if (state->kind == PathState::Kind::kFile) return path;

@@ -32,9 +32,14 @@ struct TableMemo {
   void take_back(std::vector<Node>&& lent);
 };
 
-// Returns the path of the table. RANK_TABLE_FILE and --rank-table may name a file, or a directory
-// that contains the table. Returns nothing if the path is not in the snapshot yet.
-std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named);
+// Returns whether the name of a rank table alone shows that it is a file. Any other name may be
+// that of a directory that contains the table.
+bool is_table_file(std::string_view named);
+
+// Returns the path of the table that --rank-table, else rank_table_variable(), else `fallback`
+// names. Each may name a file, or a directory that contains the table. Returns "" if all are empty,
+// and nothing if a path is not in the snapshot yet.
+std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& fallback = "");
 
 // Reads, checks and converts the table at `path`, and finds this node in it.
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,
