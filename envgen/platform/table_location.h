@@ -27,6 +27,8 @@ struct TableMemo {
   std::optional<std::vector<Node>> nodes = {};  // not set while an answer owns them
   std::uint64_t device_addresses = 0;
 
+  // Returns whether this is the table of `content` in the order `wanted`, with its nodes.
+  [[nodiscard]] bool holds(std::string_view content, RankOrder wanted) const;
   // Takes the nodes back from an answer that is no longer needed. Locating sets all fields again
   // that planning changes.
   void take_back(std::vector<Node>&& lent);
