@@ -15,7 +15,6 @@ namespace envgen {
 namespace {
 
 constexpr const char* kPlanning = "planning one process per Ascend device";
-constexpr const char* kTableName = "jobstart_hccl.json";
 
 // Returns where a path begins in an argument: at 0, or after the '=' of an option.
 std::size_t path_offset(const std::string& argument) {
@@ -60,14 +59,12 @@ std::vector<std::string> absolute_command(Inputs& inputs, const PlatformFacts& p
 }
 
 base::Result<std::string> table_path(const Inputs& inputs) {
-  const std::string& run_dir = inputs.facts().run_dir;
-  if (run_dir.empty()) {
+  if (inputs.facts().run_dir.empty()) {
     return base::fail("placing the rank table", "TRAINIT_RUN_DIR", "no writable run directory",
                       "mount a tmpfs at /run, or set TRAINIT_RUN_DIR to a writable directory");
   }
-  std::string path = join_path(join_path(run_dir, "rank_table"), kTableName);
-  // HCCL takes the first ".json" in the path for its end, so the path must not contain another one.
-  if (path.find(".json") + 5 != path.size()) {
+  std::string path = rank_table_path(inputs);
+  if (!hccl_opens(path)) {
     return base::fail("placing the rank table", path,
                       "\".json\" inside the path, which HCCL refuses",
                       "set TRAINIT_RUN_DIR to a directory without it");
@@ -98,21 +95,18 @@ std::string work_dir_of(Inputs& inputs, const PlatformFacts& platform, Plan& pla
   return places[chosen];
 }
 
-std::vector<base::EnvEdit> rank_environment(const Device& device, int index,
+std::vector<base::EnvEdit> rank_environment(const Device& device, const std::string& device_id,
                                             const std::string& table,
-                                            const ResolvedCluster& resolved,
-                                            const Request& request) {
+                                            const ResolvedCluster& resolved) {
   using Kind = base::EnvEdit::Kind;
   const PlatformFacts& platform = resolved.platform;
   std::string rank = std::to_string(device.rank);
-  bool logical = request.device_ids.value_or(platform.device_ids) == DeviceIds::kLogical;
-  std::string id = std::to_string(logical ? index : device.physical_id);
   return {
       {Kind::kSet, "RANK_TABLE_FILE", table},
       {Kind::kSet, "RANK_ID", rank},
       {Kind::kSet, "RANK_SIZE", std::to_string(resolved.cluster.world_size)},
-      {Kind::kSet, "ASCEND_DEVICE_ID", id},
-      {Kind::kSet, "DEVICE_ID", id},
+      {Kind::kSet, "ASCEND_DEVICE_ID", device_id},
+      {Kind::kSet, "DEVICE_ID", device_id},
       {Kind::kSetDefault, "JOB_ID", platform.job_id.empty() ? "trainit" : platform.job_id},
       // Starts of machines can differ by more than CANN's own limit of 120 s.
       {Kind::kSetDefault, "HCCL_CONNECT_TIMEOUT", "1800"},
@@ -163,8 +157,7 @@ base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan
         "--framework single");
   }
   TRY_ASSIGN(auto table, table_path(inputs));
-  plan.directories.push_back({table.substr(0, table.rfind('/'))});
-  plan.files.push_back({table, 0644, resolved.cluster.rank_table, ""});
+  add_rank_table(table, resolved.cluster, plan);
   const std::string& log_dir = resolved.platform.log_dir;
   plan.directories.push_back({log_dir});
 
@@ -180,16 +173,16 @@ base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan
   for (const std::size_t place : places) {
     const Device& device = node.devices[place];
     // The logical device id is the index in the table.
-    const int index = static_cast<int>(place);
+    const std::string device_id =
+        std::to_string(logical ? static_cast<int>(place) : device.physical_id);
     Process process;
     process.rank = device.rank;
     process.device = device.physical_id;
     process.name = "rank-" + std::to_string(device.rank);
     process.argv = command;
-    process.cwd =
-        join_path(work_dir, "device" + std::to_string(logical ? index : device.physical_id));
-    process.env = rank_environment(device, index, table, resolved, request);
-    // Unsets MindSpore's cluster variables, because MindSpore would use them instead of the table.
+    process.cwd = join_path(work_dir, "device" + device_id);
+    process.env = rank_environment(device, device_id, table, resolved);
+    // MindSpore prefers its cluster variables to the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
         process.env.push_back(std::move(edit));
@@ -204,10 +197,7 @@ base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan
           {join_path(log_dir, "ascend/process_log/rank_" + std::to_string(device.rank)), false,
            true});
     }
-    if (!inherits_output(request, plan.processes.size())) {
-      process.log = join_path(log_dir, process.name + resolved.platform.log_suffix);
-    }
-    process.env_file = join_path(log_dir, process.name + ".env");
+    add_rank_log(request, resolved.platform, plan, process);
     plan.processes.push_back(std::move(process));
   }
   return {};

@@ -128,20 +128,20 @@ std::vector<std::string> script_of(const ParsedCommand& command, Plan& plan) {
   return script;
 }
 
-// Adds the rank table if the cluster has one, and returns its path or "". HCCL takes the first
-// ".json" in the path as its end.
-base::Result<std::string> add_rank_table(const Inputs& inputs, const Cluster& cluster, Plan& plan) {
+// Adds the rank table if the cluster has one, and returns its path or "".
+base::Result<std::string> place_rank_table(const Inputs& inputs, const Cluster& cluster,
+                                           Plan& plan) {
   if (cluster.rank_table.empty()) return std::string();
-  const std::string directory = join_path(inputs.facts().run_dir, "rank_table");
-  if (inputs.facts().run_dir.empty() || directory.find(".json") != std::string::npos) {
-    return base::fail("placing the rank table", "TRAINIT_RUN_DIR",
-                      inputs.facts().run_dir.empty() ? "no writable run directory"
-                                                     : '"' + directory + "\", which HCCL refuses",
-                      "set it to a writable directory without \".json\" in its name");
+  std::string path = rank_table_path(inputs);
+  const bool writable = !inputs.facts().run_dir.empty();
+  if (!writable || !hccl_opens(path)) {
+    const std::string directory = path.substr(0, path.rfind('/'));
+    return base::fail(
+        "placing the rank table", "TRAINIT_RUN_DIR",
+        writable ? '"' + directory + "\", which HCCL refuses" : "no writable run directory",
+        "set it to a writable directory without \".json\" in its name");
   }
-  std::string path = directory + "/jobstart_hccl.json";
-  plan.directories.push_back({directory});
-  plan.files.push_back({path, 0644, cluster.rank_table, ""});
+  add_rank_table(path, cluster, plan);
   return path;
 }
 
@@ -242,7 +242,7 @@ base::Status launch_msrun(Inputs& inputs, const ResolvedCluster& resolved, Plan&
     return base::fail(kPlanning, "the master's address", own.scheduler,
                       "msrun takes no IPv6 address: name a host with --master-addr");
   }
-  TRY_ASSIGN(auto table, add_rank_table(inputs, resolved.cluster, plan));
+  TRY_ASSIGN(auto table, place_rank_table(inputs, resolved.cluster, plan));
   plan.directories.push_back({resolved.platform.log_dir, false, true});  // msrun writes there
   std::vector<std::string> argv = {"msrun",
                                    "--worker_num=" + std::to_string(own.world_size),

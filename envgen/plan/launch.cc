@@ -64,6 +64,20 @@ void add_rank_log(const Request& request, const PlatformFacts& platform, const P
   process.env_file = join_path(platform.log_dir, process.name + ".env");
 }
 
+std::string rank_table_path(const Inputs& inputs) {
+  return join_path(inputs.facts().run_dir, "rank_table/jobstart_hccl.json");
+}
+
+bool hccl_opens(std::string_view path) {
+  constexpr std::string_view kEnd = ".json";
+  return path.find(kEnd) + kEnd.size() == path.size();
+}
+
+void add_rank_table(const std::string& path, const Cluster& cluster, Plan& plan) {
+  plan.directories.push_back({path.substr(0, path.rfind('/'))});
+  plan.files.push_back({path, 0644, cluster.rank_table, ""});
+}
+
 std::string start_directory(const Inputs& inputs, const PlatformFacts& platform) {
   return platform.cwd.empty() ? inputs.facts().cwd : platform.cwd;
 }

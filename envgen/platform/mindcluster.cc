@@ -127,7 +127,6 @@ Location locate_by_named_table(Inputs& inputs, const std::string& path, Platform
   auto* resolved = std::get_if<ResolvedCluster>(&location);
   if (resolved == nullptr) return location;
   Cluster& cluster = resolved->cluster;
-  for (Node& node : cluster.nodes) node.slots = static_cast<int>(node.devices.size());
   if (!has_all(inputs, kPyTorch)) return location;
   auto world = needed(inputs, kPyTorch.world);
   if (!world) return world.error();
@@ -161,15 +160,9 @@ std::optional<Location> locate_by_mindcluster(Inputs& inputs) {
     platform.framework = "pytorch";
     platform.framework_reason = "LOCAL_WORLD_SIZE is set";
   }
-  std::string named = inputs.request().rank_table;
-  if (named.empty()) {
-    named = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}).value;
-  }
-  if (!named.empty()) {
-    auto path = find_rank_table(inputs, named);
-    if (!path) return NeedsPaths{};
-    return locate_by_named_table(inputs, *path, std::move(platform));
-  }
+  auto path = find_rank_table(inputs);
+  if (!path) return NeedsPaths{};
+  if (!path->empty()) return locate_by_named_table(inputs, *path, std::move(platform));
   if (pytorch) return locate_by_operator(inputs, kPyTorch, std::move(platform));
   // MindSpore uses these variables instead of a rank table, if both exist.
   bool wants_table = inputs.request().ascend_launcher == AscendLauncher::kRankTable;

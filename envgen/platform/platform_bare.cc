@@ -19,11 +19,6 @@ namespace {
 
 constexpr const char* kHccnConf = "/etc/hccn.conf";
 
-std::string table_named(const Inputs& inputs) {
-  if (!inputs.request().rank_table.empty()) return inputs.request().rank_table;
-  return std::string(first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}).value);
-}
-
 LocalNodeHints hints_of(const Inputs& inputs) {
   LocalNodeHints hints;
   auto add = [&inputs](std::vector<LocalNodeHints::Hint>& list, const char* variable) {
@@ -115,16 +110,17 @@ Location locate_by_hccn(Inputs& inputs) {
   std::string text = generate_rank_table(server_id, *devices, addresses);
   auto parsed = RankTable::parse(text, "the table generated from hccn.conf");
   if (!parsed) return parsed.error().error;
-  auto converted = parsed->convert(inputs.request().rank_order.value_or(RankOrder::kServerId));
-  if (!converted) return converted.error();
+  auto ranked = std::move(*parsed).rank(inputs.request().rank_order.value_or(RankOrder::kServerId));
+  if (!ranked) return ranked.error();
 
   ResolvedCluster resolved;
-  auto warnings = table_warnings(converted->warnings, converted->nodes, inputs.request(),
+  resolved.cluster.nodes = ranked->nodes();
+  // A text that exists has a size, which the plan shows.
+  resolved.cluster.rank_table = ranked->text().text();
+  auto warnings = table_warnings(ranked->warnings(), resolved.cluster.nodes, inputs.request(),
                                  "the devices of this host");
   if (!warnings) return warnings.error();
   resolved.warnings = std::move(*warnings);
-  resolved.cluster.nodes = std::move(converted->nodes);
-  resolved.cluster.rank_table = std::move(converted->text);
   resolved.cluster.world_size = static_cast<int>(devices->size());
   resolved.local_node = {0, "no rank table: the devices of this host are the job"};
   const Request& request = inputs.request();
@@ -167,7 +163,7 @@ Location locate_by_count(Inputs& inputs) {
 std::optional<std::string> detect_bare(Inputs& inputs) {
   if (!inputs.request().rank_table.empty()) return "--rank-table is given";
   if (!inputs.request().hosts.empty()) return "--hosts is given";
-  const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
+  const Variable table = rank_table_variable(inputs);
   if (!table.name.empty()) return std::string(table.name) + " names a file";
   if (!inputs.request().devices.empty()) return "--devices is given";
   if (inputs.request().nodes && inputs.request().node_rank) {
@@ -185,13 +181,12 @@ Location locate_bare(Inputs& inputs) {
   }
   // RANK_TABLE_FILE may be an image's default, but --hosts belongs to this job.
   if (!request.hosts.empty()) return locate_by_hosts(inputs);
-  std::string named = table_named(inputs);
-  if (named.empty() && request.devices.empty() && request.nodes && request.node_rank) {
-    return locate_by_count(inputs);
-  }
-  if (named.empty()) return locate_by_hccn(inputs);
-  auto path = find_rank_table(inputs, named);
+  auto path = find_rank_table(inputs);
   if (!path) return NeedsPaths{};
+  if (path->empty()) {
+    const bool counted = request.devices.empty() && request.nodes && request.node_rank;
+    return counted ? locate_by_count(inputs) : locate_by_hccn(inputs);
+  }
   return locate_by_table(inputs, *path, RankOrder::kServerId, hints_of(inputs), PlatformFacts{});
 }
 

@@ -60,8 +60,7 @@ bool names_nodes(const Inputs& inputs) {
   const Request& request = inputs.request();
   const bool by_options = !request.rank_table.empty() || !request.hosts.empty() ||
                           !request.devices.empty() || (request.nodes && request.node_rank);
-  const Variable table = first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
-  return by_options || request.nodes == 1 || !table.name.empty();
+  return by_options || request.nodes == 1 || !rank_table_variable(inputs).name.empty();
 }
 
 base::Result<std::optional<int>> number_in(const Inputs& inputs, std::string_view variable,
@@ -116,6 +115,10 @@ Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view>
     if (!value.empty()) return {name, value};
   }
   return {};
+}
+
+Variable rank_table_variable(const Inputs& inputs) {
+  return first_set(inputs, {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"});
 }
 
 Variables variables_of(const Inputs& inputs, std::string_view prefix) {

@@ -513,8 +513,9 @@ std::optional<std::string> detect_modelarts(Inputs& inputs) {
       !hosts.name.empty()) {
     return "MA_TASK_NAME, VC_TASK_INDEX and " + std::string(hosts.name) + " are set";
   }
-  std::string table(inputs.variable("RANK_TABLE_FILE"));
-  if (table.empty() || table.ends_with(".json")) return std::nullopt;
+  // Of the variables of a rank table only this one is a sign. ModelArts sets it to a directory.
+  const std::string_view table = inputs.variable("RANK_TABLE_FILE");
+  if (table.empty() || is_table_file(table)) return std::nullopt;
   const PathState* state = inputs.kind(join_path(inputs.facts().cwd, table));
   if (state == nullptr || state->kind == PathState::Kind::kFile) return std::nullopt;
   return "RANK_TABLE_FILE names a directory";
@@ -526,22 +527,17 @@ Location locate_modelarts(Inputs& inputs) {
   std::vector<std::string> warnings;
   auto start = start_directory_of(inputs, *command);
   PlatformFacts platform = site_of(inputs, std::move(*command), start.value_or(""), warnings);
-  std::string named = inputs.request().rank_table;
-  for (const char* name : {"RANK_TABLE_FILE", "RANK_TABLE_FILE_V_1_0"}) {
-    if (named.empty()) named = std::string(inputs.variable(name));
-  }
-  if (named.empty()) {
-    // This default directory of the launcher exists only in Ascend jobs; a GPU or CPU job has no
-    // table.
+  auto path = find_rank_table(inputs);
+  if (path && path->empty()) {
+    // A GPU or CPU job has no table. The launcher's default directory shows an Ascend job.
     const PathState* directory = inputs.kind(kDefaultTableDir);
     if (directory == nullptr) return NeedsPaths{};
     if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {
       if (!start) return NeedsPaths{};
       return locate_without_table(inputs, std::move(platform), std::move(warnings));
     }
-    named = kDefaultTableDir;
+    path = find_rank_table(inputs, kDefaultTableDir);
   }
-  auto path = find_rank_table(inputs, named);
   if (!path || !start) return NeedsPaths{};
   Location location = locate_by_table(inputs, *path, kTableOrder, hints_of(inputs), platform);
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {

@@ -2,9 +2,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 #include "base/text.h"
+#include "envgen/platform/platform_common.h"
 
 namespace envgen {
 namespace {
@@ -71,68 +72,20 @@ base::Result<std::optional<int>> rank_start_of(const Inputs& inputs) {
                     "set it to the rank of this node's first device");
 }
 
-// Reads the table into the memo, unless the memo has it already. Returns an answer only if the
-// table causes an error or a wait.
-std::optional<Location> read_into(TableMemo& memo, const Inputs& inputs, const std::string& path,
-                                  const PathState& state, RankOrder order) {
-  const std::string_view text = state.content;
-  const bool same = memo.text.data() == text.data() && memo.text.size() == text.size();
-  if (!memo.rank_table.empty() && memo.nodes && same && memo.order == order) return {};
-  memo = {.text = text, .order = order};
-  Wait wait{path, "", inputs.request().rank_table_timeout_ms};
-  auto parsed = RankTable::parse(text, path);
-  if (!parsed) {
-    if (!parsed.error().incomplete) return parsed.error().error;
-    wait.why = text.empty() ? "the file is empty" : to_line(parsed.error().error);
-    return NotYet{std::move(wait)};
-  }
-  wait.why = parsed->not_ready_reason();
-  if (!wait.why.empty()) return NotYet{std::move(wait)};
-  auto converted = parsed->convert_nodes(order);
-  if (!converted) return converted.error();
-  memo.findings = std::move(converted->warnings);
-  memo.nodes = std::move(converted->nodes);
-  memo.device_addresses = converted->device_addresses;
-  memo.rank_table = text_of(std::make_shared<RankTable>(std::move(*parsed)), order);
-  return {};
-}
-
-Location locate_in(Inputs& inputs, const std::string& path, RankOrder default_order,
-                   const LocalNodeHints& hints, PlatformFacts platform, const PathState& state) {
-  TableMemo own;
-  TableMemo& memo = inputs.memo() != nullptr ? *inputs.memo() : own;
-  const RankOrder order = inputs.request().rank_order.value_or(default_order);
-  if (auto answer = read_into(memo, inputs, path, state, order)) return std::move(*answer);
-  auto rank_start = rank_start_of(inputs);
-  if (!rank_start) return rank_start.error();
-  auto local_node = recognise_local_node(*memo.nodes, inputs.request(), *rank_start, hints);
-  if (!local_node) {
-    local_node.error().where = path + ": " + local_node.error().where;
-    return local_node.error();
-  }
-  if (!memo.warnings) {
-    auto warnings = table_warnings(memo.findings, *memo.nodes, inputs.request(), path);
-    if (!warnings) return warnings.error();
-    memo.warnings = std::move(*warnings);
-  }
-
-  ResolvedCluster resolved;
-  for (Node& node : *memo.nodes) {
-    node.slots = static_cast<int>(node.devices.size());
-    resolved.cluster.world_size += node.slots;
-  }
-  resolved.cluster.nodes = std::move(*memo.nodes);
-  memo.nodes.reset();
-  resolved.cluster.device_addresses = memo.device_addresses;
-  resolved.cluster.rank_table = memo.rank_table;
-  resolved.local_node = std::move(*local_node);
-  resolved.platform = std::move(platform);
-  resolved.waits.push_back({path, "", inputs.request().rank_table_timeout_ms});
-  resolved.warnings = *memo.warnings;
-  return resolved;
+// Returns the answer for a path that is not a regular file: a wait, or an error.
+Location without_file(const PathState& state, Wait wait) {
+  const bool later = state.kind == PathState::Kind::kAbsent ||
+                     (state.kind == PathState::Kind::kError && may_pass(state.error));
+  wait.why = describe(state);
+  if (later) return NotYet{std::move(wait)};
+  return base::Error{kReading, wait.path, wait.why, fix_for(state.error)};
 }
 
 }  // namespace
+
+bool TableMemo::holds(std::string_view content, RankOrder wanted) const {
+  return nodes && text.data() == content.data() && text.size() == content.size() && order == wanted;
+}
 
 void TableMemo::take_back(std::vector<Node>&& lent) {
   if (!rank_table.empty() && !nodes) nodes = std::move(lent);
@@ -157,9 +110,15 @@ base::Result<std::vector<std::string>> table_warnings(const std::vector<Finding>
   return warnings;
 }
 
-std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named) {
+bool is_table_file(std::string_view named) { return named.ends_with(".json"); }
+
+std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& fallback) {
+  std::string named = inputs.request().rank_table;
+  if (named.empty()) named = rank_table_variable(inputs).value;
+  if (named.empty()) named = fallback;
+  if (named.empty()) return "";
   std::string path = join_path(inputs.facts().cwd, named);
-  if (path.ends_with(".json")) return path;
+  if (is_table_file(path)) return path;
   const PathState* state = inputs.kind(path);
   if (state == nullptr) return std::nullopt;
   if (state->kind == PathState::Kind::kFile) return path;
@@ -178,13 +137,57 @@ Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder defa
                          const LocalNodeHints& hints, PlatformFacts platform) {
   const PathState* state = inputs.content(path);
   if (state == nullptr) return NeedsPaths{};
-  if (state->kind == PathState::Kind::kFile) {
-    return locate_in(inputs, path, default_order, hints, std::move(platform), *state);
+  const Request& request = inputs.request();
+  Wait wait{path, "", request.rank_table_timeout_ms};
+  if (state->kind != PathState::Kind::kFile) return without_file(*state, std::move(wait));
+
+  TableMemo own;
+  TableMemo& memo = inputs.memo() != nullptr ? *inputs.memo() : own;
+  const RankOrder order = request.rank_order.value_or(default_order);
+  if (!memo.holds(state->content, order)) {
+    memo = {.text = state->content, .order = order};
+    auto table = RankTable::parse(memo.text, path);
+    if (!table && !table.error().incomplete) return table.error().error;
+    if (table) {
+      wait.why = table->not_ready_reason();
+    } else {
+      wait.why = memo.text.empty() ? "the file is empty" : to_line(table.error().error);
+    }
+    if (!wait.why.empty()) return NotYet{std::move(wait)};
+    auto ranked = std::move(*table).rank(order);
+    if (!ranked) return ranked.error();
+    memo.findings = ranked->warnings();
+    memo.nodes = ranked->nodes();
+    memo.device_addresses = ranked->device_addresses();
+    memo.rank_table = ranked->text();
   }
-  bool later = state->kind == PathState::Kind::kAbsent ||
-               (state->kind == PathState::Kind::kError && may_pass(state->error));
-  if (later) return NotYet{{path, describe(*state), inputs.request().rank_table_timeout_ms}};
-  return base::Error{kReading, path, describe(*state), fix_for(state->error)};
+
+  auto rank_start = rank_start_of(inputs);
+  if (!rank_start) return rank_start.error();
+  auto local_node = recognise_local_node(*memo.nodes, request, *rank_start, hints);
+  if (!local_node) {
+    local_node.error().where = path + ": " + local_node.error().where;
+    return local_node.error();
+  }
+  if (!memo.warnings) {
+    auto warnings = table_warnings(memo.findings, *memo.nodes, request, path);
+    if (!warnings) return warnings.error();
+    memo.warnings = std::move(*warnings);
+  }
+
+  ResolvedCluster resolved;
+  resolved.cluster.nodes = *std::exchange(memo.nodes, std::nullopt);
+  for (Node& node : resolved.cluster.nodes) {
+    node.slots = static_cast<int>(node.devices.size());
+    resolved.cluster.world_size += node.slots;
+  }
+  resolved.cluster.device_addresses = memo.device_addresses;
+  resolved.cluster.rank_table = memo.rank_table;
+  resolved.local_node = std::move(*local_node);
+  resolved.platform = std::move(platform);
+  resolved.waits.push_back(std::move(wait));
+  resolved.warnings = *memo.warnings;
+  return resolved;
 }
 
 }  // namespace envgen

@@ -29,14 +29,21 @@ struct TableMemo {
   std::optional<std::vector<Node>> nodes = {};  // unset while an answer owns the nodes
   std::uint64_t device_addresses = 0;
 
-  // Takes the nodes back from an answer that is not needed any more. The next search for the local
-  // node sets all members that planning has changed.
+  // Returns whether this is the table of `content` in the order `wanted`, with its nodes.
+  [[nodiscard]] bool holds(std::string_view content, RankOrder wanted) const;
+  // Takes the nodes back from an answer that is no longer needed. Locating sets all fields again
+  // that planning changes.
   void take_back(std::vector<Node>&& lent);
 };
 
-// Returns the path of the rank table. RANK_TABLE_FILE and --rank-table may name a file, or a
-// directory that contains the table. Returns nullopt while the snapshot lacks the path.
-std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& named);
+// Returns whether the name of a rank table alone shows that it is a file. Any other name may be
+// that of a directory that contains the table.
+bool is_table_file(std::string_view named);
+
+// Returns the path of the table that --rank-table, else rank_table_variable(), else `fallback`
+// names. Each may name a file, or a directory that contains the table. Returns "" if all are empty,
+// and nothing if a path is not in the snapshot yet.
+std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& fallback = "");
 
 // Reads, checks and converts the table at `path`, and finds this node in it.
 Location locate_by_table(Inputs& inputs, const std::string& path, RankOrder default_order,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <tuple>
 #include <utility>
 
 #include "envgen/ranktable/ranktable_impl.h"
@@ -11,14 +10,18 @@ namespace envgen {
 
 struct RankTable::Impl {
   std::string where;
-  std::string_view text;
+  std::string_view text;  // the input
   TableFormat format = TableFormat::kUnknown;
-  // Either a table that was scanned, with a tree only of its super_pod_list, or the tree of the
-  // whole text.
-  std::optional<ranktable::Table> scanned = {};
+  std::string not_ready = {};  // why the platform has not completed the table; "": it has
+  bool scanned = false;
+  // The tree of the text; of a scanned table, the tree of its super_pod_list, if it has one.
   std::optional<base::json::Document> document = {};
-  // The order in which the scanned table has got its ranks; nullopt: none yet.
-  std::optional<RankOrder> ranked = {};
+  // The rows of a complete table; those of version 2.0 are in rank_list.
+  std::optional<ranktable::Table> table = {};
+  std::vector<ranktable::RankListRow> rank_list = {};
+  ranktable::Report reading = {};  // findings about the format and about single fields
+  // Set by rank().
+  std::vector<Node> rank_list_nodes = {};
   std::vector<Finding> warnings = {};
 
   [[nodiscard]] std::optional<base::json::Value> root() const {
@@ -119,38 +122,50 @@ void check_status(const base::json::Value& root, TableFormat format, bool ready,
   }
 }
 
-struct Analysis {
-  std::unique_ptr<Table> read;  // a table that was read through the tree
-  Table* table = nullptr;       // points to `read` or to the scanned table
-  std::vector<ranktable::RankListRow> rank_list;
-};
+std::string not_ready_reason_of(const base::json::Value& root, TableFormat format) {
+  std::optional<base::json::Value> status = root.find("status");
+  if (!status) return format == TableFormat::kRankList ? "" : "no status yet";
+  if (status->is(base::json::Type::kString) && status->text() == "completed") return "";
+  return "status is " + show(*status);
+}
 
-Analysis analyze(const base::json::Value& root, TableFormat format, bool ready, Report& report) {
-  Analysis analysis;
-  check_status(root, format, ready, report);
+// Reads the rows of `document`, which must not move afterwards: the rows refer to it.
+void read_tree(RankTable::Impl& impl) {
+  const base::json::Value root = impl.document->root();
+  Report& report = impl.reading;
+  impl.format = detect(root);
+  impl.not_ready = not_ready_reason_of(root, impl.format);
+  check_status(root, impl.format, impl.not_ready.empty(), report);
   // A table that is not complete may lack its lists.
-  if (!ready) return analysis;
-  check_format(root, format, report);
-  switch (format) {
+  if (!impl.not_ready.empty()) return;
+  check_format(root, impl.format, report);
+  switch (impl.format) {
     case TableFormat::kTemplate1:
     case TableFormat::kTemplate1SuperPod:
-      analysis.read = std::make_unique<Table>(ranktable::read_servers(root, format, report));
+      impl.table = ranktable::read_servers(root, impl.format, report);
       break;
     case TableFormat::kTemplate2:
     case TableFormat::kLab:
-      analysis.read = std::make_unique<Table>(ranktable::read_groups(root, format, report));
+      impl.table = ranktable::read_groups(root, impl.format, report);
       break;
     case TableFormat::kRankList:
-      analysis.rank_list = ranktable::read_rank_list(root, report);
-      return analysis;
+      impl.rank_list = ranktable::read_rank_list(root, report);
+      break;
     case TableFormat::kHeterogeneous:
     case TableFormat::kServerGroups:
     case TableFormat::kUnknown:
-      return analysis;
+      break;
   }
-  analysis.table = analysis.read.get();
-  ranktable::check_table(root.find("super_pod_list"), *analysis.table, report);
-  return analysis;
+}
+
+// Returns the findings of reading the table, and those of several fields together.
+Report examine(RankTable::Impl& impl) {
+  Report report = impl.reading;
+  if (!impl.table) return report;
+  const auto root = impl.root();
+  const auto super_pods = impl.scanned ? root : root->find("super_pod_list");
+  ranktable::check_table(super_pods, *impl.table, report);
+  return report;
 }
 
 std::unexpected<base::Error> refuse(const std::string& where, Details details) {
@@ -203,8 +218,9 @@ std::expected<RankTable, base::json::ParseError> RankTable::parse(std::string_vi
     auto super_pods = base::json::Document::parse(scanned->super_pods, where);
     const bool none = scanned->super_pods.empty();
     if (none || super_pods) {
+      impl->scanned = true;
       impl->format = scanned->table.format;
-      impl->scanned = std::move(scanned->table);
+      impl->table = std::move(scanned->table);
       if (!none) impl->document = std::move(*super_pods);
       return RankTable(std::move(impl));
     }
@@ -222,81 +238,21 @@ std::expected<RankTable, base::json::ParseError> RankTable::parse(std::string_vi
                   .found = std::string(base::json::type_name(type)) + " instead of an object",
                   .fix = "a rank table is {\"status\": ..., ...}: name the right file"}});
   }
-  impl->format = detect(document->root());
   impl->document = std::move(*document);
+  read_tree(*impl);
   return RankTable(std::move(impl));
 }
 
 TableFormat RankTable::format() const { return impl_->format; }
 
-std::string RankTable::not_ready_reason() const {
-  if (impl_->scanned) return "";
-  std::optional<base::json::Value> status = impl_->root()->find("status");
-  if (!status) return impl_->format == TableFormat::kRankList ? "" : "no status yet";
-  if (status->is(base::json::Type::kString) && status->text() == "completed") return "";
-  return "status is " + show(*status);
-}
-
-struct RankTable::Ranked {
-  Analysis analysis;
-  std::vector<Node> nodes;  // only for version 2.0
-};
-
-namespace {
-
-// Checks a scanned table, whose numbers were already read. Each call checks it again.
-Analysis analyze(RankTable::Impl& impl, bool ready, Report& report) {
-  if (!impl.scanned) return analyze(*impl.root(), impl.format, ready, report);
-  ranktable::check_table(impl.root(), *impl.scanned, report);
-  return {.read = nullptr, .table = &*impl.scanned, .rank_list = {}};
-}
-
-// Sets the ranks of a template 2's devices.
-base::Status rank_rows(const std::string& where, RankOrder order, Table& table) {
-  if (table.format != TableFormat::kTemplate2) return {};
-  std::vector<std::uint32_t> rows;
-  if (order == RankOrder::kServerId) {
-    rows = ranktable::server_id_order(table);
-  } else {
-    auto by_index = ranktable::pod_index_order(table);
-    if (!by_index) return refuse(where, std::move(by_index.error()));
-    rows = std::move(*by_index);
-  }
-  for (std::uint32_t rank = 0; rank < rows.size(); ++rank) table.rows[rows[rank]].rank = rank;
-  return {};
-}
-
-}  // namespace
-
-void RankTable::take_nodes(Ranked ranked, ConvertedTable& into) {
-  const Table* table = ranked.analysis.table;
-  into.nodes = table == nullptr ? std::move(ranked.nodes) : ranktable::make_nodes(*table);
-  into.device_addresses = table == nullptr ? 0 : ranktable::address_digest(*table);
-}
-
-void RankTable::write(const Ranked& ranked, const base::json::Sink& sink) const {
-  const Table* table = ranked.analysis.table;
-  if (table == nullptr) return sink(impl_->text);
-  const std::optional<base::json::Value> root = impl_->root();
-  const base::json::Value* tree = root ? &*root : nullptr;
-  base::json::Writer out(sink);
-  if (!table->is_template1()) {
-    ranktable::write_template1(tree, *table, out);
-  } else if (impl_->scanned) {
-    ranktable::rewrite_scanned(tree, *table, out);
-  } else {
-    ranktable::rewrite_template1(*root, table->format, out);
-  }
-  sink(std::move(out).take());
-}
+std::string RankTable::not_ready_reason() const { return impl_->not_ready; }
 
 std::vector<Finding> RankTable::check() const {
-  Report report;
-  Analysis analysis = analyze(*impl_, not_ready_reason().empty(), report);
-  // The findings of rank_list_nodes() belong to the check. If hosts cannot be distinguished, the
-  // table is not at fault.
+  Report report = examine(*impl_);
+  // The warnings of rank_list_nodes() belong to the check. Hosts that cannot be distinguished are
+  // not the table's fault.
   if (impl_->format == TableFormat::kRankList && !report.refused()) {
-    auto nodes = ranktable::rank_list_nodes(std::move(analysis.rank_list), report);
+    auto nodes = ranktable::rank_list_nodes(impl_->rank_list, report);
     if (!nodes) {
       report.add(Severity::kWarning, "hosts-unknown", [&] { return std::move(nodes.error()); });
     }
@@ -304,67 +260,50 @@ std::vector<Finding> RankTable::check() const {
   return std::move(report).take();
 }
 
-base::Result<RankTable::Ranked> RankTable::rank(RankOrder order,
-                                                std::vector<Finding>& warnings) const {
-  if (impl_->ranked == order) {
-    warnings = impl_->warnings;
-    return Ranked{.analysis = {.read = nullptr, .table = &*impl_->scanned, .rank_list = {}},
-                  .nodes = {}};
-  }
-  Report report;
-  Ranked ranked{.analysis = analyze(*impl_, not_ready_reason().empty(), report), .nodes = {}};
+base::Result<RankedTable> RankTable::rank(RankOrder order) && {
+  Report report = examine(*impl_);
   if (report.refused()) return refuse(impl_->where, std::move(report).take());
   if (impl_->format == TableFormat::kRankList) {
-    auto nodes = ranktable::rank_list_nodes(std::move(ranked.analysis.rank_list), report);
+    auto nodes = ranktable::rank_list_nodes(std::move(impl_->rank_list), report);
     if (!nodes) return refuse(impl_->where, std::move(nodes.error()));
-    ranked.nodes = std::move(*nodes);
-  } else {
-    TRY(rank_rows(impl_->where, order, *ranked.analysis.table));
+    impl_->rank_list_nodes = std::move(*nodes);
   }
-  warnings = std::move(report).take();
-  if (impl_->scanned) {
-    impl_->ranked = order;
-    impl_->warnings = warnings;
+  if (impl_->format == TableFormat::kTemplate2) {
+    auto rows = ranktable::rows_in(order, *impl_->table);
+    if (!rows) return refuse(impl_->where, std::move(rows.error()));
+    for (std::uint32_t rank = 0; rank < rows->size(); ++rank) {
+      impl_->table->rows[(*rows)[rank]].rank = rank;
+    }
   }
-  return ranked;
+  impl_->warnings = std::move(report).take();
+  return RankedTable(std::move(impl_));
 }
 
-base::Result<ConvertedTable> RankTable::convert_nodes(RankOrder order) const {
-  ConvertedTable converted;
-  TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
-  take_nodes(std::move(ranked), converted);
-  return converted;
+const std::vector<Finding>& RankedTable::warnings() const { return impl_->warnings; }
+
+std::vector<Node> RankedTable::nodes() const {
+  return impl_->table ? ranktable::make_nodes(*impl_->table) : impl_->rank_list_nodes;
 }
 
-base::Result<ConvertedTable> RankTable::convert(RankOrder order) const {
-  ConvertedTable converted;
-  TRY_ASSIGN(auto ranked, rank(order, converted.warnings));
-  write(ranked, [&](std::string_view piece) { converted.text += piece; });
-  take_nodes(std::move(ranked), converted);
-  return converted;
+std::uint64_t RankedTable::device_addresses() const {
+  return impl_->table ? ranktable::address_digest(*impl_->table) : 0;
 }
 
-base::Result<std::vector<Finding>> RankTable::warnings(RankOrder order) const {
-  std::vector<Finding> warnings;
-  if (auto ranked = rank(order, warnings); !ranked) return std::unexpected(ranked.error());
-  return warnings;
-}
-
-base::Status RankTable::write(RankOrder order, const base::json::Sink& sink) const {
-  std::vector<Finding> warnings;
-  TRY_ASSIGN(auto ranked, rank(order, warnings));
-  write(ranked, sink);
-  return {};
-}
-
-base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order) {
-  base::LazyText text([table, order](const base::LazyText::Sink& sink) {
-    std::ignore = table->write(order, sink);  // cannot fail, because the table was already
-                                              // converted in this order
+base::LazyText RankedTable::text() const {
+  if (!impl_->table) return std::string(impl_->text);
+  return base::LazyText([impl = impl_](const base::LazyText::Sink& sink) {
+    const std::optional<base::json::Value> root = impl->root();
+    const base::json::Value* tree = root ? &*root : nullptr;
+    base::json::Writer out(sink);
+    if (!impl->table->is_template1()) {
+      ranktable::write_template1(tree, *impl->table, out);
+    } else if (impl->scanned) {
+      ranktable::rewrite_scanned(tree, *impl->table, out);
+    } else {
+      ranktable::rewrite_template1(*root, impl->format, out);
+    }
+    sink(std::move(out).take());
   });
-  // The text of version 2.0 is the input, which may be freed earlier, so it is copied.
-  if (table->format() == TableFormat::kRankList) return text.text();
-  return text;
 }
 
 std::vector<Finding> check_device_groups(const std::vector<Node>& nodes) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -46,13 +47,7 @@ enum class RankOrder : unsigned char {
   kServerId,  // by server_id as text, then by device_id, as HCCL does
 };
 
-struct ConvertedTable {
-  std::vector<Node> nodes;  // in the order of node ranks: one per pod, or per server if there are
-                            // no pods
-  std::string text;         // the template 1 as JSON text (for version 2.0: the input unchanged)
-  std::vector<Finding> warnings;       // repairs, and warnings for the user
-  std::uint64_t device_addresses = 0;  // digest of the addresses in rank order; 0 = no addresses
-};
+class RankedTable;
 
 class RankTable {
  public:
@@ -71,35 +66,40 @@ class RankTable {
   // Checks the table by HCCL's rules. Also warns if the rank orders by pod and by server disagree.
   // Returns the first ten findings of each rule in full, and one more with their number.
   [[nodiscard]] std::vector<Finding> check() const;
-  // Converts the table to template 1. Refuses a table that cannot be repaired. The same input
-  // always gives the same bytes, and the result converted again is unchanged. A template 1 keeps
-  // the order of its keys. Keys that HCCL does not know are kept at the top level, on servers (from
-  // instances) and on devices. If two instances are on one server, the keys of the first one are
-  // kept. A conversion drops group_list with its counts and names, and pod_name. Of a lab table it
-  // also drops board_id, chip_info, deploy_mode and para_plane_nic_*, for which template 1 has no
-  // place.
-  [[nodiscard]] base::Result<ConvertedTable> convert(RankOrder order) const;
-  // Returns the nodes of the converted table, without the text, which is as large as the table.
-  [[nodiscard]] base::Result<ConvertedTable> convert_nodes(RankOrder order) const;
-  // Returns the warnings that a conversion would have, or the error that prevents it.
-  [[nodiscard]] base::Result<std::vector<Finding>> warnings(RankOrder order) const;
-  // Writes the text of the converted table to `sink` in pieces.
-  [[nodiscard]] base::Status write(RankOrder order, const base::json::Sink& sink) const;
+  // Checks the table and gives its devices their ranks. Refuses a table that cannot be repaired.
+  [[nodiscard]] base::Result<RankedTable> rank(RankOrder order) &&;
 
   struct Impl;
 
  private:
-  struct Ranked;
-  [[nodiscard]] base::Result<Ranked> rank(RankOrder order, std::vector<Finding>& warnings) const;
-  static void take_nodes(Ranked ranked, ConvertedTable& into);
-  void write(const Ranked& ranked, const base::json::Sink& sink) const;
   explicit RankTable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
-// Returns the text of the converted table. It is produced only when it is written, and owns
-// `table`.
-base::LazyText text_of(std::shared_ptr<const RankTable> table, RankOrder order);
+// A table that was checked, with the rank of each device. Only RankTable::rank() makes one.
+class RankedTable {
+ public:
+  explicit RankedTable(std::shared_ptr<const RankTable::Impl> impl) : impl_(std::move(impl)) {}
+
+  // Repairs, and warnings for the user.
+  [[nodiscard]] const std::vector<Finding>& warnings() const;
+  // Returns the nodes in node-rank order: one per pod, or per server without pods.
+  [[nodiscard]] std::vector<Node> nodes() const;
+  // Returns a digest of the devices' addresses in rank order; 0 = no addresses.
+  [[nodiscard]] std::uint64_t device_addresses() const;
+  // Returns the table as template 1 in JSON (version 2.0: the input unchanged). The lazy text
+  // shares this table, and no longer needs the input text. The same input gives the same bytes, and
+  // converting the result again gives the same result.
+  // Template 1 keeps its order of keys. Keys that HCCL does not know are kept at the top, on
+  // servers (from instances) and on devices. A conversion drops group_list with its counts and
+  // names, and pod_name. It also drops lab's board_id, chip_info, deploy_mode and para_plane_nic_*,
+  // for which template 1 has no place. If two instances are on one server, the first one's keys
+  // win.
+  [[nodiscard]] base::LazyText text() const;
+
+ private:
+  std::shared_ptr<const RankTable::Impl> impl_;
+};
 
 // Checks the limits of the MindSpore Ascend document. One machine has 1, 2, 4 or 8 devices, several
 // machines have 8 n. Two or four devices must be inside one of the groups 0-3 and 4-7.

@@ -251,8 +251,9 @@ std::optional<Scanned> scan_table(std::string_view text);
 // Returns the indices of the texts in lexicographic order.
 std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts);
 
-// Returns the indices of the rows in rank order. Fails if the number of a pod is missing or occurs
-// twice.
+// Returns the rows of a template 2 in rank order. The order by pod index fails if a pod's number is
+// missing or not unique.
+std::expected<std::vector<std::uint32_t>, Details> rows_in(RankOrder order, const Table& table);
 std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table);
 std::vector<std::uint32_t> server_id_order(const Table& table);
 std::optional<std::uint32_t> pod_index(std::string_view pod_name);

@@ -112,4 +112,9 @@ std::vector<std::uint32_t> server_id_order(const Table& table) {
   return rows;
 }
 
+std::expected<std::vector<std::uint32_t>, Details> rows_in(RankOrder order, const Table& table) {
+  if (order == RankOrder::kServerId) return server_id_order(table);
+  return pod_index_order(table);
+}
+
 }  // namespace envgen::ranktable

@@ -312,47 +312,8 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   return Planned{std::move(plan)};
 }
 
-Outcome outcome_of(Inputs& inputs) {
-  Plan plan;
-  if (inputs.request().command.empty()) {
-    return base::Error{"reading the command line", "", "no command",
-                       "name the program to run: trainit -- python train.py"};
-  }
-  auto chosen = choose_platform(inputs);
-  if (!chosen) return chosen.error();
-  const Platform* platform = chosen->platform;
-  plan.platform = platform->name;
-  plan.platform_reason = std::move(chosen->reason);
-  plan.policy = policy_of(inputs.env(), inputs.request());
-  plan.observe = inputs.request().observe;
-  auto datasets = datasets_of(inputs.request().data);
-  if (!datasets) return datasets.error();
-  plan.datasets = std::move(*datasets);
-  plan.data = inputs.request().data;
-
-  Location location = platform->locate(inputs);
-  if (auto* error = std::get_if<base::Error>(&location)) return std::move(*error);
-  if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
-    return plan_located(inputs, std::move(*resolved), std::move(plan));
-  }
-  // Only a rank table causes a wait here.
-  auto launcher =
-      choose_framework(inputs.request().framework.empty() ? chosen_by(ChosenBy::kDevices)
-                                                          : inputs.request().framework,
-                       plan);
-  if (!launcher) return launcher.error();
-  if (auto* not_yet = std::get_if<NotYet>(&location)) {
-    return pending_for(std::move(not_yet->wait), std::move(plan));
-  }
-  return Pending{.plan = std::move(plan), .path = "", .why = ""};
-}
-
-}  // namespace
-
-namespace {
-
-// Adds a message for each variable that was ignored because it is a link to a Service. An error
-// gets them too: a variable that it calls missing may be such a link.
+// Adds a message for each ignored link. It is added to an error too, because the missing variable
+// may exist as a link.
 void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
   for (const std::string& link : inputs.ignored_links()) {
     if (auto* error = std::get_if<base::Error>(&outcome)) {
@@ -369,11 +330,41 @@ void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
 
 Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo) {
   Inputs inputs(snapshot, request, memo);
-  Answer answer;
-  answer.outcome = outcome_of(inputs);
-  tell_ignored_links(inputs, answer.outcome);
-  answer.wants.assign(inputs.wants().begin(), inputs.wants().end());
-  return answer;
+  // Every answer needs the wants, or the snapshot would never get the paths.
+  const auto answer = [&inputs](Outcome outcome) {
+    tell_ignored_links(inputs, outcome);
+    return Answer{.outcome = std::move(outcome),
+                  .wants = {inputs.wants().begin(), inputs.wants().end()}};
+  };
+  if (request.command.empty()) {
+    return answer(base::Error{"reading the command line", "", "no command",
+                              "name the program to run: trainit -- python train.py"});
+  }
+  auto chosen = choose_platform(inputs);
+  if (!chosen) return answer(chosen.error());
+  Plan plan;
+  plan.platform = chosen->platform->name;
+  plan.platform_reason = std::move(chosen->reason);
+  plan.policy = policy_of(inputs.env(), request);
+  plan.observe = request.observe;
+  auto datasets = datasets_of(request.data);
+  if (!datasets) return answer(datasets.error());
+  plan.datasets = std::move(*datasets);
+  plan.data = request.data;
+
+  Location location = chosen->platform->locate(inputs);
+  if (auto* error = std::get_if<base::Error>(&location)) return answer(std::move(*error));
+  if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
+    return answer(plan_located(inputs, std::move(*resolved), std::move(plan)));
+  }
+  // Only a rank table is waited for.
+  auto launcher = choose_framework(
+      request.framework.empty() ? chosen_by(ChosenBy::kDevices) : request.framework, plan);
+  if (!launcher) return answer(launcher.error());
+  if (auto* not_yet = std::get_if<NotYet>(&location)) {
+    return answer(pending_for(std::move(not_yet->wait), std::move(plan)));
+  }
+  return answer(Pending{.plan = std::move(plan), .path = "", .why = ""});
 }
 
 bool is_pass_through(const base::Environ& env, const Request& request) {

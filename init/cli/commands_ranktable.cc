@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/exit_codes.h"
 #include "base/text.h"
@@ -92,16 +91,15 @@ int convert(const Options& options, const base::Environ& env) {
   if (std::string reason = table->not_ready_reason(); !reason.empty()) {
     return complain({kConverting, path, reason, "convert it when its status is \"completed\""});
   }
-  const auto chosen = order_here(options.request, env);
-  if (!chosen) return complain(chosen.error());
-  const RankOrder order = *chosen;
-  auto warnings = table->warnings(order);
-  if (!warnings) return complain(warnings.error());
-  for (const envgen::Finding& finding : *warnings) {
+  const auto order = order_here(options.request, env);
+  if (!order) return complain(order.error());
+  const auto ranked = std::move(*table).rank(*order);
+  if (!ranked) return complain(ranked.error());
+  for (const envgen::Finding& finding : ranked->warnings()) {
     warn(path + ": " + to_line(finding));
   }
-  const auto pieces = [&table, order](const sys::Sink& sink) {
-    std::ignore = table->write(order, sink);
+  const auto pieces = [converted = ranked->text()](const sys::Sink& sink) {
+    converted.write(sink);
   };
   return put_out(options.out, pieces, kWriting);
 }

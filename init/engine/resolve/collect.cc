@@ -48,14 +48,6 @@ std::optional<envgen::Identity> job_of(const envgen::Request& request) {
   return prepared ? prepared->sandbox.identity : std::nullopt;
 }
 
-envgen::PathState look_at(const envgen::Want& want, const base::Environ& env,
-                          const std::optional<envgen::Identity>& job) {
-  if (want.path == envgen::kNpuTopologyCommand) return ask_npu_smi(env);
-  // Use the rights of the job's user: the content of an input can get into messages and into files
-  // that the job may read.
-  return sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
-}
-
 }  // namespace
 
 envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Request& request) {
@@ -72,9 +64,13 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
     }
     answer = {};  // frees the plan before the next one is made, as a large job's plan is large
     for (const envgen::Want& want : wants) {
-      envgen::PathState state = look_at(want, snapshot.env, job);
-      // Set the size to that of the content. If the file has shrunk meanwhile, resolve() would
-      // otherwise want it again and again.
+      // The content of an input may get into messages and into files that the job may read. So it
+      // is read with the rights of the job's user.
+      envgen::PathState state =
+          want.path == envgen::kNpuTopologyCommand
+              ? ask_npu_smi(snapshot.env)
+              : sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
+      // The size is that of the content: a file that shrinks meanwhile must not be wanted for ever.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
         state.size_bytes = state.content.size();
       }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "envgen/ranktable/ranktable.h"
+#include "tests/envgen/ranktable/converted.h"
 
 namespace envgen {
 namespace {
@@ -148,7 +149,7 @@ TEST(GenerateRankTable, PassesTheCheckWithAndWithoutAddresses) {
         generate_rank_table("host", *parse_device_list("0-15", ""), addresses), "generated");
     ASSERT_TRUE(table);
     EXPECT_EQ(table->check(), std::vector<Finding>());
-    auto converted = table->convert(RankOrder::kServerId);
+    auto converted = convert(std::move(*table), RankOrder::kServerId);
     ASSERT_TRUE(converted);
     ASSERT_EQ(converted->nodes.size(), 1U);
     EXPECT_EQ(converted->nodes[0].devices[15].rank, 15);

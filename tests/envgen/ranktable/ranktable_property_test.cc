@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "envgen/ranktable/ranktable.h"
+#include "tests/envgen/ranktable/converted.h"
 
 namespace envgen {
 namespace {
@@ -36,8 +37,7 @@ std::string template2(int pods, int devices) {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> texts = {template2(3, 2), template2(1, 1)};
-  auto table = RankTable::parse(texts[0], "");
-  texts.push_back(table->convert(RankOrder::kPodIndex)->text);
+  texts.push_back(convert(*RankTable::parse(texts[0], ""), RankOrder::kPodIndex)->text);
   texts.emplace_back(R"({"status":"completed","version":"1.2","server_count":"2","server_list":[
     {"server_id":"a","host_ip":"10.0.0.1","device":[{"device_id":"0","super_device_id":"0",
      "device_ip":"192.1.0.1,192.9.0.1","device_port":"16666","rank_id":"0"}]},
@@ -80,7 +80,7 @@ void expect_sound(const ConvertedTable& converted, RankOrder order) {
     EXPECT_EQ(finding.severity, Finding::Severity::kWarning) << to_line(finding) << "\n"
                                                              << converted.text;
   }
-  auto twice = again->convert(order);
+  auto twice = convert(std::move(*again), order);
   ASSERT_TRUE(twice) << to_line(twice.error());
   EXPECT_EQ(twice->text, converted.text);
 }
@@ -95,7 +95,7 @@ bool try_table(const std::string& text) {
   });
   bool any = false;
   for (RankOrder order : {RankOrder::kPodIndex, RankOrder::kServerId}) {
-    auto converted = table->convert(order);
+    auto converted = convert(*RankTable::parse(text, "mutant"), order);
     if (!converted) {
       EXPECT_FALSE(converted.error().found.empty());
       continue;
@@ -158,7 +158,7 @@ TEST(RankTableProperties, MovedPiecesNeverMakeAnUnsoundTable) {
 TEST(RankTableProperties, ManyNodesAreNumberedInOrder) {
   auto table = RankTable::parse(template2(250, 8), "large");
   ASSERT_TRUE(table);
-  auto converted = table->convert(RankOrder::kPodIndex);
+  auto converted = convert(std::move(*table), RankOrder::kPodIndex);
   ASSERT_TRUE(converted) << to_line(converted.error());
   ASSERT_EQ(converted->nodes.size(), 250U);
   EXPECT_EQ(converted->nodes[249].pod_name, "job-249");

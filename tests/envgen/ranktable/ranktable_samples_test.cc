@@ -11,6 +11,7 @@
 #include <string>
 
 #include "envgen/ranktable/ranktable.h"
+#include "tests/envgen/ranktable/converted.h"
 
 namespace envgen {
 namespace {
@@ -92,7 +93,7 @@ TEST_F(RankTableSamples, VerdictsAgreeWithASecondReading) {
     EXPECT_EQ(verdict(text), expected) << file;
     ++count;
     if (expected != "OK") continue;
-    auto converted = RankTable::parse(text, file)->convert(RankOrder::kServerId);
+    auto converted = convert(*RankTable::parse(text, file), RankOrder::kServerId);
     ASSERT_TRUE(converted) << to_line(converted.error());
     std::size_t ranks = 0;
     for (const Node& node : converted->nodes) ranks += node.devices.size();
@@ -108,7 +109,7 @@ TEST_F(RankTableSamples, ConversionIsModelArts) {
   const std::string text = read("ranktable/modelarts-k8s_jobstart_hccl.json");
   auto table = RankTable::parse(text, "k8s");
   ASSERT_TRUE(table);
-  auto converted = table->convert(RankOrder::kPodIndex);
+  auto converted = convert(std::move(*table), RankOrder::kPodIndex);
   ASSERT_TRUE(converted) << to_line(converted.error());
   // Both as the writer writes them, which keeps the order of keys.
   auto expected =

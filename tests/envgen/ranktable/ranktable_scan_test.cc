@@ -10,6 +10,7 @@
 
 #include "envgen/ranktable/ranktable.h"
 #include "envgen/ranktable/ranktable_impl.h"
+#include "tests/envgen/ranktable/converted.h"
 
 namespace envgen {
 namespace {
@@ -65,9 +66,9 @@ bool expect_same_by_tree(const std::string& text) {
   EXPECT_EQ(scanned->format(), tree->format()) << text;
   EXPECT_EQ(scanned->not_ready_reason(), tree->not_ready_reason()) << text;
   EXPECT_EQ(scanned->check(), tree->check()) << text;
-  for (RankOrder order : {RankOrder::kPodIndex, RankOrder::kServerId, RankOrder::kPodIndex}) {
-    auto ours = scanned->convert(order);
-    auto theirs = tree->convert(order);
+  for (RankOrder order : {RankOrder::kPodIndex, RankOrder::kServerId}) {
+    auto ours = convert(*RankTable::parse(text, "t"), order);
+    auto theirs = convert(*RankTable::parse(escaped, "t"), order);
     EXPECT_EQ(ours.has_value(), theirs.has_value()) << text;
     if (!ours && !theirs) {
       EXPECT_EQ(ours.error(), theirs.error()) << text;
@@ -87,7 +88,7 @@ TEST(RankTableScan, ReadsTheUsualTables) {
     EXPECT_EQ(scanned->table.owners.size(), 2U);
     EXPECT_EQ(scanned->table.rows.size(), text == kSuperPods ? 2U : 4U);
     EXPECT_TRUE(expect_same_by_tree(std::string(text)));
-    const std::string converted = RankTable::parse(text, "t")->convert(RankOrder::kPodIndex)->text;
+    const std::string converted = convert(*RankTable::parse(text, "t"), RankOrder::kPodIndex)->text;
     EXPECT_TRUE(expect_same_by_tree(converted)) << converted;
   }
 }
@@ -201,9 +202,8 @@ TEST(RankTableText, OutlivesWhatItWasReadFrom) {
     auto text = std::make_unique<std::string>(original);
     auto table = RankTable::parse(*text, "t");
     ASSERT_TRUE(table) << original;
-    const std::string converted = table->convert(RankOrder::kServerId)->text;
-    const base::LazyText lazy =
-        text_of(std::make_shared<RankTable>(std::move(*table)), RankOrder::kServerId);
+    const base::LazyText lazy = std::move(*table).rank(RankOrder::kServerId)->text();
+    const std::string converted = lazy.text();
     text->assign(text->size(), 'x');
     text.reset();
     EXPECT_EQ(lazy.text(), converted);

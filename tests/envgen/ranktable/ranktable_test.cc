@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/envgen/ranktable/converted.h"
+
 namespace envgen {
 namespace {
 
@@ -102,13 +104,13 @@ base::json::Value member(const base::json::Value& object, std::string_view key) 
 }
 
 ConvertedTable converted(std::string_view text, RankOrder order = RankOrder::kPodIndex) {
-  auto result = table(text).convert(order);
+  auto result = convert(table(text), order);
   EXPECT_TRUE(result) << to_line(result.error());
   return result.value_or(ConvertedTable());
 }
 
 base::Error refused(std::string_view text, RankOrder order = RankOrder::kPodIndex) {
-  auto result = table(text).convert(order);
+  auto result = convert(table(text), order);
   EXPECT_FALSE(result) << text;
   return result ? base::Error{} : result.error();
 }
@@ -536,7 +538,7 @@ TEST_P(RankTableCase, IsFoundAndRefusedOrRepaired) {
   bool refusal = false;
   for (const std::string& line : test.expected) refusal |= line.starts_with("refused");
   for (RankOrder order : {RankOrder::kPodIndex, RankOrder::kServerId}) {
-    EXPECT_EQ(table(text).convert(order).has_value(), !refusal);
+    EXPECT_EQ(convert(table(text), order).has_value(), !refusal);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "envgen/ranktable/hccn.h"
 #include "envgen/ranktable/ranktable.h"
@@ -26,7 +27,7 @@ void check_generated(const std::map<int, std::string>& addresses) {
   auto table = envgen::RankTable::parse(envgen::generate_rank_table("server", devices, addresses),
                                         "generated");
   require(table.has_value() && table->check().empty());
-  require(table->convert(envgen::RankOrder::kServerId).has_value());
+  require(std::move(*table).rank(envgen::RankOrder::kServerId).has_value());
 }
 
 }  // namespace
