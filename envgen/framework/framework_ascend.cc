@@ -182,7 +182,7 @@ base::Status launch_ascend(Inputs& inputs, const ResolvedCluster& resolved, Plan
     process.argv = command;
     process.cwd = join_path(work_dir, "device" + device_id);
     process.env = rank_environment(device, device_id, table, resolved);
-    // MindSpore prefers its cluster variables to the table.
+    // Unsets MindSpore's cluster variables, because MindSpore would use them instead of the table.
     for (auto names : {rank_variables(), mindspore_cluster_variables()}) {
       for (base::EnvEdit& edit : unset_stale(inputs, plan, names))
         process.env.push_back(std::move(edit));

@@ -26,16 +26,16 @@ void add_rank_log(const Request& request, const PlatformFacts& platform, const P
 
 // Returns the path of the ranks' rank table, in RUN_DIR.
 std::string rank_table_path(const Inputs& inputs);
-// Returns whether HCCL can open a rank table at `path`. HCCL takes the first ".json" in the path as
-// the path's end.
+// Returns whether HCCL can open a rank table at `path`. HCCL takes the first ".json" in the path
+// for its end, so the path must not contain another one.
 bool hccl_opens(std::string_view path);
 // Adds the cluster's rank table at `path`, with its directory.
 void add_rank_table(const std::string& path, const Cluster& cluster, Plan& plan);
 
-// Returns the single process of a node that runs `argv` in the platform's directory. With --output
-// files it has a log, as a rank has. It is a rank if the platform started it as one
-// (PlatformFacts::own_rank). For a launcher, the directory of its ranks' output is set if the
-// launcher's flags and variables name it.
+// Returns the process of a node that has only one. It runs `argv` in the platform's directory. With
+// --output files it has a log, as a rank does. It is a rank if the platform started it as one
+// (PlatformFacts::own_rank). If it is a launcher whose flags or variables name the directory for
+// the output of its ranks, that directory is set too.
 Process main_process(const Inputs& inputs, const PlatformFacts& platform,
                      std::vector<std::string> argv, Plan& plan);
 

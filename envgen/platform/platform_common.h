@@ -66,8 +66,9 @@ Variable first_set(const Inputs& inputs, std::initializer_list<std::string_view>
 // Returns the variable that names a rank table; two "" if none is set.
 Variable rank_table_variable(const Inputs& inputs);
 
-// Returns all variables whose names begin with `prefix`, sorted by name. A job of many nodes has
-// some for each node, and each single lookup would search the whole environment.
+// Returns all variables whose names begin with `prefix`, sorted by name. For jobs of many nodes
+// with several variables for each node, where each single lookup would search the whole
+// environment.
 using Variables = std::map<std::string_view, std::string_view>;
 Variables variables_of(const Inputs& inputs, std::string_view prefix);
 std::string_view value_of(const Variables& variables, const std::string& name);  // "" = unset

@@ -529,7 +529,8 @@ Location locate_modelarts(Inputs& inputs) {
   PlatformFacts platform = site_of(inputs, std::move(*command), start.value_or(""), warnings);
   auto path = find_rank_table(inputs);
   if (path && path->empty()) {
-    // A GPU or CPU job has no table. The launcher's default directory shows an Ascend job.
+    // This default directory of the launcher exists only in Ascend jobs; a GPU or CPU job has no
+    // table.
     const PathState* directory = inputs.kind(kDefaultTableDir);
     if (directory == nullptr) return NeedsPaths{};
     if (directory->kind != PathState::Kind::kDirectory && inputs.request().framework != "ascend") {

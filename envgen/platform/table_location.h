@@ -31,8 +31,8 @@ struct TableMemo {
 
   // Returns whether this is the table of `content` in the order `wanted`, with its nodes.
   [[nodiscard]] bool holds(std::string_view content, RankOrder wanted) const;
-  // Takes the nodes back from an answer that is no longer needed. Locating sets all fields again
-  // that planning changes.
+  // Takes the nodes back from an answer that is not needed any more. The next search for the local
+  // node sets all members that planning has changed.
   void take_back(std::vector<Node>&& lent);
 };
 
@@ -42,7 +42,7 @@ bool is_table_file(std::string_view named);
 
 // Returns the path of the table that --rank-table, else rank_table_variable(), else `fallback`
 // names. Each may name a file, or a directory that contains the table. Returns "" if all are empty,
-// and nothing if a path is not in the snapshot yet.
+// and nullopt while the snapshot lacks a path.
 std::optional<std::string> find_rank_table(Inputs& inputs, const std::string& fallback = "");
 
 // Reads, checks and converts the table at `path`, and finds this node in it.

@@ -14,7 +14,7 @@ struct RankTable::Impl {
   TableFormat format = TableFormat::kUnknown;
   std::string not_ready = {};  // why the platform has not completed the table; "": it has
   bool scanned = false;
-  // The tree of the text; of a scanned table, the tree of its super_pod_list, if it has one.
+  // The tree of the whole text, or of a scanned table's super_pod_list, if it has one.
   std::optional<base::json::Document> document = {};
   // The rows of a complete table; those of version 2.0 are in rank_list.
   std::optional<ranktable::Table> table = {};
@@ -249,8 +249,8 @@ std::string RankTable::not_ready_reason() const { return impl_->not_ready; }
 
 std::vector<Finding> RankTable::check() const {
   Report report = examine(*impl_);
-  // The warnings of rank_list_nodes() belong to the check. Hosts that cannot be distinguished are
-  // not the table's fault.
+  // The findings of rank_list_nodes() belong to the check. If hosts cannot be distinguished, the
+  // table is not at fault.
   if (impl_->format == TableFormat::kRankList && !report.refused()) {
     auto nodes = ranktable::rank_list_nodes(impl_->rank_list, report);
     if (!nodes) {

@@ -83,18 +83,18 @@ class RankedTable {
 
   // Repairs, and warnings for the user.
   [[nodiscard]] const std::vector<Finding>& warnings() const;
-  // Returns the nodes in node-rank order: one per pod, or per server without pods.
+  // Returns the nodes in the order of node ranks: one per pod, or per server if there are no pods.
   [[nodiscard]] std::vector<Node> nodes() const;
   // Returns a digest of the devices' addresses in rank order; 0 = no addresses.
   [[nodiscard]] std::uint64_t device_addresses() const;
-  // Returns the table as template 1 in JSON (version 2.0: the input unchanged). The lazy text
-  // shares this table, and no longer needs the input text. The same input gives the same bytes, and
-  // converting the result again gives the same result.
-  // Template 1 keeps its order of keys. Keys that HCCL does not know are kept at the top, on
-  // servers (from instances) and on devices. A conversion drops group_list with its counts and
-  // names, and pod_name. It also drops lab's board_id, chip_info, deploy_mode and para_plane_nic_*,
-  // for which template 1 has no place. If two instances are on one server, the first one's keys
-  // win.
+  // Returns the table as template 1 in JSON (for version 2.0: the input unchanged). The lazy text
+  // shares this table, and no longer needs the input text.
+  // The same input always gives the same bytes, and the result converted again is unchanged. A
+  // template 1 keeps the order of its keys. Keys that HCCL does not know are kept at the top level,
+  // on servers (from instances) and on devices. If two instances are on one server, the keys of the
+  // first one are kept. A conversion drops group_list with its counts and names, and pod_name. Of a
+  // lab table it also drops board_id, chip_info, deploy_mode and para_plane_nic_*, for which
+  // template 1 has no place.
   [[nodiscard]] base::LazyText text() const;
 
  private:

@@ -251,8 +251,8 @@ std::optional<Scanned> scan_table(std::string_view text);
 // Returns the indices of the texts in lexicographic order.
 std::vector<std::uint32_t> by_text(std::span<const std::string_view> texts);
 
-// Returns the rows of a template 2 in rank order. The order by pod index fails if a pod's number is
-// missing or not unique.
+// Returns the indices of a template 2's rows in rank order. The order by pod index fails if the
+// number of a pod is missing or occurs twice.
 std::expected<std::vector<std::uint32_t>, Details> rows_in(RankOrder order, const Table& table);
 std::expected<std::vector<std::uint32_t>, Details> pod_index_order(const Table& table);
 std::vector<std::uint32_t> server_id_order(const Table& table);

@@ -312,8 +312,8 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   return Planned{std::move(plan)};
 }
 
-// Adds a message for each ignored link. It is added to an error too, because the missing variable
-// may exist as a link.
+// Adds a message for each variable that was ignored because it is a link to a Service. An error
+// gets them too: a variable that it calls missing may be such a link.
 void tell_ignored_links(const Inputs& inputs, Outcome& outcome) {
   for (const std::string& link : inputs.ignored_links()) {
     if (auto* error = std::get_if<base::Error>(&outcome)) {
@@ -357,7 +357,7 @@ Answer resolve(const Snapshot& snapshot, const Request& request, TableMemo* memo
   if (auto* resolved = std::get_if<ResolvedCluster>(&location)) {
     return answer(plan_located(inputs, std::move(*resolved), std::move(plan)));
   }
-  // Only a rank table is waited for.
+  // Only a rank table causes a wait here.
   auto launcher = choose_framework(
       request.framework.empty() ? chosen_by(ChosenBy::kDevices) : request.framework, plan);
   if (!launcher) return answer(launcher.error());

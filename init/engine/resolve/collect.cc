@@ -64,13 +64,14 @@ envgen::Answer collect_and_resolve(envgen::Snapshot& snapshot, const envgen::Req
     }
     answer = {};  // frees the plan before the next one is made, as a large job's plan is large
     for (const envgen::Want& want : wants) {
-      // The content of an input may get into messages and into files that the job may read. So it
-      // is read with the rights of the job's user.
+      // Use the rights of the job's user: the content of an input can get into messages and into
+      // files that the job may read.
       envgen::PathState state =
           want.path == envgen::kNpuTopologyCommand
               ? ask_npu_smi(snapshot.env)
               : sys::inspect_as(job ? &*job : nullptr, want.path, want.content);
-      // The size is that of the content: a file that shrinks meanwhile must not be wanted for ever.
+      // Set the size to that of the content. If the file has shrunk meanwhile, resolve() would
+      // otherwise want it again and again.
       if (want.content && state.kind == envgen::PathState::Kind::kFile) {
         state.size_bytes = state.content.size();
       }
