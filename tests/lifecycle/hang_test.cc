@@ -219,7 +219,7 @@ TEST(HangOfANode, IsLookedForWhenAnotherNodeAsks) {
   EXPECT_FALSE(side.owes_places());
   EXPECT_EQ(report_of(side).places, "busy");
   // Its own watch is late: the look that goes on is the one.
-  side.stalled(kSilentMs, 60);
+  EXPECT_TRUE(side.stalled(kSilentMs, 60)) << "node 0 is about to judge it";
   EXPECT_EQ(report_of(side).look, 1U);
   side.apply_verdict(says(1), 70);
   EXPECT_EQ(side.next(70), Next::kLog);

@@ -342,6 +342,16 @@ TEST(Volcano, ThePyTorchPluginHasToAgreeWithTheLists) {
   EXPECT_THAT(error_in(locate_volcano, c), AllOf(HasSubstr("RANK"), HasSubstr("node 2")));
 }
 
+// RANK can be the only sign of the place if the pod uses the host's network.
+TEST(Volcano, ARankThatNoListedPodHasIsNoPlace) {
+  Container c = torch_pod("worker", 1);
+  c.snapshot.facts.host_name = "machine-17";
+  set(c, {{"WORLD_SIZE", "6"}, {"RANK", "5"}});
+  EXPECT_THAT(error_in(locate_volcano, c), HasSubstr("VC_TASK_NAME"));
+  set(c, {{"WORLD_SIZE", "2"}, {"RANK", "2"}});
+  EXPECT_THAT(error_in(locate_volcano, c), HasSubstr("VC_TASK_NAME"));
+}
+
 TEST(Volcano, TheTensorFlowPluginsConfigIsTaken) {
   Container c = pod("ps", 0, 1, 1);
   c.snapshot.env.set(

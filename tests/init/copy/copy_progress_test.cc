@@ -44,6 +44,8 @@ TEST(CopyProgress, BarFitsEveryWidth) {
 TEST(CopyProgress, BarShowsTheTimeLeftBeforeAmounts) {
   const copy::Rate rate{.bytes = 10 * kMiB, .entries = 100};
   EXPECT_EQ(progress_bar(half_way(), rate, 24), "copying  50% 10s left");
+  EXPECT_EQ(progress_bar(half_way(), rate, 50), "copying  50% 10.0 MiB/s, 10s left")
+      << "the rate comes before the bar";
   EXPECT_EQ(progress_bar(half_way(), rate, 60),
             "copying  50% [=========>        ] 10.0 MiB/s, 10s left");
   EXPECT_EQ(progress_bar(half_way(), rate, 110),

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -644,6 +645,30 @@ TEST_F(TeeRun, ReadsTheRestOfEachStreamHoweverLongThatTakes) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(read(path("log-0")).size(), kBytes);
   EXPECT_EQ(read(path("log-1")).size(), kBytes);
+}
+
+// The kernel answers EFAULT if it has no memory for a page of the ring.
+TEST_F(TeeRun, ReadsAStreamAgainForWhichThereWasNoMemory) {
+  const child::Outcome outcome = child::run([this] {
+    logtee::Work work = full_pipes();
+    std::array<int, 2> lifeline{-1, -1};
+    EXPECT_EQ(::pipe(lifeline.data()), 0);
+    work.lifeline = lifeline[0];
+    auto shared = Shared::make(2);
+    char* ring = shared->begin(0, Stream::kOut).data();
+    EXPECT_EQ(::mprotect(ring, kRingBytes, PROT_NONE), 0);
+    int seen = 0;
+    const auto scan = [&](std::size_t process, Stream /*stream*/, std::string_view bytes) {
+      if (process == 0) return;
+      ::mprotect(ring, kRingBytes, PROT_READ | PROT_WRITE);
+      seen += static_cast<int>(bytes.size());
+      const auto end = static_cast<char>(logtee::Told::kEnd);
+      if (seen == kBytes) EXPECT_EQ(::write(lifeline[1], &end, 1), 1);
+    };
+    return logtee::run(work, *shared, scan);
+  });
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(read(path("log-0")).size(), kBytes);
 }
 
 }  // namespace

@@ -291,6 +291,16 @@ TEST_F(CopyCache, FiveThatWereChangedAndAreInUseAreAnError) {
   EXPECT_EQ(read(mended.path + "/a"), "one");
 }
 
+// An entry that stays would be reported as removed.
+TEST_F(CopyCache, EntryWhoseLockCannotBeDeletedIsAnError) {
+  const CacheEntry entry{.cache = path("cache"), .key = "set"};
+  EXPECT_TRUE(remove_cache_entry(entry)) << "there is nothing to delete";
+  ASSERT_EQ(::mkdir(entry.lock().c_str(), 0755), 0);
+  const auto removed = remove_cache_entry(entry);
+  ASSERT_FALSE(removed);
+  EXPECT_THAT(to_line(removed.error()), HasSubstr("set.lock"));
+}
+
 TEST_F(CopyCache, IsSharedByUsers) {
   if (!child::is_root()) GTEST_SKIP() << "not root";
   ASSERT_EQ(::chmod(path("cache").c_str(), 01777), 0);

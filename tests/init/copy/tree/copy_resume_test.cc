@@ -1,4 +1,5 @@
 // A copy that was killed, and is continued; a source that changes meanwhile.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sched.h>
@@ -8,7 +9,9 @@
 #include <atomic>
 #include <functional>
 
+#include "init/copy/file_times.h"
 #include "init/sys/boot.h"
+#include "init/sys/fd.h"
 #include "tests/init/copy/tree/copy_job.h"
 
 namespace {
@@ -248,6 +251,18 @@ TEST_F(CopyChanging, IsSeenThoughSizeAndTimeStay) {
   make("echo 11111 >file; touch -d 2020-01-01 file ../time");
   start("echo 22222 1<>file; touch -r ../time file");
   EXPECT_THAT(error_while_it_is_written(), HasSubstr("changes while it is copied"));
+}
+
+// Made-up times prove nothing for any file of the device.
+TEST_F(CopyChanging, AFileThatIsGoneMakesNoTimesUp) {
+  make("echo 1 >file");
+  struct stat status{};
+  ASSERT_EQ(::stat((source() + "/file").c_str(), &status), 0);
+  const sys::Fd directory(::open(source().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  make("rm file");
+  copy::TimesOfDevice known;
+  EXPECT_FALSE(copy::settle_times(known, directory.get(), "file", status));
+  EXPECT_FALSE(known.made_up);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ class Node {
       ::_exit(engine::run_link(settings, env, down.out.release(), up.in.release()));
     }
     down_ = std::move(down.in);
+    filler_ = std::move(up.in);
     ::fcntl(up.out.get(), F_SETFL, O_NONBLOCK);
     up_ = engine::MessagePipe(std::move(up.out), engine::kLinkKinds, engine::kMaxLinkMessage);
   }
@@ -217,6 +218,14 @@ class Node {
     return warnings_;
   }
 
+  // Fills the pipe to PID 1 with one warning, so that the worker has to wait. Returns false if the
+  // pipe still has a message.
+  [[nodiscard]] bool fill() const {
+    const int size = ::fcntl(filler_.get(), F_SETPIPE_SZ, 4096);
+    const std::size_t head = engine::message_of(engine::kLinkWarning, "").size();
+    const std::string text(static_cast<std::size_t>(size) - head, 'x');
+    return engine::send_message(filler_.get(), engine::kLinkWarning, text);
+  }
   // Returns when it has stopped.
   void stop() const {
     ::kill(pid_, SIGSTOP);
@@ -268,6 +277,7 @@ class Node {
 
   pid_t pid_ = -1;
   sys::Fd down_;
+  sys::Fd filler_;  // the worker's end of up_
   engine::MessagePipe up_;
   NodeReport last_;
   std::deque<NodeVerdict> verdicts_;

@@ -126,6 +126,26 @@ TEST_F(Link, SaysGoWhenAllHaveArrived) {
   for (Node& node : nodes_) node.await_go(1);
 }
 
+// The request to save is the only message, so no other one takes it along.
+TEST_F(Link, TellsWhatFoundAFullPipeOnceThatIsRead) {
+  arrive(3);
+  NodeReport report{.stage = Stage::kRunning, .arrival = 1, .cluster = 0xfeedULL};
+  report.may_restart = true;
+  for (Node& node : nodes_) report.meeting = node.await_go(1).meeting;
+  for (Node& node : nodes_) node.report(report);
+  for (std::uint32_t saves = 1; saves <= 3; ++saves) {
+    const auto asks = [saves](const lifecycle::NodeVerdict& verdict) {
+      return verdict.saves == saves;
+    };
+    const bool full = node(1).fill();
+    report.saves = saves;
+    node(0).report(report);
+    node(2).await(asks);
+    if (full) EXPECT_THAT(node(1).await_warning(), HasSubstr("xxx"));
+    node(1).await(asks);
+  }
+}
+
 TEST_F(Link, ComesBeforeNode0Does) {
   Node& b = start(1, 2);
   EXPECT_THAT(b.await_text("Connection refused"), HasSubstr("node 0 (a) at 127.0.0.1 port"));
