@@ -57,7 +57,13 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   if (several && !by_command.empty()) return by_command;
   if (has_devices) return chosen_by(ChosenBy::kDevices);
   if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
-  if (nodes.size() < 2) return chosen_by(ChosenBy::kNobody);
+  if (nodes.size() < 2) {
+    // A launcher in the command needs the number of --slots, which its framework passes on.
+    const FrameworkLauncher& typed = launcher_of(by_command);
+    const bool counted = request.slots.value_or(1) > 1;
+    const bool passes_on = counted && typed.on_every_node && !typed.needs_cann;
+    return passes_on ? by_command : chosen_by(ChosenBy::kNobody);
+  }
   // These options do not choose a framework alone, because an image may set them for any platform.
   if (request.torch_launcher) return chosen_by(ChosenBy::kTorchLauncher);
   if (request.ascend_launcher) return chosen_by(ChosenBy::kAscendLauncher);
@@ -295,6 +301,7 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   }
   warn_of_cut_hooks(inputs.request(), plan);
   warn_of_devices(inputs, **launcher, resolved, plan);
+  warn_of_slots(inputs, **launcher, resolved, plan);
   warn_of_counts(inputs, resolved, plan);
   plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);
