@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ranges>
+#include <tuple>
 
 #include "base/text.h"
 #include "envgen/conda/cann.h"
@@ -255,9 +256,23 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
         " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
         "launcher by itself, give --framework single, which starts it once");
   }
-  const std::optional<int>& slots = inputs.request().slots;
-  if (slots && *slots > 1 && plan.framework == "single" && !resolved.platform.own_rank &&
-      !command.launcher() && inputs.request().framework.empty()) {
+  const Request& request = inputs.request();
+  const bool plain = plan.framework == "single" && !resolved.platform.own_rank &&
+                     !command.launcher() && request.framework.empty();
+  // A launcher that an option names is not used without a framework.
+  for (const auto& [given, option, reason] :
+       {std::tuple(request.ascend_launcher.has_value(), "--ascend-launcher",
+                   ChosenBy::kAscendLauncher),
+        std::tuple(request.torch_launcher.has_value(), "--torch-launcher",
+                   ChosenBy::kTorchLauncher)}) {
+    if (!plain || !given) continue;
+    plan.warnings.push_back(std::string(option) +
+                            " is not used: one process is started, for nothing says that the "
+                            "command is a job of its framework; add --framework " +
+                            chosen_by(reason));
+  }
+  const std::optional<int>& slots = request.slots;
+  if (plain && slots && *slots > 1) {
     plan.warnings.push_back("--slots " + std::to_string(*slots) +
                             ": one process is started, for nothing says what its ranks are; add "
                             "--fan-out for PyTorch, or --framework");

@@ -104,6 +104,24 @@ TEST(FrameworkChoice, WithoutAHintTheCommandRunsOnceAndThePlanSaysSo) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("--framework")));
 }
 
+TEST(FrameworkChoice, AnOptionThatNamesALauncherOfNoFrameworkIsWarnedOf) {
+  Snapshot snapshot;
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
+  snapshot.facts.cwd = "/srv/job";
+  Request request = request_for({"python3", "train.py"});
+  request.ascend_launcher = AscendLauncher::kMsrun;
+  EXPECT_THAT(
+      plan_of(snapshot, request).warnings,
+      Contains(AllOf(HasSubstr("--ascend-launcher is not used"), HasSubstr("--framework ascend"))));
+  request.ascend_launcher.reset();
+  request.torch_launcher = TorchLauncher::kTorchrun;
+  EXPECT_THAT(
+      plan_of(snapshot, request).warnings,
+      Contains(AllOf(HasSubstr("--torch-launcher is not used"), HasSubstr("--framework pytorch"))));
+  request.command = {"torchrun", "train.py"};
+  EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
+}
+
 TEST(FrameworkChoice, OfDevicesIsOneProcessForEach) {
   Snapshot snapshot = modelarts_snapshot({}, 1);
   EXPECT_EQ(plan_of(snapshot, request_for({"python", "train.py"})).framework, "ascend");
