@@ -602,7 +602,14 @@ base::Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Pla
   if (torchrun.program.empty() && launcher == TorchLauncher::kTorchrun) {
     torchrun.program = "torchrun";
   }
-  if (torchrun.program.empty()) return launch_legacy(inputs, resolved, job, plan);
+  if (torchrun.program.empty()) {
+    const std::string& python = resolved.platform.command[0];
+    plan.warnings.push_back("no torchrun was found: " + python +
+                            " -m torch.distributed.launch starts the ranks, as an old PyTorch "
+                            "needs; for another PyTorch, put torchrun into PATH or beside " +
+                            python + ", or give --fan-out");
+    return launch_legacy(inputs, resolved, job, plan);
+  }
   if (!launcher && !job.elastic() && !configures_agent(planned_environment(inputs, plan))) {
     return launch_fan_out(inputs, resolved, job, plan);
   }
