@@ -135,6 +135,11 @@ base::Status check_endpoint(const Inputs& inputs, const ResolvedCluster& resolve
       "node is the whole job");
 }
 
+// Returns the variable with the number of this node's ranks for a launcher in the user's command.
+base::EnvEdit agent_ranks(const Job& job) {
+  return {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)};
+}
+
 // Returns the variables that a launcher in the user's command reads. Flags in the command take
 // precedence over PET_*.
 std::vector<base::EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
@@ -143,7 +148,7 @@ std::vector<base::EnvEdit> agent_variables(const Inputs& inputs, const Job& job,
   const bool asks_for_range = is_range(inputs.variable("PET_NNODES"));
   std::vector<base::EnvEdit> edits = {
       {asks_for_range ? Kind::kSetDefault : kind, "PET_NNODES", node_range(job)},
-      {Kind::kSetDefault, "PET_NPROC_PER_NODE", std::to_string(job.slots)},
+      agent_ranks(job),
   };
   if (job.elastic()) {
     edits.push_back({Kind::kSetDefault, "PET_RDZV_BACKEND", "c10d"});
@@ -262,12 +267,16 @@ base::Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, c
                             std::to_string(job.slots) + " of " + std::to_string(job.world_size) +
                             " ranks: name python first, or start the ranks with --fan-out");
   }
+  const bool slots_given = inputs.request().slots.has_value();
   // Sets no PET_NNODES for --standalone, because torchrun would then wait for nodes that cannot
   // come.
   if (torch_agent && !find_flag(command, command.launcher_name(), "--standalone")) {
     append(process.env, agent_variables(inputs, job, resolved));
+  } else if (torch_agent && slots_given) {
+    process.env.push_back(agent_ranks(job));
   }
-  if (typed && typed->reads == LauncherReads::kNodeVariables && !job.alone()) {
+  const bool counted = !job.alone() || slots_given;
+  if (typed && typed->reads == LauncherReads::kNodeVariables && counted) {
     append(process.env, node_variables(inputs, job, resolved.local_node.unnumbered));
   }
   if (torch_agent) keep_error_files(inputs, process, plan);
@@ -593,7 +602,14 @@ base::Status launch_pytorch(Inputs& inputs, const ResolvedCluster& resolved, Pla
   if (torchrun.program.empty() && launcher == TorchLauncher::kTorchrun) {
     torchrun.program = "torchrun";
   }
-  if (torchrun.program.empty()) return launch_legacy(inputs, resolved, job, plan);
+  if (torchrun.program.empty()) {
+    const std::string& python = resolved.platform.command[0];
+    plan.warnings.push_back("no torchrun was found: " + python +
+                            " -m torch.distributed.launch starts the ranks, as an old PyTorch "
+                            "needs; for another PyTorch, put torchrun into PATH or beside " +
+                            python + ", or give --fan-out");
+    return launch_legacy(inputs, resolved, job, plan);
+  }
   if (!launcher && !job.elastic() && !configures_agent(planned_environment(inputs, plan))) {
     return launch_fan_out(inputs, resolved, job, plan);
   }

@@ -215,6 +215,7 @@ ComesTo in_text(std::string_view text, int depth) {  // NOLINT(misc-no-recursion
     if (inner.launcher) return inner;
     if (first.script.empty()) first.script = std::move(inner.script);
     if (first.doubt.empty()) first.doubt = std::move(inner.doubt);
+    if (first.inner.empty()) first.inner = std::move(inner.inner);
   }
   return first;
 }
@@ -234,6 +235,46 @@ ComesTo in_quotes(std::string_view word) {
 // Returns whether the option has a text as its value: `su - user -c TEXT`, `script -qc TEXT`.
 bool is_text_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+}
+
+// Returns how many of the words are a command with a script, a module or a text to run; 0 if they
+// are no command. A name alone is an argument: `translate.py python java`. After an option, which
+// may have the first word as its value, only a script shows a command: `eval.py --lang python -c x`
+std::size_t words_of_command(Words words, bool after_option) {
+  const auto is_long = [](const std::string& word) { return word.starts_with("--"); };
+  if (const auto python = find_operand(words)) {
+    const std::string& operand = words[python->at];
+    if (std::ranges::any_of(words.first(python->at), is_long)) return 0;
+    const bool script = python->letter == '\0' && operand.ends_with(".py");
+    const bool named = python->letter != '\0' && !after_option;
+    return script || named ? python->at + 1 : 0;
+  }
+  if (is_shell(base_name(words[0]))) {
+    const ShellOperand operand = operand_of_shell(words);
+    const bool text = operand.text.contains(' ') && !after_option;
+    if (!text && !operand.script.ends_with(".sh")) return 0;
+    const std::string_view last = text ? operand.text : operand.script;
+    const auto at = std::ranges::find(words, last);
+    return static_cast<std::size_t>(at - words.begin()) + 1;
+  }
+  const auto direct = launcher_of_words(words);
+  static constexpr auto kScripts = base::words(".py");
+  const auto script =
+      std::ranges::find_if(words, [](const auto& word) { return ends_in(word, kScripts); });
+  const bool starts = direct && !after_option && script != words.end();
+  return starts ? static_cast<std::size_t>(script - words.begin()) + 1 : 0;
+}
+
+// Returns the command among a Python program's arguments, up to its script. "" = none.
+std::string command_among(Words arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view before = i > 0 ? std::string_view(arguments[i - 1]) : "";
+    const bool option = before.starts_with('-') && before != "--" && !before.contains('=');
+    const std::size_t count = words_of_command(arguments.subspan(i), option);
+    const Words words = arguments.subspan(i, count);
+    if (count > 0) return base::joined({words.begin(), words.end()}, " ");
+  }
+  return "";
 }
 
 // Returns whether the word is a variable that only the shell knows, such as $CMD, so that it may be
@@ -290,6 +331,7 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
       if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
+      result.inner = command_among(rest.subspan(1));
       return result;  // this program is known, so further words are its arguments
     }
   }
@@ -312,7 +354,8 @@ ComesTo behind_python(Words command, const Operand& python) {
   const bool told_ranks = is_told_ranks(arguments);
   if (python.letter != 'm') {
     const bool script = python.letter == '\0';
-    return {.doubt = script && told_ranks ? std::string(operand) : ""};
+    return {.doubt = script && told_ranks ? std::string(operand) : "",
+            .inner = script ? command_among(arguments) : ""};
   }
   static constexpr auto kScripts = base::words(".py");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -331,7 +374,7 @@ ComesTo behind_python(Words command, const Operand& python) {
   }
   if (told_ranks) return {kUnknownLauncher, std::string(operand)};
   const bool called_so = operand.ends_with(".launch") || operand.ends_with(".launcher");
-  return {.doubt = called_so ? std::string(operand) : ""};
+  return {.doubt = called_so ? std::string(operand) : "", .inner = command_among(arguments)};
 }
 
 // NOLINTNEXTLINE(misc-no-recursion)
@@ -355,7 +398,10 @@ ComesTo unwrap(Words command, int depth, Evidence needed) {
   if (name.ends_with(".sh")) return {.script = command[0]};
   if (may_be_launcher(command[0])) return {.doubt = command[0]};
   if (const auto python = find_operand(command)) return behind_python(command, *python);
-  if (name.ends_with(".py")) return {.doubt = is_told_ranks(command) ? command[0] : ""};
+  if (name.ends_with(".py")) {
+    return {.doubt = is_told_ranks(command) ? command[0] : "",
+            .inner = command_among(command.subspan(1))};
+  }
   return behind_program(command, depth, needed);
 }
 

@@ -70,6 +70,9 @@ class ParsedCommand {
   // The script that the command's shell will read: "run.sh" for `bash run.sh` and for `./run.sh`.
   // "" = none.
   [[nodiscard]] const std::string& shell_script() const { return comes_to_.script; }
+  // The command among the arguments of a Python program, up to its script: "python train.py" for
+  // `python run.py python train.py`. Such a program may start the ranks itself. "" = none.
+  [[nodiscard]] const std::string& inner_command() const { return comes_to_.inner; }
   // Returns true if a Python program is started by another program (`uv run -m pkg`) or by its own
   // first line ("./train.py").
   [[nodiscard]] bool wraps_python() const { return comes_to_.wraps_python; }
@@ -80,6 +83,7 @@ class ParsedCommand {
     std::string name;
     std::string script;
     std::string doubt;
+    std::string inner;
     bool wraps_python = false;
   };
 

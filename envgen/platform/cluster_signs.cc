@@ -9,6 +9,7 @@
 #include "envgen/formats/hosts.h"
 #include "envgen/plan/given_names.h"
 #include "envgen/platform/platform_common.h"
+#include "envgen/ranktable/hccn.h"
 
 namespace envgen {
 namespace {
@@ -158,6 +159,18 @@ std::unexpected<base::Error> sign_error(std::string where, std::string_view foun
   return std::unexpected(error_of(std::move(where), found, fix));
 }
 
+// Returns the error for --devices with several nodes.
+std::unexpected<base::Error> devices_of_one_host(const Request& request) {
+  const auto listed = parse_device_list(request.devices, "--devices");
+  const std::string slots = listed ? std::to_string(listed->size()) : "N";
+  return base::fail(
+      "planning a job of several nodes", "--devices",
+      base::quoted(request.devices) + ", which names the devices of one host",
+      "for " + std::to_string(*request.nodes) +
+          " nodes give a rank table, or --ascend-launcher msrun or dynamic with --slots " + slots +
+          " instead of --devices");
+}
+
 // Returns whether variables say that the job has one node. NUM_NODES counts only beside NODE_RANK,
 // because alone it may count the nodes of a graph.
 bool is_one_node(const Inputs& inputs) {
@@ -272,10 +285,15 @@ base::Error sign_of_several(std::string where, std::string_view found) {
 
 base::Status check_alone(const Inputs& inputs) {
   const Request& request = inputs.request();
+  if (!request.devices.empty() && request.nodes.value_or(1) > 1) {
+    return devices_of_one_host(request);
+  }
   if (request.nodes || request.node_rank.value_or(0) > 0) {
     const char* option = request.nodes ? "--nodes" : "--node-rank";
+    // A platform that was found, and not named, ignores complete options as well.
+    const bool complete = request.nodes && request.node_rank;
     return sign_error(option, std::to_string(request.nodes ? *request.nodes : *request.node_rank),
-                      request.platform.empty() ? text_of(kByOptions) : kBare);
+                      request.platform.empty() && !complete ? text_of(kByOptions) : kBare);
   }
   for (std::size_t row = 0; row < kGivenNames; ++row) TRY(check_names(inputs, given_names(row)));
   for (const Sign& sign : kSigns.all()) {

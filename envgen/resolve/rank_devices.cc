@@ -83,6 +83,39 @@ DeviceCount devices_seen(Inputs& inputs, const FrameworkLauncher& launcher, cons
   return devices_listed(inputs);
 }
 
+// Returns the variable by which the plan gives a launcher the number of a node's ranks. "" = none.
+std::string ranks_variable(const Plan& plan) {
+  for (const Process& process : plan.processes) {
+    for (const base::EnvEdit& edit : process.env) {
+      const bool sets = edit.kind != base::EnvEdit::Kind::kUnset;
+      if (sets && edit.name.ends_with("NPROC_PER_NODE")) return edit.name;
+    }
+  }
+  return "";
+}
+
+// Returns why the launcher in the command does not start `slots` ranks on this node. "" = it does,
+// or only the launcher can tell.
+std::string why_other_ranks(const Inputs& inputs, const ResolvedCluster& resolved, const Plan& plan,
+                            int slots) {
+  const ParsedCommand& command = resolved.platform.command;
+  const std::string& name = command.launcher_name();
+  if (const auto typed = typed_ranks(command)) {
+    const bool of_node = typed->of_node || resolved.cluster.nodes.size() < 2;
+    const int expected = of_node ? slots : resolved.cluster.world_size;
+    if (typed->ranks == 0 || typed->ranks == expected) return "";
+    return "the flag of " + name + " in the command says " + std::to_string(typed->ranks) +
+           ", and is used; make them equal, or give only one of them";
+  }
+  const std::string variable = ranks_variable(plan);
+  if (variable.empty()) {
+    return name + " does not get this number from trainit; give it with a flag of " + name;
+  }
+  const std::string_view given = inputs.variable(variable);
+  if (given.empty() || given == std::to_string(slots)) return "";
+  return base::concat({variable, "=", given, " is used; make them equal, or unset ", variable});
+}
+
 // Warns of an order that CANN refuses. CANN takes ids in ascending order, each once, and otherwise
 // shows no device at all ("it must be configured in ascending order", EE1001).
 void warn_of_order(const Inputs& inputs, Plan& plan) {
@@ -116,6 +149,18 @@ base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launch
   if (inputs.uncounted_surely()) return std::unexpected(*inputs.uncounted());
   plan.warnings.push_back(to_line(*inputs.uncounted()));
   return {};
+}
+
+void warn_of_slots(const Inputs& inputs, const FrameworkLauncher& launcher,
+                   const ResolvedCluster& resolved, Plan& plan) {
+  const Request& request = inputs.request();
+  const int slots = request.slots.value_or(1);
+  if (slots < 2 || resolved.platform.own_rank || !resolved.platform.command.launcher()) return;
+  // The hostfile has the number. It is a limit for mpirun, whose flag may be below it.
+  if (launcher.needs_ssh_peers) return;
+  if (launcher.only_starts && !request.framework.empty()) return;
+  const std::string why = why_other_ranks(inputs, resolved, plan, slots);
+  if (!why.empty()) plan.warnings.push_back("--slots " + std::to_string(slots) + ": " + why);
 }
 
 void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,

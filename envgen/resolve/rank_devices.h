@@ -17,6 +17,10 @@ namespace envgen {
 base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
                            const ResolvedCluster& resolved, Plan& plan);
 
+// Warns if --slots is not the number of ranks that the launcher in the command starts on this node.
+void warn_of_slots(const Inputs& inputs, const FrameworkLauncher& launcher,
+                   const ResolvedCluster& resolved, Plan& plan);
+
 // Adds warnings about ranks that have no device of their own, and about a list of devices that CANN
 // refuses.
 void warn_of_devices(Inputs& inputs, const FrameworkLauncher& launcher,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ranges>
+#include <tuple>
 
 #include "base/text.h"
 #include "envgen/conda/cann.h"
@@ -57,7 +58,13 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   if (several && !by_command.empty()) return by_command;
   if (has_devices) return chosen_by(ChosenBy::kDevices);
   if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
-  if (nodes.size() < 2) return chosen_by(ChosenBy::kNobody);
+  if (nodes.size() < 2) {
+    // A launcher in the command needs the number of --slots, which its framework passes on.
+    const FrameworkLauncher& typed = launcher_of(by_command);
+    const bool counted = request.slots.value_or(1) > 1;
+    const bool passes_on = counted && typed.on_every_node && !typed.needs_cann;
+    return passes_on ? by_command : chosen_by(ChosenBy::kNobody);
+  }
   // These options do not choose a framework alone, because an image may set them for any platform.
   if (request.torch_launcher) return chosen_by(ChosenBy::kTorchLauncher);
   if (request.ascend_launcher) return chosen_by(ChosenBy::kAscendLauncher);
@@ -204,22 +211,68 @@ void count_ranks(const Request& request, const FrameworkLauncher& launcher,
   }
 }
 
+// Returns how many times this node starts the command: once for each rank that trainit or a
+// launcher starts that trainit has put before the command.
+int starts_of_command(const ResolvedCluster& resolved, const Plan& plan) {
+  const auto ranks = static_cast<int>(std::ranges::count_if(
+      plan.processes, [](const Process& process) { return process.rank >= 0; }));
+  const bool by_launcher = ranks == 0 && !resolved.platform.command.launcher() &&
+                           std::ranges::any_of(plan.processes, [](const Process& process) {
+                             return ParsedCommand(process.argv).is_launcher();
+                           });
+  if (!by_launcher) return ranks;
+  const std::vector<Node>& nodes = resolved.cluster.nodes;
+  const auto at = static_cast<std::size_t>(std::max(resolved.local_node.node_rank, 0));
+  return at < nodes.size() ? std::max(nodes[at].slots, static_cast<int>(nodes[at].devices.size()))
+                           : plan.world_size;
+}
+
+// Fails if a program that starts another command would be started for each rank. That program may
+// start all ranks itself, so that each rank would start the whole job.
+base::Status check_started_once(const ResolvedCluster& resolved, const Plan& plan) {
+  const ParsedCommand& command = resolved.platform.command;
+  const std::string& inner = command.inner_command();
+  const int starts = inner.empty() ? 0 : starts_of_command(resolved, plan);
+  if (starts < 2) return {};
+  const auto& python = command.python();
+  return base::fail("planning the ranks of this node", "the command",
+                    command[python ? python->operand : 0] + ", which starts \"" + inner +
+                        "\" and would itself be started " + std::to_string(starts) +
+                        " times, once for each rank",
+                    "if it starts the ranks by itself, name the training script alone: " + inner +
+                        "; to start it once as it is, give --framework single");
+}
+
 // Warns of scripts that start launchers, and of a number of ranks that no process uses.
 void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
-  const auto ranks = std::ranges::count_if(
-      plan.processes, [](const Process& process) { return process.rank >= 0; });
   const ParsedCommand& command = resolved.platform.command;
-  if (const std::string& doubt = command.in_doubt(); ranks > 1 && !doubt.empty()) {
+  const std::string& doubt = command.in_doubt();
+  const int starts = doubt.empty() ? 0 : starts_of_command(resolved, plan);
+  if (starts > 1) {
     const std::string& script = command.shell_script();
     const std::string what = script.empty() ? command[0] + " (with " + doubt + ")" : script;
     plan.warnings.push_back(
-        what + " is started " + std::to_string(ranks) +
+        what + " is started " + std::to_string(starts) +
         " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
         "launcher by itself, give --framework single, which starts it once");
   }
-  const std::optional<int>& slots = inputs.request().slots;
-  if (slots && *slots > 1 && plan.framework == "single" && !resolved.platform.own_rank &&
-      !command.launcher() && inputs.request().framework.empty()) {
+  const Request& request = inputs.request();
+  const bool plain = plan.framework == "single" && !resolved.platform.own_rank &&
+                     !command.launcher() && request.framework.empty();
+  // A launcher that an option names is not used without a framework.
+  for (const auto& [given, option, reason] :
+       {std::tuple(request.ascend_launcher.has_value(), "--ascend-launcher",
+                   ChosenBy::kAscendLauncher),
+        std::tuple(request.torch_launcher.has_value(), "--torch-launcher",
+                   ChosenBy::kTorchLauncher)}) {
+    if (!plain || !given) continue;
+    plan.warnings.push_back(std::string(option) +
+                            " is not used: one process is started, for nothing says that the "
+                            "command is a job of its framework; add --framework " +
+                            chosen_by(reason));
+  }
+  const std::optional<int>& slots = request.slots;
+  if (plain && slots && *slots > 1) {
     plan.warnings.push_back("--slots " + std::to_string(*slots) +
                             ": one process is started, for nothing says what its ranks are; add "
                             "--fan-out for PyTorch, or --framework");
@@ -293,8 +346,10 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (auto status = check_counted(inputs, **launcher, resolved, plan); !status) {
     return status.error();
   }
+  if (auto status = check_started_once(resolved, plan); !status) return status.error();
   warn_of_cut_hooks(inputs.request(), plan);
   warn_of_devices(inputs, **launcher, resolved, plan);
+  warn_of_slots(inputs, **launcher, resolved, plan);
   warn_of_counts(inputs, resolved, plan);
   plan_binding(inputs, resolved, plan);
   plan_output(inputs.request(), plan);

@@ -104,6 +104,22 @@ std::string script_of(const envgen::Process& process) {
   return python ? "" : command.shell_script();
 }
 
+// Returns the place that lacks a script. A rank whose directory the plan makes gets the script's
+// path from the directory where trainit was started.
+std::string missing_script(const envgen::Plan& plan, const envgen::Process& process,
+                           const std::string& script, const std::string& started_in) {
+  const bool own_directory =
+      process.cwd != started_in &&
+      std::ranges::find(plan.directories, process.cwd, &envgen::PlannedDirectory::path) !=
+          plan.directories.end();
+  const std::string searched = envgen::join_path(started_in, script);
+  const bool absent = sys::inspect(searched, false).kind == envgen::PathState::Kind::kAbsent;
+  if (own_directory && absent && !script.starts_with('/')) {
+    return concat({"found no ", script, " in ", started_in, ", where trainit was started"});
+  }
+  return concat({"its script ", envgen::join_path(process.cwd, script), " does not exist"});
+}
+
 // Returns a warning if a process could not start. The plan remains valid, because a hook can still
 // create the program, and a script can change PATH.
 std::string start_warning(const envgen::Plan& plan, const Case& one) {
@@ -126,8 +142,9 @@ std::string start_warning(const envgen::Plan& plan, const Case& one) {
   if (script.empty() || sys::inspect(path, false).kind != envgen::PathState::Kind::kAbsent) {
     return "";
   }
-  return concat(
-      {process.name, " would fail: its script ", path, " does not exist; correct the path"});
+  return concat({process.name,
+                 " would fail: ", missing_script(plan, process, script, one.snapshot.facts.cwd),
+                 "; correct the path"});
 }
 
 // Names that training scripts give their own options as well, often in a module or a dataclass, so

@@ -133,6 +133,11 @@ TEST_F(Tools, PlanWarnsOfAProgramOrAScriptThatIsNotThere) {
       EXPECT_THAT(plan.out, Not(HasSubstr("main would")));
     }
   }
+  // Ranks on Ascend run in directories of their own, which is not where the script is searched.
+  EXPECT_THAT(tool({"plan", "--verbose", "--framework", "ascend", "--devices", "0-1", "--",
+                    "python3", "no-such.py"})
+                  .out,
+              HasSubstr("rank-0 would fail: found no no-such.py in "));
   EXPECT_THAT(tool({"plan", "statsu"}).out, HasSubstr("; did you mean `trainit status`?"));
   write("train.py", "import argparse  # --output-dir\n");
   EXPECT_THAT(

@@ -486,10 +486,30 @@ TEST(NeverAlone, TheOptionsMakeAClusterForATypedLauncherToo) {
 }
 
 TEST(NeverAlone, DevicesThatAreNamedDoNotCountTheNodes) {
-  EXPECT_THAT(said({{},
-                    {"--framework", "ascend", "--devices", "0-7", "--nodes", "2", "--node-rank",
-                     "1", "--", "python", "train.py"}}),
-              AllOf(HasSubstr("--nodes"), HasSubstr("a sign of several")));
+  const auto answer = AllOf(
+      HasSubstr("--devices: found \"0-7\", which names the devices of one host"),
+      HasSubstr("for 2 nodes give a rank table, or --ascend-launcher msrun or dynamic with --slots "
+                "8 instead of --devices"));
+  const Words options = {"--framework", "ascend", "--devices",   "0-7",
+                         "--nodes",     "2",      "--node-rank", "1"};
+  for (const Words& more : {Words{}, Words{"--master-addr", "a"},
+                            Words{"--master-addr", "a", "--ascend-launcher", "msrun"}}) {
+    Words words = options;
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "python", "train.py"});
+    EXPECT_THAT(said({{}, words}), answer);
+  }
+}
+
+// The answer to complete options is not to complete them.
+TEST(NeverAlone, APlatformThatFindsNoOtherNodeNamesTheOneThatTakesTheOptions) {
+  for (const Words& platform : {Words{"DLC_JOB_ID=j"}, Words{"MA_VJ_NAME=j"}}) {
+    EXPECT_THAT(said({platform,
+                      {"--framework", "pytorch", "--nodes", "2", "--node-rank", "1",
+                       "--master-addr", "a", "--", "python", "train.py"}}),
+                AllOf(HasSubstr("a sign of several"), HasSubstr("give --platform bare with")))
+        << platform[0];
+  }
 }
 
 // Its own flags win over what an environment says.

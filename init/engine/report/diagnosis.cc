@@ -356,7 +356,8 @@ Diagnosis::Line Diagnosis::take_line(const Job& job) {
 
 void Diagnosis::say(const Line& line) {
   constexpr const char* kAdvice =
-      "; its output was not kept, so no cause is known: run it with --output tee";
+      "; its output was not kept, so no cause is known: set TRAINIT_OUTPUT=tee, or put "
+      "--output tee before --";
   if (line.is_failure) {
     sys::log::error(failure_line(line.message, line.detail) + (line.unread ? kAdvice : ""),
                     line.detail.rank);

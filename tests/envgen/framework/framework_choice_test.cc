@@ -104,6 +104,24 @@ TEST(FrameworkChoice, WithoutAHintTheCommandRunsOnceAndThePlanSaysSo) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("--framework")));
 }
 
+TEST(FrameworkChoice, AnOptionThatNamesALauncherOfNoFrameworkIsWarnedOf) {
+  Snapshot snapshot;
+  snapshot.env = base::Environ({"PATH=/usr/bin"});
+  snapshot.facts.cwd = "/srv/job";
+  Request request = request_for({"python3", "train.py"});
+  request.ascend_launcher = AscendLauncher::kMsrun;
+  EXPECT_THAT(
+      plan_of(snapshot, request).warnings,
+      Contains(AllOf(HasSubstr("--ascend-launcher is not used"), HasSubstr("--framework ascend"))));
+  request.ascend_launcher.reset();
+  request.torch_launcher = TorchLauncher::kTorchrun;
+  EXPECT_THAT(
+      plan_of(snapshot, request).warnings,
+      Contains(AllOf(HasSubstr("--torch-launcher is not used"), HasSubstr("--framework pytorch"))));
+  request.command = {"torchrun", "train.py"};
+  EXPECT_THAT(plan_of(snapshot, request).warnings, IsEmpty());
+}
+
 TEST(FrameworkChoice, OfDevicesIsOneProcessForEach) {
   Snapshot snapshot = modelarts_snapshot({}, 1);
   EXPECT_EQ(plan_of(snapshot, request_for({"python", "train.py"})).framework, "ascend");
@@ -152,6 +170,33 @@ TEST(FrameworkChoice, EveryTypedLauncherIsStartedOnceOnANodeOfDevices) {
     request.ascend_launcher = AscendLauncher::kDynamic;
     EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(1)) << named.command.back();
   }
+}
+
+std::string refusal_of(const Snapshot& snapshot, const Request& request) {
+  const Answer answer = resolve(snapshot, request);
+  const auto* error = std::get_if<base::Error>(&answer.outcome);
+  return error == nullptr ? "a plan" : to_line(*error);
+}
+
+// The boot script of ModelArts starts all ranks of a node itself.
+TEST(FrameworkChoice, AScriptThatStartsAnotherCommandIsNotStartedForEachRank) {
+  const Snapshot snapshot = modelarts_snapshot({}, 1);
+  Request request = request_for({"python", "run_ascend.py", "python", "train.py"});
+  const auto refused = AllOf(
+      HasSubstr("run_ascend.py, which starts \"python train.py\" and would itself be started 8 "
+                "times, once for each rank"),
+      HasSubstr("name the training script alone: python train.py"));
+  EXPECT_THAT(refusal_of(snapshot, request), refused);
+  request.framework = "ascend";
+  EXPECT_THAT(refusal_of(snapshot, request), refused);
+  request.ascend_launcher = AscendLauncher::kMsrun;
+  request.master_addr = "10.0.0.1";
+  EXPECT_THAT(refusal_of(snapshot, request), refused);
+  // The ways that the error names.
+  request.framework = "single";
+  EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(1));
+  request = request_for({"python", "train.py"});
+  EXPECT_THAT(plan_of(snapshot, request).processes, SizeIs(8));
 }
 
 TEST(FrameworkChoice, FanOutRefusesALauncherBehindAnyProgram) {

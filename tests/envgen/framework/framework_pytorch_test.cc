@@ -240,6 +240,10 @@ TEST(PyTorch, UsesTheTorchrunOfItsPythonOrPathsOrTheOldLauncher) {
     EXPECT_THAT(line_of(plan.processes[0].argv), testing::StartsWith(lookup.command));
     EXPECT_EQ(job.variable(plan, plan.processes[0], "PYTHON_EXEC"), lookup.python_exec)
         << lookup.command;
+    const bool old = std::string_view(lookup.command).contains("torch.distributed.launch");
+    EXPECT_EQ(!plan.warnings.empty() && plan.warnings[0].starts_with("no torchrun was found: "),
+              old)
+        << lookup.command;
   }
 }
 

@@ -315,6 +315,50 @@ TEST(TypedLauncher, AnEndlessNestingEnds) {
   EXPECT_EQ(ParsedCommand(command).framework(), "");
 }
 
+TEST(InnerCommand, IsTheOneThatAPythonProgramIsToStart) {
+  const struct {
+    Words command;
+    const char* inner;
+  } cases[] = {
+      {{"python", "run_ascend.py", "python", "train.py", "--lr", "1"}, "python train.py"},
+      {{"/usr/bin/python3", "-u", "x.py", "/opt/bin/python3.10", "-u", "t.py"},
+       "/opt/bin/python3.10 -u t.py"},
+      {{"python", "x.py", "--verbose", "python", "t.py"}, "python t.py"},
+      {{"python", "x.py", "--", "python", "-m", "pkg.train"}, "python -m pkg.train"},
+      {{"python", "x.py", "-n", "8", "env", "A=b", "python", "t.py"}, "python t.py"},
+      {{"python", "x.py", "bash", "train.sh", "8"}, "bash train.sh"},
+      {{"python", "x.py", "bash", "-c", "cd /job && python t.py"},
+       "bash -c cd /job && python t.py"},
+      {{"python", "x.py", "torchrun", "t.py"}, "torchrun t.py"},
+      {{"python", "-m", "site.start", "python", "t.py"}, "python t.py"},
+      {{"./run_ascend.py", "python", "t.py"}, "python t.py"},
+      {{"uv", "run", "x.py", "python", "t.py"}, "python t.py"},
+      {{"bash", "-c", "cd /job && python run_ascend.py python t.py"}, "python t.py"},
+      {{"nohup", "python", "x.py", "python", "t.py"}, "python t.py"},
+  };
+  for (const auto& [command, inner] : cases) {
+    EXPECT_EQ(ParsedCommand(command).inner_command(), inner) << text_of(command);
+  }
+}
+
+TEST(InnerCommand, IsNoArgumentThatOnlyNamesAProgram) {
+  for (const Words& command : std::vector<Words>{{"python", "train.py"},
+                                                 {"python", "train.py", "configs/a.py"},
+                                                 {"python", "translate.py", "python", "java"},
+                                                 {"python", "t.py", "--lang", "python"},
+                                                 {"python", "t.py", "--lang", "python", "-c", "x"},
+                                                 {"python", "t.py", "python", "--data", "x.py"},
+                                                 {"python", "t.py", "--shell", "bash", "x"},
+                                                 {"python", "t.py", "torchrun"},
+                                                 {"python", "t.py", "--by", "deepspeed", "x.py"},
+                                                 {"python", "-m", "cProfile", "-o", "x", "t.py"},
+                                                 {"python", "-c", "x", "python", "t.py"},
+                                                 {"nsys", "profile", "python", "t.py"},
+                                                 {"bash", "run.sh", "python", "t.py"}}) {
+    EXPECT_EQ(ParsedCommand(command).inner_command(), "") << text_of(command);
+  }
+}
+
 TEST(ShellScript, IsNamedWhereAShellWillReadIt) {
   EXPECT_EQ(ParsedCommand(Words{"bash", "run.sh", "8"}).shell_script(), "run.sh");
   EXPECT_EQ(ParsedCommand(Words{"sh", "-ex", "/job/start"}).shell_script(), "/job/start");

@@ -412,6 +412,20 @@ TEST(WrappedPython, ThatNoLauncherStartsIsWarnedOf) {
   }
 }
 
+TEST(InnerCommand, IsNotStartedForEachRankByTrainitOrByALauncher) {
+  const Request request = two_nodes({"python", "run.py", "python", "t.py"});
+  for (const Words& variables : {Words{}, Words{"PET_TEE=3"}}) {
+    EXPECT_THAT(error_of(with(variables), request),
+                HasSubstr("run.py, which starts \"python t.py\" and would itself be started 2"));
+  }
+  // The same of a program that may start ranks, without certainty: a warning.
+  const Request doubted = two_nodes({"python", "run.py", "--nproc_per_node=2"});
+  for (const Words& variables : {Words{}, Words{"PET_TEE=3"}}) {
+    EXPECT_THAT(plan_of(with(variables), doubted).warnings,
+                testing::Contains(HasSubstr("python (with run.py) is started 2 times")));
+  }
+}
+
 // --- conda
 
 TEST(CondaPrefix, IsOneThatPathCanHold) {

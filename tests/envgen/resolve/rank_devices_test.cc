@@ -141,6 +141,71 @@ TEST(Uncounted, OneUnknownDeviceIsOneRank) {
               Not(Contains(HasSubstr("device"))));
 }
 
+// A job of 8 slots on each of one or two nodes.
+Request eight_slots(Words command, int nodes) {
+  Request request = request_of(std::move(command));
+  request.slots = 8;
+  if (nodes > 1) {
+    request.nodes = nodes;
+    request.node_rank = 0;
+    request.master_addr = "a";
+  }
+  return request;
+}
+
+std::string variable_of(const Container& container, const Request& request,
+                        std::string_view variable) {
+  Outcome result = outcome(container, request);
+  if (const auto* error = std::get_if<base::Error>(&result)) return to_line(*error);
+  const Plan& plan = std::get<Planned>(result).plan;
+  base::Environ env(container.variables);
+  for (const base::EnvEdit& edit : plan.env) env.apply(edit);
+  for (const base::EnvEdit& edit : plan.processes.at(0).env) env.apply(edit);
+  return std::string(env.get_or(variable, "(unset)"));
+}
+
+TEST(SlotsOption, ReachesALauncherInTheCommandOnOneNodeAsOnSeveral) {
+  const struct {
+    Words command;
+    const char* variable;
+  } cases[] = {{{"torchrun", "t.py"}, "PET_NPROC_PER_NODE"},
+               {{"torchrun", "--standalone", "t.py"}, "PET_NPROC_PER_NODE"},
+               {{"bash", "-c", "torchrun --standalone t.py"}, "PET_NPROC_PER_NODE"},
+               {{"python", "-m", "torch.distributed.run", "t.py"}, "PET_NPROC_PER_NODE"},
+               {{"llamafactory-cli", "train", "x.yaml"}, "NPROC_PER_NODE"},
+               {{"python", "-m", "paddle.distributed.launch", "t.py"}, "PADDLE_NPROC_PER_NODE"}};
+  for (const auto& [command, variable] : cases) {
+    for (const int nodes : {1, 2}) {
+      EXPECT_EQ(variable_of({}, eight_slots(command, nodes), variable), "8") << command[0] << nodes;
+      EXPECT_THAT(warnings_of({}, eight_slots(command, nodes)),
+                  Not(Contains(HasSubstr("--slots"))));
+    }
+  }
+}
+
+TEST(SlotsOption, ThatALauncherDoesNotFollowIsWarnedOf) {
+  for (const int nodes : {1, 2}) {
+    EXPECT_THAT(warnings_of({}, eight_slots({"torchrun", "--nproc_per_node", "4", "t.py"}, nodes)),
+                Contains(HasSubstr("--slots 8: the flag of torchrun in the command says 4")));
+    EXPECT_THAT(warnings_of({{"PET_NPROC_PER_NODE=4"}}, eight_slots({"torchrun", "t.py"}, nodes)),
+                Contains(HasSubstr("--slots 8: PET_NPROC_PER_NODE=4 is used")));
+    for (const Words& command :
+         {Words{"accelerate", "launch", "t.py"}, Words{"msrun", "--join=True", "t.py"}}) {
+      EXPECT_THAT(warnings_of({}, eight_slots(command, nodes)),
+                  Contains(HasSubstr("--slots 8: " + command[0] + " does not get this number")));
+    }
+    const std::string all = std::to_string(8 * nodes);
+    for (const Words& command : {Words{"torchrun", "--nproc-per-node=8", "t.py"},
+                                 Words{"torchrun", "--nproc-per-node=gpu", "t.py"},
+                                 Words{"accelerate", "launch", "--num_processes", all, "t.py"}}) {
+      EXPECT_THAT(warnings_of({}, eight_slots(command, nodes)),
+                  Not(Contains(HasSubstr("--slots"))));
+    }
+  }
+  EXPECT_THAT(warnings_of({}, eight_slots({"mpirun", "-np", "2", "./a"}, 1)),
+              Contains(HasSubstr("the flag of mpirun in the command says 2")));
+}
+
 TEST(RanksWithoutADevice, AreWarnedOfInEveryWayOfStarting) {
   const Container one = node_with({"nvidia0"});
   EXPECT_THAT(warnings_of(one, fan_out(2)),

@@ -298,7 +298,9 @@ TEST_F(Diagnosis, IsNotInTheTerminationLogWhereItSaysNoMoreThanTheExitCode) {
 }
 
 TEST_F(Diagnosis, OfAPlainCommandSaysOnceHowToGetACause) {
-  constexpr const char* kAdvice = "no cause is known: run it with --output tee";
+  constexpr const char* kAdvice =
+      "no cause is known: set TRAINIT_OUTPUT=tee, or put "
+      "--output tee before --";
   const std::string err = run(single("echo boom >&2; exit 3")).err;
   EXPECT_THAT(err, HasSubstr(kAdvice));
   EXPECT_EQ(err.find(kAdvice), err.rfind(kAdvice));
