@@ -265,16 +265,23 @@ std::size_t words_of_command(Words words, bool after_option) {
   return starts ? static_cast<std::size_t>(script - words.begin()) + 1 : 0;
 }
 
-// Returns the command among a Python program's arguments, up to its script. "" = none.
-std::string command_among(Words arguments) {
+// Notes the command among the arguments of the Python program `program`, up to its script. Behind
+// an option, its first word may be that option's value, `eval.py --lang python x.py`: then the
+// program is only in doubt.
+void note_command_among(Words arguments, std::string_view program, ComesTo& result) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view before = i > 0 ? std::string_view(arguments[i - 1]) : "";
     const bool option = before.starts_with('-') && before != "--" && !before.contains('=');
     const std::size_t count = words_of_command(arguments.subspan(i), option);
+    if (count == 0) continue;
     const Words words = arguments.subspan(i, count);
-    if (count > 0) return base::joined({words.begin(), words.end()}, " ");
+    if (!option) {
+      result.inner = base::joined({words.begin(), words.end()}, " ");
+    } else if (result.doubt.empty()) {
+      result.doubt = program;
+    }
+    return;
   }
-  return "";
 }
 
 // Returns whether the word is a variable that only the shell knows, such as $CMD, so that it may be
@@ -331,7 +338,7 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
       if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
-      result.inner = command_among(rest.subspan(1));
+      note_command_among(rest.subspan(1), word, result);
       return result;  // this program is known, so further words are its arguments
     }
   }
@@ -354,8 +361,9 @@ ComesTo behind_python(Words command, const Operand& python) {
   const bool told_ranks = is_told_ranks(arguments);
   if (python.letter != 'm') {
     const bool script = python.letter == '\0';
-    return {.doubt = script && told_ranks ? std::string(operand) : "",
-            .inner = script ? command_among(arguments) : ""};
+    ComesTo result{.doubt = script && told_ranks ? std::string(operand) : ""};
+    if (script) note_command_among(arguments, operand, result);
+    return result;
   }
   static constexpr auto kScripts = base::words(".py");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -374,7 +382,9 @@ ComesTo behind_python(Words command, const Operand& python) {
   }
   if (told_ranks) return {kUnknownLauncher, std::string(operand)};
   const bool called_so = operand.ends_with(".launch") || operand.ends_with(".launcher");
-  return {.doubt = called_so ? std::string(operand) : "", .inner = command_among(arguments)};
+  ComesTo result{.doubt = called_so ? std::string(operand) : ""};
+  note_command_among(arguments, operand, result);
+  return result;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion)
@@ -399,8 +409,9 @@ ComesTo unwrap(Words command, int depth, Evidence needed) {
   if (may_be_launcher(command[0])) return {.doubt = command[0]};
   if (const auto python = find_operand(command)) return behind_python(command, *python);
   if (name.ends_with(".py")) {
-    return {.doubt = is_told_ranks(command) ? command[0] : "",
-            .inner = command_among(command.subspan(1))};
+    ComesTo result{.doubt = is_told_ranks(command) ? command[0] : ""};
+    note_command_among(command.subspan(1), name, result);
+    return result;
   }
   return behind_program(command, depth, needed);
 }

@@ -143,6 +143,7 @@ class Worker {
     }
     if (order.board) look_ms_ = look_ms_ == 0 ? kLineLookMs : std::min(look_ms_, kLineLookMs);
     std::vector<ResourceMeter::Rank> measured;
+    measured.reserve(ranks_.size());
     for (const Rank& rank : ranks_) {
       measured.push_back({rank.watched->process, rank.watched->pid, rank.start});
     }

@@ -323,7 +323,6 @@ TEST(InnerCommand, IsTheOneThatAPythonProgramIsToStart) {
       {{"python", "run_ascend.py", "python", "train.py", "--lr", "1"}, "python train.py"},
       {{"/usr/bin/python3", "-u", "x.py", "/opt/bin/python3.10", "-u", "t.py"},
        "/opt/bin/python3.10 -u t.py"},
-      {{"python", "x.py", "--verbose", "python", "t.py"}, "python t.py"},
       {{"python", "x.py", "--", "python", "-m", "pkg.train"}, "python -m pkg.train"},
       {{"python", "x.py", "-n", "8", "env", "A=b", "python", "t.py"}, "python t.py"},
       {{"python", "x.py", "bash", "train.sh", "8"}, "bash train.sh"},
@@ -338,6 +337,18 @@ TEST(InnerCommand, IsTheOneThatAPythonProgramIsToStart) {
   };
   for (const auto& [command, inner] : cases) {
     EXPECT_EQ(ParsedCommand(command).inner_command(), inner) << text_of(command);
+  }
+}
+
+// It may be the value of an option: `--lang python`.
+TEST(InnerCommand, BehindAnOptionIsOnlyADoubt) {
+  for (const Words& command :
+       std::vector<Words>{{"python", "x.py", "--verbose", "python", "t.py"},
+                          {"python", "x.py", "--lang", "python", "humaneval.py"},
+                          {"./x.py", "--shell", "bash", "prompts.sh"}}) {
+    const ParsedCommand parsed(command);
+    EXPECT_EQ(parsed.inner_command(), "") << text_of(command);
+    EXPECT_EQ(parsed.in_doubt(), "x.py") << text_of(command);
   }
 }
 
