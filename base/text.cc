@@ -1,6 +1,8 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "base/printed_text.h"
 
@@ -97,6 +99,20 @@ std::string seconds(std::int64_t ms) {
     text.erase(text.find_last_not_of('0') + 1);
   }
   return text + " s";
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr auto kUnits = std::to_array({"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"});
+  constexpr std::uint64_t kStep = 1024;
+  if (bytes < kStep) return std::to_string(bytes) + " B";
+  std::size_t unit = 0;
+  std::uint64_t divisor = 1;
+  while (unit + 1 < kUnits.size() && bytes / divisor >= kStep) {
+    divisor *= kStep;
+    ++unit;
+  }
+  const std::uint64_t tenths = bytes / divisor * 10 + bytes % divisor * 10 / divisor;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + kUnits.at(unit);
 }
 
 }  // namespace base

@@ -56,6 +56,8 @@ std::optional<T> parse_count(std::string_view text) {
 std::string quoted(std::string_view text);
 // Returns a text as one word for a shell, in single quotes.
 std::string shell_quoted(std::string_view text);
+// Returns a number of bytes as "999 B", "1.5 KiB" or "4.0 GiB".
+std::string size_text(std::uint64_t bytes);
 // Returns a duration as "30 s", "2.5 s" or "0.05 s".
 std::string seconds(std::int64_t ms);
 

@@ -251,10 +251,15 @@ base::Status launch_users_own(Inputs& inputs, const ResolvedCluster& resolved, c
   // An endpoint that is given is no master: another program listens at its port.
   const bool has_master = !job.elastic() || given_endpoint(inputs).empty();
   const Kind kind = kind_for(job);
-  if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_ADDR")) {
+  // A launcher that is alone and got only --slots finds a free port. A fixed one could collide.
+  const Request& request = inputs.request();
+  const bool free =
+      job.alone() && request.framework.empty() && !job.port_given && request.master_addr.empty();
+  const bool gives_master = has_master && !free && !job.address.empty();
+  if (gives_master && !is_promised(plan, "MASTER_ADDR")) {
     process.env.push_back({kind, "MASTER_ADDR", job.address});
   }
-  if (has_master && !job.address.empty() && !is_promised(plan, "MASTER_PORT")) {
+  if (gives_master && !is_promised(plan, "MASTER_PORT")) {
     process.env.push_back({kind, "MASTER_PORT", std::to_string(job.port)});
   }
   if (torch_agent && !contains_text(command, "torch.distributed.launch")) {

@@ -237,45 +237,53 @@ bool is_text_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
 }
 
-// Returns how many of the words are a command with a script, a module or a text to run; 0 if they
-// are no command. A name alone is an argument: `translate.py python java`. After an option, which
-// may have the first word as its value, only a script shows a command: `eval.py --lang python -c x`
-std::size_t words_of_command(Words words, bool after_option) {
+struct CommandWords {
+  std::size_t count = 0;  // number of words up to the script, module or text; 0: no command
+  bool sure = false;      // false: the words may also be arguments
+};
+
+// Returns whether the words are a command with a script, a module or a text to run. A name alone is
+// an argument: `translate.py python java`. After an option, which may have the first word as its
+// value, only a script shows a command: `eval.py --lang python -c x`
+CommandWords words_of_command(Words words, bool after_option) {
   const auto is_long = [](const std::string& word) { return word.starts_with("--"); };
   if (const auto python = find_operand(words)) {
     const std::string& operand = words[python->at];
-    if (std::ranges::any_of(words.first(python->at), is_long)) return 0;
+    if (std::ranges::any_of(words.first(python->at), is_long)) return {};
     const bool script = python->letter == '\0' && operand.ends_with(".py");
     const bool named = python->letter != '\0' && !after_option;
-    return script || named ? python->at + 1 : 0;
+    return {script || named ? python->at + 1 : 0, true};
   }
   if (is_shell(base_name(words[0]))) {
     const ShellOperand operand = operand_of_shell(words);
     const bool text = operand.text.contains(' ') && !after_option;
-    if (!text && !operand.script.ends_with(".sh")) return 0;
+    if (!text && !operand.script.ends_with(".sh")) return {};
     const std::string_view last = text ? operand.text : operand.script;
     const auto at = std::ranges::find(words, last);
-    return static_cast<std::size_t>(at - words.begin()) + 1;
+    return {static_cast<std::size_t>(at - words.begin()) + 1, true};
   }
   const auto direct = launcher_of_words(words);
+  if (!direct || after_option || direct->launcher.framework == "single") return {};
+  if (!starts_something(*direct, words, Evidence::kFile)) return {};
   static constexpr auto kScripts = base::words(".py");
   const auto script =
       std::ranges::find_if(words, [](const auto& word) { return ends_in(word, kScripts); });
-  const bool starts = direct && !after_option && script != words.end();
-  return starts ? static_cast<std::size_t>(script - words.begin()) + 1 : 0;
+  if (script == words.end()) return {};
+  return {static_cast<std::size_t>(script - words.begin()) + 1,
+          starts_something(*direct, words, Evidence::kRanks)};
 }
 
-// Notes the command among the arguments of the Python program `program`, up to its script. Behind
-// an option, its first word may be that option's value, `eval.py --lang python x.py`: then the
-// program is only in doubt.
+// Notes the command among the arguments of the Python program `program`, up to its script. If its
+// words may be arguments, as in `eval.py --lang python x.py`, the program is only in doubt.
 void note_command_among(Words arguments, std::string_view program, ComesTo& result) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view before = i > 0 ? std::string_view(arguments[i - 1]) : "";
+    const std::string_view before = i > 0 ? std::string_view(arguments[i - 1]) : "--";
     const bool option = before.starts_with('-') && before != "--" && !before.contains('=');
-    const std::size_t count = words_of_command(arguments.subspan(i), option);
-    if (count == 0) continue;
-    const Words words = arguments.subspan(i, count);
-    if (!option) {
+    const CommandWords command = words_of_command(arguments.subspan(i), option);
+    if (command.count == 0) continue;
+    const bool begins = before == "--" || is_assignment(before) || base_name(before) == "env";
+    if (command.sure && begins) {
+      const Words words = arguments.subspan(i, command.count);
       result.inner = base::joined({words.begin(), words.end()}, " ");
     } else if (result.doubt.empty()) {
       result.doubt = program;
@@ -338,7 +346,7 @@ ComesTo behind_program(Words command, int depth, Evidence needed) {
       result.wraps_python = true;
       if (is_told_ranks(rest) && result.doubt.empty()) result.doubt = word;
       if (wrapper && may_be_launcher(command[i - 1])) result.doubt = command[i - 1];
-      note_command_among(rest.subspan(1), word, result);
+      note_command_among(rest.subspan(1), names_module(command, i) ? command[i + 1] : word, result);
       return result;  // this program is known, so further words are its arguments
     }
   }

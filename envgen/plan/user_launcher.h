@@ -17,6 +17,7 @@ namespace envgen {
 enum class LauncherReads : unsigned char {
   kOther,          // only variables of its own, or none
   kPet,            // PET_NNODES and similar ones, as torchrun
+  kPaddle,         // PADDLE_NNODES and similar ones
   kNodeVariables,  // NNODES, NODE_RANK, NPROC_PER_NODE and MASTER_ADDR, which it passes to a
                    // torchrun
 };

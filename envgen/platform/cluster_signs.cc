@@ -163,12 +163,13 @@ std::unexpected<base::Error> sign_error(std::string where, std::string_view foun
 std::unexpected<base::Error> devices_of_one_host(const Request& request) {
   const auto listed = parse_device_list(request.devices, "--devices");
   const std::string slots = listed ? std::to_string(listed->size()) : "N";
+  const bool ascend = request.framework.empty() || request.framework == "ascend";
   return base::fail(
       "planning a job of several nodes", "--devices",
       base::quoted(request.devices) + ", which names the devices of one host",
-      "for " + std::to_string(*request.nodes) +
-          " nodes give a rank table, or --ascend-launcher msrun or dynamic with --slots " + slots +
-          " instead of --devices");
+      "for " + std::to_string(*request.nodes) + " nodes give " +
+          (ascend ? "a rank table, or --ascend-launcher msrun or dynamic with " : "") + "--slots " +
+          slots + " instead of --devices");
 }
 
 // Returns whether variables say that the job has one node. NUM_NODES counts only beside NODE_RANK,

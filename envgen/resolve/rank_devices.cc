@@ -105,14 +105,18 @@ std::string why_other_ranks(const Inputs& inputs, const ResolvedCluster& resolve
     const int expected = of_node ? slots : resolved.cluster.world_size;
     if (typed->ranks == 0 || typed->ranks == expected) return "";
     return "the flag of " + name + " in the command says " + std::to_string(typed->ranks) +
-           ", and is used; make them equal, or give only one of them";
+           ", and is used; for this job it would be " + std::to_string(expected);
   }
   const std::string variable = ranks_variable(plan);
+  const auto elsewhere = find_flag(
+      command, name, "--config_file --config-file --hostfile --include --host -H -c -ppn");
+  if (variable.empty() && elsewhere) return "";
   if (variable.empty()) {
     return name + " does not get this number from trainit; give it with a flag of " + name;
   }
   const std::string_view given = inputs.variable(variable);
-  if (given.empty() || given == std::to_string(slots)) return "";
+  // torchrun takes words too, such as "gpu", and counts the devices itself.
+  if (!base::parse_count<int>(given) || given == std::to_string(slots)) return "";
   return base::concat({variable, "=", given, " is used; make them equal, or unset ", variable});
 }
 
@@ -151,11 +155,15 @@ base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launch
   return {};
 }
 
+bool gives_ranks(const ParsedCommand& command) { return typed_ranks(command).has_value(); }
+
 void warn_of_slots(const Inputs& inputs, const FrameworkLauncher& launcher,
                    const ResolvedCluster& resolved, Plan& plan) {
   const Request& request = inputs.request();
   const int slots = request.slots.value_or(1);
   if (slots < 2 || resolved.platform.own_rank || !resolved.platform.command.launcher()) return;
+  // Such a launcher needs nothing from trainit: srun, vllm, ray.
+  if (resolved.platform.command.framework() == "single") return;
   // The hostfile has the number. It is a limit for mpirun, whose flag may be below it.
   if (launcher.needs_ssh_peers) return;
   if (launcher.only_starts && !request.framework.empty()) return;

@@ -17,6 +17,9 @@ namespace envgen {
 base::Status check_counted(const Inputs& inputs, const FrameworkLauncher& launcher,
                            const ResolvedCluster& resolved, Plan& plan);
 
+// Returns whether a flag of the launcher in the command gives its number of ranks.
+bool gives_ranks(const ParsedCommand& command);
+
 // Warns if --slots is not the number of ranks that the launcher in the command starts on this node.
 void warn_of_slots(const Inputs& inputs, const FrameworkLauncher& launcher,
                    const ResolvedCluster& resolved, Plan& plan);

@@ -59,10 +59,12 @@ std::string wanted_framework(const Request& request, const ResolvedCluster& reso
   if (has_devices) return chosen_by(ChosenBy::kDevices);
   if (resolved.platform.own_rank) return chosen_by(ChosenBy::kOwnRank);
   if (nodes.size() < 2) {
-    // A launcher in the command needs the number of --slots, which its framework passes on.
-    const FrameworkLauncher& typed = launcher_of(by_command);
-    const bool counted = request.slots.value_or(1) > 1;
-    const bool passes_on = counted && typed.on_every_node && !typed.needs_cann;
+    // A launcher in the command may need the number of --slots, which its framework passes on by
+    // variables.
+    const ParsedCommand& command = resolved.platform.command;
+    const bool reads = command.launcher() && command.launcher()->reads != LauncherReads::kOther;
+    const bool needs = request.slots.value_or(1) > 1 && !gives_ranks(command);
+    const bool passes_on = reads && needs && launcher_of(by_command).on_every_node;
     return passes_on ? by_command : chosen_by(ChosenBy::kNobody);
   }
   // These options do not choose a framework alone, because an image may set them for any platform.
@@ -211,11 +213,16 @@ void count_ranks(const Request& request, const FrameworkLauncher& launcher,
   }
 }
 
+// Returns how many ranks trainit itself starts on this node.
+int started_ranks(const Plan& plan) {
+  return static_cast<int>(std::ranges::count_if(
+      plan.processes, [](const Process& process) { return process.rank >= 0; }));
+}
+
 // Returns how many times this node starts the command: once for each rank that trainit or a
 // launcher starts that trainit has put before the command.
 int starts_of_command(const ResolvedCluster& resolved, const Plan& plan) {
-  const auto ranks = static_cast<int>(std::ranges::count_if(
-      plan.processes, [](const Process& process) { return process.rank >= 0; }));
+  const int ranks = started_ranks(plan);
   const bool by_launcher = ranks == 0 && !resolved.platform.command.launcher() &&
                            std::ranges::any_of(plan.processes, [](const Process& process) {
                              return ParsedCommand(process.argv).is_launcher();
@@ -228,26 +235,43 @@ int starts_of_command(const ResolvedCluster& resolved, const Plan& plan) {
 }
 
 // Fails if a program that starts another command would be started for each rank. That program may
-// start all ranks itself, so that each rank would start the whole job.
-base::Status check_started_once(const ResolvedCluster& resolved, const Plan& plan) {
+// start all ranks itself, so that each rank would start the whole job. Only warns if a user has
+// asked for ranks, as the program may be a wrapper of a rank.
+base::Status check_started_once(const Request& request, const ResolvedCluster& resolved,
+                                Plan& plan) {
   const ParsedCommand& command = resolved.platform.command;
   const std::string& inner = command.inner_command();
   const int starts = inner.empty() ? 0 : starts_of_command(resolved, plan);
   if (starts < 2) return {};
   const auto& python = command.python();
-  return base::fail("planning the ranks of this node", "the command",
-                    command[python ? python->operand : 0] + ", which starts \"" + inner +
-                        "\" and would itself be started " + std::to_string(starts) +
-                        " times, once for each rank",
-                    "if it starts the ranks by itself, name the training script alone: " + inner +
-                        "; to start it once as it is, give --framework single");
+  const std::string program = command[python ? python->operand : 0];
+  const std::string times = std::to_string(starts) + " times, once for each rank";
+  const std::string fix =
+      "if it starts the ranks by itself, name the training script alone: " + inner +
+      "; to start it once as it is, give --framework single";
+  const bool asked = request.torch_launcher.has_value() ||
+                     (!request.framework.empty() && !launcher_of(request.framework).needs_cann);
+  if (!asked) {
+    return base::fail(
+        "planning the ranks of this node", "the command",
+        program + ", which starts \"" + inner + "\" and would itself be started " + times, fix);
+  }
+  plan.warnings.push_back(program + ", which starts \"" + inner + "\", is started " + times + ": " +
+                          fix);
+  return {};
 }
 
 // Warns of scripts that start launchers, and of a number of ranks that no process uses.
 void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan& plan) {
   const ParsedCommand& command = resolved.platform.command;
   const std::string& doubt = command.in_doubt();
-  const int starts = doubt.empty() ? 0 : starts_of_command(resolved, plan);
+  // A script behind the mpirun of --framework mpi is a wrapper of a rank.
+  const Request& request = inputs.request();
+  const bool wrapper = !command.shell_script().empty() && !request.framework.empty() &&
+                       launcher_of(request.framework).needs_ssh_peers;
+  const int starts = doubt.empty() ? 0
+                     : wrapper     ? started_ranks(plan)
+                                   : starts_of_command(resolved, plan);
   if (starts > 1) {
     const std::string& script = command.shell_script();
     const std::string what = script.empty() ? command[0] + " (with " + doubt + ")" : script;
@@ -256,16 +280,17 @@ void warn_of_counts(const Inputs& inputs, const ResolvedCluster& resolved, Plan&
         " times on this node, once for each rank: if it starts torchrun, msrun, mpirun or another "
         "launcher by itself, give --framework single, which starts it once");
   }
-  const Request& request = inputs.request();
   const bool plain = plan.framework == "single" && !resolved.platform.own_rank &&
                      !command.launcher() && request.framework.empty();
+  const bool python = command.python().has_value() || command.wraps_python();
   // A launcher that an option names is not used without a framework.
   for (const auto& [given, option, reason] :
        {std::tuple(request.ascend_launcher.has_value(), "--ascend-launcher",
                    ChosenBy::kAscendLauncher),
         std::tuple(request.torch_launcher.has_value(), "--torch-launcher",
                    ChosenBy::kTorchLauncher)}) {
-    if (!plain || !given) continue;
+    // An image may set these options for any command, such as nvidia-smi.
+    if (!plain || !python || !given) continue;
     plan.warnings.push_back(std::string(option) +
                             " is not used: one process is started, for nothing says that the "
                             "command is a job of its framework; add --framework " +
@@ -346,7 +371,8 @@ Outcome plan_located(Inputs& inputs, ResolvedCluster resolved, Plan plan) {
   if (auto status = check_counted(inputs, **launcher, resolved, plan); !status) {
     return status.error();
   }
-  if (auto status = check_started_once(resolved, plan); !status) return status.error();
+  if (auto status = check_started_once(inputs.request(), resolved, plan); !status)
+    return status.error();
   warn_of_cut_hooks(inputs.request(), plan);
   warn_of_devices(inputs, **launcher, resolved, plan);
   warn_of_slots(inputs, **launcher, resolved, plan);

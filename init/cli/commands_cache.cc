@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "init/cli/commands.h"
 #include "init/copy/cache/cache.h"
 #include "init/copy/cache/cache_entry.h"
@@ -62,7 +63,7 @@ base::ShownLines table_of(const std::vector<CachedDataset>& entries) {
   std::vector<Row> rows = {{"DATASET", "SIZE", "ENTRIES", "LAST USE", "STATE", "SOURCE"}};
   rows.reserve(entries.size() + 1);
   for (const CachedDataset& entry : entries) {
-    rows.push_back({entry.key, copy::size_text(entry.bytes), std::to_string(entry.entries),
+    rows.push_back({entry.key, base::size_text(entry.bytes), std::to_string(entry.entries),
                     age_of(entry), state_text(entry), entry.source.empty() ? "?" : entry.source});
   }
   Row::size_type column = 0;
@@ -89,15 +90,15 @@ base::ShownLines listed(const Root& root) {
   base::ShownLines lines;
   if (!root.entries.empty()) lines.add(table_of(root.entries));
   lines.add({root.path, ": ", std::to_string(root.entries.size()),
-             root.entries.size() == 1 ? " dataset, " : " datasets, ", copy::size_text(bytes), "; ",
-             copy::size_text(root.free_bytes), " free"});
+             root.entries.size() == 1 ? " dataset, " : " datasets, ", base::size_text(bytes), "; ",
+             base::size_text(root.free_bytes), " free"});
   return lines;
 }
 
 base::ShownLines collected(const Root& root, bool dry_run) {
   base::ShownLines lines;
   const auto line = [&](const char* what, const CachedDataset& entry, const std::string& why) {
-    lines.add({what, " ", entry.key, ", ", copy::size_text(entry.bytes), ": ", why});
+    lines.add({what, " ", entry.key, ", ", base::size_text(entry.bytes), ": ", why});
   };
   for (const CachedDataset& entry : root.removed) {
     line(dry_run ? "would remove" : "removed", entry, "last used " + age_of(entry));
@@ -111,7 +112,7 @@ base::ShownLines collected(const Root& root, bool dry_run) {
          entry.in_use ? entry.partial ? "it is being copied" : "a job uses it"
                       : "last used " + age_of(entry));
   }
-  lines.add({root.path, ": ", copy::size_text(root.free_bytes), " free"});
+  lines.add({root.path, ": ", base::size_text(root.free_bytes), " free"});
   return lines;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/exit_codes.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "init/cli/commands.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/progress_view.h"
@@ -53,7 +54,7 @@ void end_by_signals() {
 
 std::string amount(const copy::TreeSize& size) {
   return std::to_string(size.entries) + (size.entries == 1 ? " entry, " : " entries, ") +
-         copy::size_text(size.bytes);
+         base::size_text(size.bytes);
 }
 
 std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
@@ -66,7 +67,7 @@ std::string outcome(const copy::Copied& copied, std::int64_t took_ms) {
   constexpr std::uint64_t kMsPerSecond = 1000;
   const std::uint64_t rate =
       took_ms > 0 ? moved * kMsPerSecond / static_cast<std::uint64_t>(took_ms) : 0;
-  if (rate > 0) text += " (" + copy::size_text(rate) + "/s)";
+  if (rate > 0) text += " (" + base::size_text(rate) + "/s)";
   text += ": " + copied.path + ", " + published_name(copied.how);
   if (copied.kept.entries > 0) text += "; kept of an earlier run " + amount(copied.kept);
   if (!copied.replaced.empty()) {
@@ -98,8 +99,8 @@ std::string preview_text(const copy::Preview& preview) {
                                "; a copy would only check it"
                          : "would copy " + amount(preview.size) + " to " + preview.path;
   if (preview.space) {
-    text += "; free there: " + copy::size_text(preview.space->available_bytes) + ", of which " +
-            copy::size_text(preview.space->headroom) + " stay free";
+    text += "; free there: " + base::size_text(preview.space->available_bytes) + ", of which " +
+            base::size_text(preview.space->headroom) + " stay free";
   }
   return text;
 }

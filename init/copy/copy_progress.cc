@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace copy {
 namespace {
 
@@ -64,10 +66,11 @@ std::vector<Detail> details_of(const CopyProgress& progress, const Rate& rate) {
   details.push_back(progress.stalled.empty()
                         ? detail(left > 0 ? left_text(left) : "", "59m59s left")
                         : detail(progress.stalled, ""));
-  details.push_back(detail(rate.bytes > 0 ? size_text(rate.bytes) + "/s" : "", "1000.0 MiB/s"));
-  const std::string bytes = size_text(progress.total_bytes);
+  details.push_back(
+      detail(rate.bytes > 0 ? base::size_text(rate.bytes) + "/s" : "", "1000.0 MiB/s"));
+  const std::string bytes = base::size_text(progress.total_bytes);
   const std::string entries = std::to_string(progress.total_entries);
-  details.push_back(detail(amount(size_text(progress.bytes), bytes, known),
+  details.push_back(detail(amount(base::size_text(progress.bytes), bytes, known),
                            known ? amount("1000.0 MiB", bytes, true) : ""));
   details.push_back(detail(amount(std::to_string(progress.entries), entries, known) + " entries",
                            known ? amount(entries, entries, true) + " entries" : ""));
@@ -109,7 +112,8 @@ std::string bar_of(int percent, std::size_t width) {
 // Returns what was found so far, for a copy whose total is not known yet.
 std::string so_far(const CopyProgress& progress) {
   return title_of(progress) + ": " + std::to_string(progress.entries) + " entries so far, " +
-         size_text(progress.bytes) + (progress.stalled.empty() ? "" : ", " + progress.stalled);
+         base::size_text(progress.bytes) +
+         (progress.stalled.empty() ? "" : ", " + progress.stalled);
 }
 
 }  // namespace
@@ -208,20 +212,6 @@ std::string progress_line(const CopyProgress& progress, const Rate& rate) {
   const std::vector<Detail> details = details_of(progress, rate);
   return title_of(progress) + ": " + std::to_string(percent_done(progress)) + "%, " +
          joined(details, details.size());
-}
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr auto kUnits = std::to_array({"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"});
-  constexpr std::uint64_t kStep = 1024;
-  if (bytes < kStep) return std::to_string(bytes) + " B";
-  std::size_t unit = 0;
-  std::uint64_t divisor = 1;
-  while (unit + 1 < kUnits.size() && bytes / divisor >= kStep) {
-    divisor *= kStep;
-    ++unit;
-  }
-  const std::uint64_t tenths = bytes / divisor * 10 + bytes % divisor * 10 / divisor;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + kUnits.at(unit);
 }
 
 std::string time_text(std::int64_t milliseconds) {

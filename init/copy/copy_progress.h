@@ -64,7 +64,6 @@ std::string progress_bar(const CopyProgress& progress, const Rate& rate, int col
 // MiB, 31.2 MiB/s, 8s left".
 std::string progress_line(const CopyProgress& progress, const Rate& rate);
 
-std::string size_text(std::uint64_t bytes);  // "999 B", "1.5 KiB", "4.0 GiB"
 std::string time_text(
     std::int64_t milliseconds);  // "450ms", "1.4s", "12s", "3m05s", "2h10m", "3d04h"
 

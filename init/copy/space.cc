@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "base/text.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/files.h"
 
@@ -42,8 +43,8 @@ std::string shortage(const Space& space, const Need& need) {
     return std::to_string(space.free_inodes) + " free inodes for " + std::to_string(need.inodes) +
            " entries";
   }
-  return size_text(space.free_bytes) + " for " + size_text(need.bytes) + ", with " +
-         size_text(space.headroom) + " to stay free";
+  return base::size_text(space.free_bytes) + " for " + base::size_text(need.bytes) + ", with " +
+         base::size_text(space.headroom) + " to stay free";
 }
 
 }  // namespace copy

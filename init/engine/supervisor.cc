@@ -603,8 +603,6 @@ void Supervisor::drain() {
 void Supervisor::open_run_dir() {
   state_writer_.open(setup_.base.env);
   setup_.base.facts.run_dir = state_writer_.run_dir();
-  // A report must not mix this run with an earlier one, of which it may write fewer files.
-  state_writer_.remove({kEventsFile, kMetricsFile, kPlanFile});
   if (!pass_through_) timeline_.open(state_writer_.run_dir());
 }
 

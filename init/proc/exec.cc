@@ -254,10 +254,10 @@ std::string nearest_program(std::string_view search_path, std::string_view name)
     while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
       if (++entries > kMaxEntries) return meant;
       const std::size_t now = base::edit_distance(name, entry->d_name, edits);
-      if (now == 0 || now >= edits ||
-          ::faccessat(::dirfd(directory.get()), entry->d_name, X_OK, 0) != 0) {
-        continue;
-      }
+      if (now == 0 || now >= edits) continue;
+      // Not faccessat(3): the C library calls faccessat2, which old profiles refuse with EPERM.
+      const std::string file = base::concat({path, "/", entry->d_name});
+      if (::access(file.c_str(), X_OK) != 0) continue;
       edits = now;
       meant = entry->d_name;
     }

@@ -1,11 +1,14 @@
 #include "init/report/resources.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/stable_sort.h"
 #include "base/text.h"
 
 namespace report {
@@ -51,6 +54,9 @@ class ResourceReader {
 
   Resources take() {
     for (auto& [name, rank] : ranks_) resources_.ranks.push_back(std::move(rank));
+    // "rank-2" comes before "rank-10".
+    const auto order = [](const RankUse& rank) { return std::pair(rank.name.size(), rank.name); };
+    base::stable_sort(resources_.ranks, std::less(), order);
     return std::move(resources_);
   }
 

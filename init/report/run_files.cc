@@ -109,11 +109,16 @@ std::string text_at(const std::string& path, std::size_t most) {
   return text;
 }
 
+// Reads the stacks that were taken during the run. An earlier run may have left its own.
 void read_stacks(const std::string& directory, NodeRun& run) {
   const std::string path = directory + "/stacks";
+  const std::int64_t begin_ms = run.events.empty() ? 0 : run.events.front().at_ms;
   std::vector<std::string> names = sys::inspect(path, true).entries;
   for (const std::string& name : names) {
     if (run.stacks.size() == kMaxStacks) return;
+    struct stat status{};
+    const bool known = ::lstat((path + "/" + name).c_str(), &status) == 0;
+    if (!known || (status.st_mtime + 1) * std::int64_t{1000} < begin_ms) continue;
     std::string text = base::mask_printed(text_at(path + "/" + name, kMaxText));
     if (!text.empty()) run.stacks.push_back({name, std::move(text)});
   }
@@ -128,6 +133,12 @@ NodeRun read_run(const std::string& directory, const std::string& name, const st
     auto state = engine::state_from_json(state_text, state_path);
     if (!state) run.problems.push_back(to_line(state.error()));
     if (state) run.state = std::move(*state);
+  }
+  // A command that trainit only starts writes a state, but no events.
+  if (run.state && !run.events.empty() && run.state->started_ms > run.events.back().at_ms) {
+    run.problems.push_back(state_path + " is of a later command, `" + run.state->command +
+                           "`, which is not in this report");
+    run.state.reset();
   }
   const std::string plan = directory + "/" + with_suffix(engine::kPlanFile, suffix);
   run.plan = base::mask_secrets(text_at(plan, kMaxText));

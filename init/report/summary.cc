@@ -9,7 +9,6 @@
 #include "base/constants/words.h"
 #include "base/stable_sort.h"
 #include "base/text.h"
-#include "init/copy/copy_progress.h"
 #include "init/engine/state/status_text.h"
 
 namespace report {
@@ -90,7 +89,7 @@ void add_peak_memory(Summary& summary) {
   };
   std::int64_t highest = -1;
   std::string rank_name;
-  double nearest = -1;
+  std::pair<double, std::int64_t> nearest{-1, -1};  // share of the limit, bytes
   std::string container;
   for (const NodeSummary& node : summary.nodes) {
     const Resources& resources = node.chart.resources;
@@ -103,8 +102,8 @@ void add_peak_memory(Summary& summary) {
     const std::int64_t peak = peak_of(resources.container_bytes);
     const std::int64_t limit = resources.limit_bytes;
     const double share = limit > 0 ? static_cast<double>(peak) / static_cast<double>(limit) : 0;
-    if (peak < 0 || share <= nearest) continue;
-    nearest = share;
+    if (peak < 0 || std::pair(share, peak) <= nearest) continue;
+    nearest = {share, peak};
     container = "container" + on_node(node) + " " + memory_text(peak) +
                 (limit > 0 ? " of " + memory_text(limit) : "");
   }
@@ -272,7 +271,7 @@ std::string utc_text(std::int64_t ms) {
 }
 
 std::string memory_text(std::int64_t bytes) {
-  return copy::size_text(static_cast<std::uint64_t>(bytes));
+  return base::size_text(static_cast<std::uint64_t>(bytes));
 }
 
 std::string duration_text(std::int64_t ms) {

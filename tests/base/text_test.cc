@@ -48,5 +48,14 @@ TEST(Text, DurationsAreSecondsWithoutZerosAtTheEnd) {
   EXPECT_EQ(seconds(600'000), "600 s");
 }
 
+TEST(SizeText, IsInPowersOf1024) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(1023), "1023 B");
+  EXPECT_EQ(size_text(1536), "1.5 KiB");
+  EXPECT_EQ(size_text(4ULL << 30), "4.0 GiB");
+  EXPECT_EQ(size_text(UINT64_MAX), "15.9 EiB");
+}
+
 }  // namespace
+
 }  // namespace base

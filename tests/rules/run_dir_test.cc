@@ -50,16 +50,14 @@ TEST_F(RunDir, ThatIsMissingHasItsLogsBelowTheWorkingDirectory) {
   EXPECT_THAT(result.err, HasSubstr("logs: " + path("logs") + "\n"));
 }
 
-// The second run is a command that trainit only starts: it has no timeline, metrics or plan.
-TEST_F(RunDir, HasNoFilesOfAnEarlierRun) {
+// The second run is a command that trainit only starts: it has a state, but no timeline.
+TEST_F(RunDir, OfALaterCommandHasTheReportOfTheRunBefore) {
   EXPECT_EQ(rules::run(spec({"--framework", "pytorch", "--slots", "2", "--", "false"})).code, 1);
-  EXPECT_TRUE(fs::exists(path("run/events.jsonl")));
   EXPECT_EQ(rules::run(spec({"--", "true"})).code, 0);
-  for (const char* file : {"run/events.jsonl", "run/metrics.prom", "run/plan.txt"}) {
-    EXPECT_FALSE(fs::exists(path(file))) << file;
-  }
   const Result report = tool({"report", path("run")});
-  EXPECT_THAT(report.out, Not(HasSubstr("failure"))) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("exited with code 1")) << report.err;
+  EXPECT_THAT(report.out, Not(HasSubstr("ended well")));
+  EXPECT_THAT(report.out, HasSubstr("is of a later command, `true`"));
 }
 
 // --- status ---

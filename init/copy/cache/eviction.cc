@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "init/copy/cache/listing.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/space.h"
@@ -56,7 +57,7 @@ base::Status make_room(const std::string& root, const CacheEntry& own, const Nee
                        const envgen::DataRequest& request) {
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(request.cache_max_bytes, 0));
   if (most != 0 && need.bytes > most) {
-    return base::fail(kWhat, root, size_text(need.bytes) + " to be copied",
+    return base::fail(kWhat, root, base::size_text(need.bytes) + " to be copied",
                       "raise --cache-max-size, or copy less with --include and --exclude");
   }
   TRY_ASSIGN(auto entries, list_own(root));

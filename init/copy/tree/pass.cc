@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "init/copy/copy_progress.h"
 #include "init/copy/space.h"
 #include "init/sys/clock.h"
@@ -38,8 +39,9 @@ base::Status check_room(const CopyJob& job) {
   if (!space || space->available_bytes >= space->headroom) return {};
   job.header->full = true;
   return base::fail("copying", job.tree,
-                    size_text(space->available_bytes) + " free on its file system, of which " +
-                        size_text(space->headroom) + " are to stay free",
+                    base::size_text(space->available_bytes) +
+                        " free on its file system, of which " + base::size_text(space->headroom) +
+                        " are to stay free",
                     "make room there, or lower the headroom; what was copied is removed");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/exit_codes.h"
+#include "base/text.h"
 #include "init/copy/copy_progress.h"
 #include "init/engine/data/data_worker.h"
 #include "init/engine/report/timeline.h"
@@ -32,7 +33,7 @@ constexpr std::int64_t kPlanMs = 5000;
 
 std::string size_of(const DataProgress& progress) {
   return std::to_string(progress.entries) + (progress.entries == 1 ? " entry, " : " entries, ") +
-         copy::size_text(progress.bytes);
+         base::size_text(progress.bytes);
 }
 
 }  // namespace

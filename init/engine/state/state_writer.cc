@@ -64,11 +64,6 @@ void StateWriter::open(const base::Environ& env) {
   metrics_ms_ = sys::monotonic_ms();
 }
 
-void StateWriter::remove(std::initializer_list<const char*> names) {
-  if (!run_dir_.lock.valid()) return;
-  for (const char* name : names) ::unlinkat(place_.directory.get(), name, 0);
-}
-
 void StateWriter::serve() {
   if (!run_dir_.lock.valid()) return;
   auto control = ControlServer::open(run_dir_.path);

@@ -3,7 +3,6 @@
 // runs without them too, so an error is only logged.
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +20,6 @@ class StateWriter {
   // Opens the run directory that `env` selects (TRAINIT_RUN_DIR). Without this call nothing is
   // written.
   void open(const base::Environ& env);
-  // Removes these files of an earlier run from the run directory.
-  void remove(std::initializer_list<const char*> names);
   // Opens the control socket if the run directory belongs to this instance.
   void serve();
 

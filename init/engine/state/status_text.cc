@@ -10,6 +10,7 @@
 #include "base/characters/utf8.h"
 #include "base/printed_text.h"
 #include "base/stable_sort.h"
+#include "base/text.h"
 #include "init/copy/copy_progress.h"
 #include "init/sys/clock.h"
 #include "lifecycle/node_names.h"
@@ -162,7 +163,7 @@ std::string data_line(const DataReport& data) {
   }
   if (data.state == "ready") {
     return text + base::escaped_text(data.how) + ", " + std::to_string(data.entries) +
-           " entries, " + copy::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
+           " entries, " + base::size_text(static_cast<std::uint64_t>(data.bytes)) + ", at " +
            base::escaped_text(data.path) + "\n";
   }
   const bool unknown = data.entries == 0 && data.total_entries == 0;

@@ -230,8 +230,8 @@ void Bound::look_for_open_files() {
 std::string Bound::text() const {
   if (removed_files_ == 0) return "";
   return "removed " + std::to_string(removed_files_) + " files (" +
-         copy::size_text(removed_bytes_) + ") of the job from " + first_ + ": it kept more than " +
-         copy::size_text(limit_.bytes) + " or " + std::to_string(limit_.files) +
+         base::size_text(removed_bytes_) + ") of the job from " + first_ + ": it kept more than " +
+         base::size_text(limit_.bytes) + " or " + std::to_string(limit_.files) +
          " files there; let the job write to a directory of its own";
 }
 

@@ -325,10 +325,12 @@ TEST(InnerCommand, IsTheOneThatAPythonProgramIsToStart) {
        "/opt/bin/python3.10 -u t.py"},
       {{"python", "x.py", "--", "python", "-m", "pkg.train"}, "python -m pkg.train"},
       {{"python", "x.py", "-n", "8", "env", "A=b", "python", "t.py"}, "python t.py"},
+      {{"python", "x.py", "-n", "8", "--", "python", "t.py"}, "python t.py"},
       {{"python", "x.py", "bash", "train.sh", "8"}, "bash train.sh"},
       {{"python", "x.py", "bash", "-c", "cd /job && python t.py"},
        "bash -c cd /job && python t.py"},
-      {{"python", "x.py", "torchrun", "t.py"}, "torchrun t.py"},
+      {{"python", "x.py", "torchrun", "--nproc-per-node", "2", "t.py"},
+       "torchrun --nproc-per-node 2 t.py"},
       {{"python", "-m", "site.start", "python", "t.py"}, "python t.py"},
       {{"./run_ascend.py", "python", "t.py"}, "python t.py"},
       {{"uv", "run", "x.py", "python", "t.py"}, "python t.py"},
@@ -345,11 +347,22 @@ TEST(InnerCommand, BehindAnOptionIsOnlyADoubt) {
   for (const Words& command :
        std::vector<Words>{{"python", "x.py", "--verbose", "python", "t.py"},
                           {"python", "x.py", "--lang", "python", "humaneval.py"},
-                          {"./x.py", "--shell", "bash", "prompts.sh"}}) {
+                          {"./x.py", "--shell", "bash", "prompts.sh"},
+                          {"python", "x.py", "8", "python", "t.py"},
+                          {"python", "x.py", "torchrun", "t.py"},
+                          {"python", "x.py", "deepspeed", "--cfg", "configs/a.py"},
+                          {"python", "x.py", "--langs", "java", "python", "-c", "cfg.yaml"}}) {
     const ParsedCommand parsed(command);
     EXPECT_EQ(parsed.inner_command(), "") << text_of(command);
     EXPECT_EQ(parsed.in_doubt(), "x.py") << text_of(command);
   }
+}
+
+// A shell may replace a pattern by many names of files.
+TEST(InnerCommand, OfManyArgumentsIsFoundInOnePass) {
+  Words command = {"python", "prepare.py"};
+  for (int i = 0; i < 200'000; ++i) command.push_back("data/" + std::to_string(i) + ".parquet");
+  EXPECT_EQ(ParsedCommand(command).inner_command(), "");
 }
 
 TEST(InnerCommand, IsNoArgumentThatOnlyNamesAProgram) {
@@ -361,6 +374,7 @@ TEST(InnerCommand, IsNoArgumentThatOnlyNamesAProgram) {
                                                  {"python", "t.py", "python", "--data", "x.py"},
                                                  {"python", "t.py", "--shell", "bash", "x"},
                                                  {"python", "t.py", "torchrun"},
+                                                 {"python", "t.py", "hf", "vllm", "math.py"},
                                                  {"python", "t.py", "--by", "deepspeed", "x.py"},
                                                  {"python", "-m", "cProfile", "-o", "x", "t.py"},
                                                  {"python", "-c", "x", "python", "t.py"},

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -158,14 +160,6 @@ TEST(CopyProgress, RateOfACopyThatBeganAnewForgetsTheOldOne) {
   EXPECT_EQ(window.rate().bytes, 0U);
   window.add(3000, 1010, 2);
   EXPECT_EQ(window.rate().bytes, 1000U);
-}
-
-TEST(CopyProgress, SizesAreInPowersOf1024) {
-  EXPECT_EQ(copy::size_text(0), "0 B");
-  EXPECT_EQ(copy::size_text(1023), "1023 B");
-  EXPECT_EQ(copy::size_text(1536), "1.5 KiB");
-  EXPECT_EQ(copy::size_text(4ULL << 30), "4.0 GiB");
-  EXPECT_EQ(copy::size_text(UINT64_MAX), "15.9 EiB");
 }
 
 TEST(CopyProgress, TimesAreShort) {
