@@ -303,7 +303,10 @@ void Referee::believe_checkpoint(const event::CheckpointRequested& ask, TimeMs n
 
 // For another reason than a failure.
 void Referee::end_as(Verdict verdict) {
-  if (awaits_restart()) call_off_restart();
+  if (awaits_restart()) {
+    call_off_restart();
+    elsewhere_ = began_elsewhere_ = false;  // the failed start is forgotten
+  }
   verdict_ = verdict;
 }
 

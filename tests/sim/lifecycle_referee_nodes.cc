@@ -81,7 +81,6 @@ void Referee::believe_save_known() {
 void Referee::call_off_restart() {
   mains_started_ = false;
   pausing_ = false;
-  elsewhere_ = began_elsewhere_ = false;
 }
 
 void Referee::fail_elsewhere(const event::JobFailed& event) {
