@@ -5,7 +5,7 @@
 
 namespace base {
 
-// What the name of a value says about the value.
+// The kind of a value, as its name shows.
 enum class NameKind : unsigned char {
   kOrdinary,  // no credential
   kCounted,   // may name credentials or a number, as "tokens"; the value decides

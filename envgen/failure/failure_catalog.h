@@ -14,7 +14,7 @@
 
 namespace envgen {
 
-// What a line means:
+// The meaning of a line:
 // - kRoot: the cause of the failure.
 // - kVictim: only that another rank, or the launcher's child, failed.
 // - kNoise: nothing, although it looks like an error.

@@ -109,10 +109,10 @@ struct Accusation {
   int waiter = -1;           // the rank that waits, for a transfer
 };
 
-// What the waits say about a rank that has written a dump.
+// The waits of a rank that has written a dump.
 struct Place {
   std::vector<std::size_t> awaits;  // indexes of the dumps of the ranks for which it waits
-  // It also waits for a rank without a dump, or in a group that cannot be judged.
+  // True if the rank also waits for one without a dump, or in a group that cannot be judged.
   bool awaits_missing = false;
   bool stuck = false;   // it is stopped in an operation that all members have entered
   bool lags = false;    // another rank has finished an operation that is pending here

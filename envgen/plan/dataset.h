@@ -11,7 +11,7 @@
 
 namespace envgen {
 
-// What trainit does if a dataset cannot be copied.
+// The reaction of trainit if a dataset cannot be copied.
 enum class OnDataFailure : unsigned char {
   kSource,  // the job reads the source, with a warning
   kFail,    // the job does not start

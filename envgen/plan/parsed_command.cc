@@ -131,7 +131,7 @@ bool names_only(const Direct& direct, Words command) {
       .has_value();
 }
 
-// What the words after a launcher's name must contain, as evidence that the launcher is started.
+// The evidence that a launcher is started, which the words after its name must contain.
 enum class Evidence : unsigned char {
   kFile,   // a script, a module, a configuration
   kRanks,  // a number of ranks; needed in a shell's text, where most programs only name other ones
@@ -161,7 +161,7 @@ bool starts_something(const Direct& direct, Words command, Evidence needed) {
 }
 
 // Returns whether the launcher's name is only the value of an option, as in `--backend deepspeed`.
-// It is not if an argument of the launcher follows.
+// If an argument of the launcher follows, the name is no value.
 bool is_value(std::string_view before, const Direct& direct, Words command) {
   if (!before.starts_with("--") || before == "--" || before.contains('=')) return false;
   if (direct.arguments >= command.size()) return true;

@@ -77,7 +77,7 @@ class ParsedCommand {
   // first line ("./train.py").
   [[nodiscard]] bool wraps_python() const { return comes_to_.wraps_python; }
 
-  // What a command finally starts, after all wrappers.
+  // The program that a command finally starts, after all wrappers.
   struct ComesTo {
     std::optional<Launcher> launcher;
     std::string name;

@@ -117,7 +117,7 @@ struct NodeLink {
   bool operator==(const NodeLink&) const = default;
 };
 void fields(base::FieldVisitor& v, NodeLink& link);
-// What `trainit plan` says about a link without a secret.
+// The text of `trainit plan` about a link without a secret.
 inline constexpr const char* kNoSecret =
     "no secret: any process that reaches the port and knows the nodes' names can join as a node "
     "(--job-secret)";

@@ -1,5 +1,5 @@
 #pragma once
-// What a platform answers: which node this is, its cluster, and further facts. Launchers, and the
+// The answer of a platform: this node, its cluster, and further facts. Launchers, and the
 // other parts of the resolver that complete a plan, read it.
 
 #include <optional>

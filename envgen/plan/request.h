@@ -16,7 +16,7 @@
 
 namespace envgen {
 
-// What ASCEND_DEVICE_ID and DEVICE_ID contain. A logical id is the index among this node's devices,
+// The ids in ASCEND_DEVICE_ID and DEVICE_ID. A logical id is the index among this node's devices,
 // as on ModelArts. A physical id is the number that npu-smi shows on the host, as in the MindSpore
 // document on bare metal.
 enum class DeviceIds : unsigned char { kLogical, kPhysical };
@@ -39,13 +39,13 @@ enum class AscendLauncher : unsigned char {
   kDynamic,    // one process per device with MindSpore's dynamic cluster variables
 };
 
-// What RANK and WORLD_SIZE count, if the platform does not define it.
+// The unit that RANK and WORLD_SIZE count, if the platform does not define it.
 enum class RankMeans : unsigned char {
   kNode,     // nodes: trainit starts the ranks of each
   kProcess,  // processes: this container is one rank
 };
 
-// What a failure on one node means for the other nodes.
+// The effect of a failure on one node on the other nodes.
 enum class OnNodeFailure : unsigned char {
   kStop,  // the other nodes stop at once
   kTell,  // the other nodes receive a message and continue

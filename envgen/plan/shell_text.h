@@ -13,8 +13,8 @@ namespace envgen {
 // Returns true if the base name of `word` is that of a shell: "bash", "/bin/sh".
 bool is_shell(std::string_view word);
 
-// What the shell in `bash OPTIONS...` runs: the text after -c, or a script. Both are empty if the
-// shell reads its stdin.
+// The input of the shell in `bash OPTIONS...`: the text after -c, or a script. Both are empty if
+// the shell reads its stdin.
 struct ShellOperand {
   std::string_view text;
   std::string_view script;

@@ -15,7 +15,7 @@
 
 namespace envgen {
 
-// What a path was when trainit looked at it.
+// The state of a path when trainit looked at it.
 struct PathState {
   enum class Kind : unsigned char { kAbsent, kFile, kDirectory, kError };
   Kind kind = Kind::kAbsent;

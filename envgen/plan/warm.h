@@ -12,7 +12,7 @@ namespace envgen {
 // The value of --warm that makes a spare import what the program imports at its top level.
 inline constexpr std::string_view kWarmAuto = "auto";
 
-// What a spare of a process in Plan::processes needs.
+// The needs of a spare of a process in Plan::processes.
 struct WarmProcess {
   int operand = -1;     // index of the script or module in argv; -1 = no spare is possible
   bool module = false;  // the operand is the module of `python -m`

@@ -17,8 +17,8 @@
 
 namespace envgen {
 
-// What was read from a rank table, kept for the next answer about the same snapshot: a large table
-// is then read only once.
+// The values read from a rank table, kept for the next answer about the same snapshot: a large
+// table is then read only once.
 struct TableMemo {
   std::string_view text = {};  // the text of the table; its address in the snapshot identifies the
                                // table

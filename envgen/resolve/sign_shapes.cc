@@ -198,7 +198,7 @@ std::string_view host_of_item(std::string_view item) {
   return item.substr(0, item.find_last_not_of(kAround) + 1);
 }
 
-// What a list of hosts contains.
+// The contents of a list of hosts.
 struct Listed {
   bool own = false;      // this machine
   bool another = false;  // another machine

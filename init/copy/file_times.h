@@ -14,7 +14,7 @@ constexpr std::int64_t to_ns(const timespec& time) {
   return (std::int64_t{time.tv_sec} * kNsPerSecond) + time.tv_nsec;
 }
 
-// What one process has seen of the times of a file system.
+// The times of a file system that one process has seen.
 struct TimesOfDevice {
   std::optional<dev_t> device = {};
   bool looked = false;

@@ -13,7 +13,7 @@
 
 namespace copy {
 
-// What a process of a copy waits for. It is in memory that this process shares with its parent,
+// The call that a process of a copy waits for, in memory that the process shares with its parent,
 // which reads it. Each process has its own cache line, because each call writes to it.
 struct alignas(64) Waiting {
   std::atomic<CopySide> side;

@@ -21,7 +21,8 @@ enum class Occasion : std::uint8_t {
   kMonitor,    // during a job, whose own processes use the devices
 };
 
-// What the checks know about the job. With the default values, they check a machine without a job.
+// The job, as far as the checks know it. With the default values, they check a machine without a
+// job.
 struct Context {
   base::Environ env = {};    // environment of the job
   base::Environ start = {};  // environment of trainit; for tools, which run with its rights

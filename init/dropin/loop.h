@@ -11,7 +11,7 @@
 
 namespace dropin {
 
-// What init/early has already done.
+// The work that init/early has already done.
 struct Begun {
   pid_t command = 0;  // runs, or has exited and is not reaped yet; 0 = not started
   const siginfo_t* received = nullptr;  // a signal that was taken from the queue, but not handled

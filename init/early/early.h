@@ -21,7 +21,7 @@
 
 namespace early {
 
-// What main() needs to know about the early start.
+// The facts about the early start that main() needs.
 struct Handover {
   bool blocked = false;     // all signals are blocked, and `mask` is the mask of the caller
   std::uint64_t mask = 0;   // bit n-1 stands for signal n

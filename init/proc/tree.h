@@ -62,7 +62,7 @@ struct Refused {
 };
 Refused refused_text(const std::string& name, pid_t pid);
 
-// What a process does with a signal, as its status in /proc shows it.
+// The reaction of a process to a signal, as its status in /proc shows it.
 enum class SignalUse : unsigned char {
   kNone,        // dies of the signal, ignores it, or has exited
   kAwaits,      // catches the signal, or blocks it and few others (sigwait, signalfd)

@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// What the conditions of a profile can test.
+// The facts that the conditions of a profile can test.
 struct Host {
   std::string arch;  // "amd64", "arm64"
   int kernel_major = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What the tees know of the output of all starts together: the lines that were lost before they
+// The tees' knowledge of the output of all starts together: the lines that were lost before they
 // reached their readers, the time of the last byte, and whether stderr is within a line. It is in
 // memory that PID 1 maps once. All tees write to it: one after the other, and also a tee that still
 // ends beside a new one.

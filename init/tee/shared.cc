@@ -20,7 +20,8 @@ constexpr int kMaxTries = 100;
 
 }  // namespace
 
-// What the tee has seen of one stream. `sequence` is odd while another member or the ring changes.
+// The part of one stream that the tee has seen. `sequence` is odd while another member or the ring
+// changes.
 struct Shared::Board {
   std::atomic<std::uint32_t> sequence{0};
   std::atomic<bool> used{false};

@@ -1,5 +1,5 @@
 #pragma once
-// What the tee has seen of each process's output: counts, times, and the last bytes of each stream.
+// The output of each process that the tee has seen: counts, times, the last bytes of each stream.
 // It is in memory that PID 1 maps before it forks. Only the tee writes (after its death, the next
 // tee). Any number of readers, in PID 1 and in workers forked from it, read without waiting for the
 // tee. A reader trusts only the sizes that it knows itself, so a tee that misbehaves can at worst

@@ -90,8 +90,8 @@ class StdoutMirror {
   void count_lost(std::string_view bytes);
 
   sys::NonblockingWriter writer_;
-  // What must be written first: the rest of a line of which a part was taken, or the note about a
-  // gap.
+  // The text that must be written first: the rest of a line of which a part was taken, or the note
+  // about a gap.
   std::string front_;
   std::string queue_;
   std::size_t head_ = 0;  // index in queue_ of the first byte that was not written yet

@@ -99,7 +99,7 @@ base::Result<std::string> resolve_destination(const std::string& destination_pat
   return resolved_by_parents(path);
 }
 
-// What the child process that looks at the source answers.
+// The answer of the child process that looks at the source.
 struct Answer {
   int error = 0;
   bool link = false;  // if `error` is set: the path is a symlink

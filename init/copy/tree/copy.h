@@ -33,7 +33,7 @@ base::Result<Scan> run_copy_job(const Root& source, const std::string& tree,
                                 const std::string& state_dir, const Options& options,
                                 const SharedCounters& counters);
 
-// What verify_tree() should check of a published copy (copy_check.h).
+// The parts of a published copy that verify_tree() should check (copy_check.h).
 struct CheckScope {
   std::int64_t published_ns = 0;  // files with a later ctime are compared by content
   bool hashed = false;            // the manifest has hashes

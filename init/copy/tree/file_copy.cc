@@ -242,7 +242,7 @@ base::Status copy_parts(Worker& worker, Pair& pair) {
   return {};
 }
 
-// What an earlier run has left of a file.
+// The rest of a file that an earlier run has left.
 enum class ExistingFile : unsigned char { kNothing, kKept, kPart };
 
 base::Result<ExistingFile> make_room(Worker& worker, const DirectoryPair& directories,

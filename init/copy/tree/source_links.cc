@@ -24,8 +24,8 @@ std::string_view above(std::string_view path) {
   return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
-// What the text of a link's target says: `stays` is true if the target stays below the root, for a
-// link so many directories below it.
+// The meaning of the text of a link's target: `stays` is true if the target stays below the root,
+// for a link so many directories below it.
 struct Text {
   bool stays = true;
   bool plain = true;  // no ".." after a name: that name may itself be a link

@@ -34,7 +34,7 @@ inline constexpr std::size_t kNoted = 5;
 
 struct CheckScope;
 
-// What a warning reports about symlinks of one kind: their number and the first path.
+// The facts for a warning about symlinks of one kind: their number and the first path.
 struct LinkNote {
   std::atomic<std::uint32_t> count;
   std::array<char, 1024> first;  // the path of the first link, NUL-terminated

@@ -1,6 +1,6 @@
 #pragma once
 // A worker that takes the stacks of the job's processes and judges which ranks the others wait for.
-// It sends its owner the verdict, and writes the full result to files for people.
+// The job sends its owner the verdict, and writes the full result to files for people.
 
 #include <cstdint>
 #include <optional>

@@ -342,7 +342,7 @@ TEST(InnerCommand, IsTheOneThatAPythonProgramIsToStart) {
   }
 }
 
-// It may be the value of an option: `--lang python`.
+// The name may be the value of an option: `--lang python`.
 TEST(InnerCommand, BehindAnOptionIsOnlyADoubt) {
   for (const Words& command :
        std::vector<Words>{{"python", "x.py", "--verbose", "python", "t.py"},
